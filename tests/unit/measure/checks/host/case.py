@@ -42,6 +42,15 @@ def having(collected, files=None, **rest):
     return dataclasses.replace(collected, files=kept, **rest)
 
 
+def changed(change):
+    """Return a host that differs in this from one without a fault."""
+    if isinstance(change, dict):
+        return having(hosts.host(), change)
+    if isinstance(change, tuple):
+        return hosts.edited(hosts.host(), 1, change)
+    return change
+
+
 def view(snapshot=None):
     return nova_view.of_host(snapshot or hosts.snapshot(), "compute1")
 
@@ -65,7 +74,8 @@ class HostCase(testtools.TestCase):
     def assert_found(self, status, subject, *words, **options):
         """Look that one finding has a status, and words among what was observed."""
         found = self.findings(**options)
-        (one,) = [one for one in found if one.subject == subject]
+        one = next((one for one in found if one.subject == subject), None)
+        self.assertIsNotNone(one, f"{self.code}: {subject} is none of {found}")
         self.assertEqual(status, one.level, one)
         for word in words:
             self.assertIn(word, one.observed)
@@ -73,6 +83,21 @@ class HostCase(testtools.TestCase):
             self.assertTrue(one.remedy)
             self.assertTrue(one.expected)
         return one
+
+    def assert_cases(self, code, *cases, **options):
+        """Look at cases of a check.
+
+        A case is a status, the finding that has it ("*" for all), a word in it, and
+        what differs from a host without a fault: files, texts of the first VM's XML
+        (old and new), or another host.
+        """
+        self.code = code
+        for status, subject, word, change in cases:
+            host = changed(change)
+            if subject == "*":
+                self.assert_all(status, host, **options)
+            else:
+                self.assert_found(status, subject, word, collected=host, **options)
 
     def assert_all(self, status, *arguments, **options):
         found = self.statuses(*arguments, **options)

@@ -21,73 +21,71 @@ from tests.unit.measure.checks.host.case import (
 )
 from tests.unit.measure.hosts import UUIDS
 
+TRAIT = "CUSTOM_PERFVM_HIGH_PERFORMANCE"
+CONFIG = "/etc/nova/provider_config"
+ABSENT = {CONFIG: "no such file or directory"}
+
+
+def with_vms(vms=2, **xml):
+    return hosts.with_domains(hosts.host(vms=vms), **xml)
+
 
 class ClassRulesTest(HostCase):
-    code = "class_rules"
     number = "number, class high-performance"
     beside = "nobody beside, class high-performance"
 
     def test_who_is_too_many(self):
         foreign = hosts.general_xml(3, "40-41")
         metadata = foreign[foreign.index("  <metadata>") : foreign.index("  <memory u")]
-        for xml, subject, words in (
-            (hosts.domain_xml(3), self.number, "3: "),
-            (foreign, self.beside, "instance-00000003"),
+        unmade = foreign.replace(metadata, "")
+        # libvirt does not run it.
+        stray = {"/proc/900/comm": "qemu-kvm\n", "/proc/900/cmdline": "qemu\0"}
+        self.assert_cases(
+            "class_rules",
+            (FAIL, self.number, "3: ", with_vms(vm3=hosts.domain_xml(3))),
+            (FAIL, self.beside, "instance-00000003", with_vms(vm3=foreign)),
             # Nova did not make it.
-            (foreign.replace(metadata, ""), self.beside, "1: "),
-        ):
-            host = hosts.with_domains(hosts.host(), vm3=xml)
-            self.assert_found(FAIL, subject, words, collected=host)
-
-    def test_qemu_that_libvirt_does_not_run(self):
-        host = having(
-            hosts.host(),
-            {"/proc/900/comm": "qemu-system-x86\n", "/proc/900/cmdline": "qemu\0"},
+            (FAIL, self.beside, "1: ", with_vms(vm3=unmade)),
+            (FAIL, "process 900", "", stray),
         )
-        self.assert_found(FAIL, "process 900", collected=host)
-
-    def test_exclusive_on_its_node(self):
-        host = hosts.with_domains(
-            hosts.host(vms=1), vm2=hosts.general_xml(2, "20-39,41")
+        near = with_vms(1, vm2=hosts.general_xml(2, "20-41"))
+        apart = with_vms(1, vm2=hosts.general_xml(2, "20-39,41"))
+        self.assert_cases(
+            "class_rules",
+            (PASS, self.beside, "", apart),
+            (FAIL, self.beside, "", near),
+            policy=with_class(exclusive="cell"),
         )
-        policy = with_class(exclusive="cell")
-        self.assert_found(PASS, self.beside, collected=host, policy=policy)
-        host = hosts.with_domains(host, vm2=hosts.general_xml(2, "20-41"))
-        self.assert_found(FAIL, self.beside, collected=host, policy=policy)
 
     def test_sizes(self):
-        policy = with_class(vcpus=16)
-        self.assert_found(FAIL, f"{FIRST}: size", "20", policy=policy)
-        policy = with_class(vcpus=16, former_vcpus=(20,))
-        self.assert_found(PASS, f"{FIRST}: size", "20", policy=policy)
+        for changes, status in (
+            ({"vcpus": 16}, FAIL),
+            ({"vcpus": 16, "former_vcpus": (20,)}, PASS),
+        ):
+            case = (status, f"{FIRST}: size", "20", {})
+            self.assert_cases("class_rules", case, policy=with_class(**changes))
 
     def test_classes_by_older_metadata(self):
         xml = hosts.domain_xml(1)
         specs = xml[xml.index("<nova:extraSpecs>") : xml.index("      </nova:flavor>")]
         old = xml.replace(specs, "").replace("hp.20c.128g", "{}")
-        for flavor, policy, expected in (
+        for flavor, policy, words in (
             ("hp.20c.128g", POLICY, "2: "),
             # One pinned class has VMs of that size.
             ("whatever", POLICY, "2: "),
             ("whatever", with_class(vcpus=16), "1: "),
         ):
-            host = hosts.with_domains(hosts.host(), vm1=old.format(flavor))
-            found = {one.subject: one for one in self.findings(host, policy)}
-            self.assertIn(expected, found[self.number].observed, flavor)
+            case = (PASS, self.number, words, with_vms(vm1=old.format(flavor)))
+            self.assert_cases("class_rules", case, policy=policy)
 
     def test_nova_knows_the_class(self):
         xml = hosts.domain_xml(1, specs={"perfvm:class": "general"})
-        host = hosts.with_domains(hosts.host(), vm1=xml)
-        self.assert_found(FAIL, self.beside, collected=host)
-        self.assert_found(PASS, self.beside, collected=host, nova=view())
+        host = with_vms(vm1=xml)
+        self.assert_cases("class_rules", (FAIL, self.beside, "", host))
+        self.assert_cases("class_rules", (PASS, self.beside, "", host), nova=view())
 
 
 class ProviderYAMLTest(HostCase):
-    code = "provider_yaml"
-
-    def offered(self, text):
-        return having(hosts.host(), {hosts.PROVIDER_PATH: text})
-
     def test_files(self):
         text = hosts.PROVIDER_YAML
         head, _, _ = text.partition("  inventories:")
@@ -101,94 +99,75 @@ class ProviderYAMLTest(HostCase):
             ("- [", SKIP),
             ("providers: 3", SKIP),
         ):
-            with self.subTest(changed=changed):
-                found = {o.subject: o for o in self.findings(self.offered(changed))}
-                one = found.get("files") or found[""]
-                self.assertEqual(status, one.level, one)
+            subject = "" if status is SKIP else "files"
+            files = {hosts.PROVIDER_PATH: changed}
+            self.assert_cases("provider_yaml", (status, subject, "", files))
 
     def test_no_file(self):
-        path = "/etc/nova/provider_config"
-        host = having(hosts.host(), {hosts.PROVIDER_PATH: None})
-        for reason, subject, status in (
-            ("no such file or directory", "files", FAIL),
-            ("permission denied", "", SKIP),
-            (None, "", SKIP),
-        ):
-            unread = {path: reason} if reason else {}
-            found = dataclasses.replace(host, unread=unread)
-            self.assertEqual(status, self.statuses(found)[subject])
+        def without(host, unread):
+            return having(host, {hosts.PROVIDER_PATH: None}, unread=unread)
 
-    def test_shared_hosts_offer_nothing(self):
+        host = hosts.host()
         conf = {CONF: "[compute]\ncpu_shared_set = 0-39\n"}
-        host = having(hosts.host(vms=0), conf)
-        self.assert_found(FAIL, "files", collected=host)
-        unread = {"/etc/nova/provider_config": "no such file or directory"}
-        host = having(host, {hosts.PROVIDER_PATH: None}, unread=unread)
-        one = self.assert_found(PASS, "files", "nothing", collected=host)
-        self.assertIn("without a file", one.source)
+        shared = having(hosts.host(vms=0), conf)
+        self.assert_cases(
+            "provider_yaml",
+            (FAIL, "files", "", without(host, ABSENT)),
+            (SKIP, "", "", without(host, {CONFIG: "permission denied"})),
+            (SKIP, "", "", without(host, {})),
+            # Shared hosts offer nothing.
+            (FAIL, "files", "", shared),
+            (PASS, "files", "nothing", without(shared, ABSENT)),
+        )
 
     def test_what_placement_has(self):
-        trait = "CUSTOM_PERFVM_HIGH_PERFORMANCE"
         for options, status in (
             ({}, PASS),
-            ({"traits": (trait, "CUSTOM_PERFVM_OLD")}, FAIL),
+            ({"traits": (TRAIT, "CUSTOM_PERFVM_OLD")}, FAIL),
+            ({"traits": (TRAIT, f"{TRAIT}_OLD")}, FAIL),
             ({"traits": ()}, FAIL),
             ({"slots": 3}, FAIL),
             ({"slots": 0}, FAIL),
-            ({"traits": (trait, "CUSTOM_PERFVM_ELASTIC_2", "CUSTOM_OWN")}, PASS),
+            ({"traits": (TRAIT, "CUSTOM_PERFVM_ELASTIC_2", "CUSTOM_OWN")}, PASS),
         ):
-            with self.subTest(options=options):
-                nova = view(hosts.snapshot(**options))
-                self.assert_found(status, "Placement", nova=nova)
-        one = self.assert_found(
-            FAIL, "Placement", nova=view(hosts.snapshot(traits=(trait, f"{trait}_OLD")))
-        )
-        self.assertIn("outlived", one.remedy)
+            nova = view(hosts.snapshot(**options))
+            case = (status, "Placement", "", {})
+            self.assert_cases("provider_yaml", case, nova=nova)
 
 
 class ThreeWayTest(HostCase):
-    code = "three_way"
-
-    def other(self, **pins):
+    def test_three_way(self):
         (cell,) = hosts.server(1).cells
-        moved = {**cell.cpu_pinning, **{int(k[1:]): v for k, v in pins.items()}}
-        return dataclasses.replace(cell, cpu_pinning=moved)
-
-    def test_nova_believes_otherwise(self):
-        server = hosts.server(1, cells=(self.other(v3=25),))
-        nova = view(hosts.snapshot(server, hosts.server(2)))
-        word = "vCPU 3: Nova CPU 25, libvirt CPU 3"
-        self.assert_found(FAIL, FIRST, word, nova=nova)
-
-    def test_another_node(self):
-        cell = dataclasses.replace(self.other(), host_node=1)
-        nova = view(hosts.snapshot(hosts.server(1, cells=(cell,)), hosts.server(2)))
-        self.assert_found(FAIL, FIRST, "Nova node 1, libvirt 0", nova=nova)
-
-    def test_the_kernel_runs_it_elsewhere(self):
+        moved = {**cell.cpu_pinning, 3: 25}
+        elsewhere = dataclasses.replace(cell, cpu_pinning=moved)
+        other_node = dataclasses.replace(cell, host_node=1)
         path = f"{PROC}/task/{PID + 13}/status"
-        for cpus, word in (("0-41", "several"), ("7", "CPU 7")):
-            host = having(hosts.host(), {path: hosts.status("x", cpus, "0")})
-            words = f"vCPU 3: libvirt CPU 3, the kernel {word}"
-            self.assert_found(FAIL, FIRST, words, collected=host, nova=view())
-
-    def test_vms_that_one_does_not_know(self):
-        nova = view(hosts.snapshot(hosts.server(2)))
-        self.assert_found(FAIL, FIRST, "Nova has none", nova=nova)
-        self.assert_found(
-            WARN, UUIDS[1], "libvirt runs none", collected=hosts.host(1), nova=view()
+        anywhere, seventh = (
+            {path: hosts.status("x", cpus, "0")} for cpus in ("0-41", "7")
         )
-        stopped = hosts.snapshot(hosts.server(1), hosts.server(2, status="SHUTOFF"))
-        found = self.statuses(hosts.host(1), nova=view(stopped))
-        self.assertEqual({FIRST: PASS}, found)
+        pin = "vCPU 3: Nova CPU 25, libvirt CPU 3"
+        runs = "vCPU 3: libvirt CPU 3, the kernel "
+        both = (hosts.server(1), hosts.server(2))
+        stopped = (hosts.server(1), hosts.server(2, status="SHUTOFF"))
 
-    def test_what_is_not_known(self):
-        self.assert_all(SKIP)
-        for changes in ({"cells": None}, {"task": "migrating"}):
-            nova = view(hosts.snapshot(hosts.server(1, **changes), hosts.server(2)))
-            self.assert_found(SKIP, FIRST, nova=nova)
-        host = having(hosts.host(), {f"{PROC}/task/{PID + 13}/status": None})
-        self.assert_found(SKIP, FIRST, "not asked", collected=host, nova=view())
-        server = hosts.server(1, cells=(self.other(v3=25),))
-        nova = view(hosts.snapshot(server, hosts.server(2)))
-        self.assert_found(FAIL, FIRST, collected=host, nova=nova)
+        def first(**changes):
+            return hosts.server(1, **changes), hosts.server(2)
+
+        for servers, *case in (
+            (first(cells=(elsewhere,)), FAIL, FIRST, pin, {}),
+            (first(cells=(other_node,)), FAIL, FIRST, "Nova node 1, libvirt 0", {}),
+            (both, FAIL, FIRST, f"{runs}several", anywhere),
+            (both, FAIL, FIRST, f"{runs}CPU 7", seventh),
+            # One of them does not know a VM.
+            (both[1:], FAIL, FIRST, "Nova has none", {}),
+            (both, WARN, UUIDS[1], "libvirt runs none", hosts.host(1)),
+            (stopped, PASS, "*", "", hosts.host(1)),
+            # What is not known.
+            (first(cells=None), SKIP, FIRST, "", {}),
+            (first(task="migrating"), SKIP, FIRST, "", {}),
+            (both, SKIP, FIRST, "not asked", {path: None}),
+            (first(cells=(elsewhere,)), FAIL, FIRST, "", {path: None}),
+        ):
+            nova = view(hosts.snapshot(*servers))
+            self.assert_cases("three_way", tuple(case), nova=nova)
+        self.assert_cases("three_way", (SKIP, "*", "", {}))
