@@ -26,21 +26,25 @@ CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 
 class GuestCase(testtools.TestCase):
-    code = ""
+    def findings(self, code, collected, vm_class=HIGH):
+        found = CHECKS[f"guest.{code}"].findings(GuestSubject(collected, vm_class))
+        return {one.subject: one for one in found}
 
-    def findings(self, collected, vm_class=HIGH):
-        return CHECKS[self.code].findings(GuestSubject(collected, vm_class))
+    def assert_cases(self, code, *cases, vm_class=HIGH):
+        """Look at cases of a check.
 
-    def statuses(self, collected, vm_class=HIGH):
-        """Return {subject: status}."""
-        return {one.subject: one.level for one in self.findings(collected, vm_class)}
-
-    def only_finding(self, collected, vm_class=HIGH):
-        (found,) = self.findings(collected, vm_class)
-        return found
-
-    def assert_all(self, status, collected, vm_class=HIGH):
-        self.assertEqual({status}, set(self.statuses(collected, vm_class).values()))
+        A case is a status, the finding that has it ("*" for all), words in what was
+        observed or in the remedy, and a guest, or the files that differ in it.
+        """
+        for status, subject, words, change in cases:
+            guest = change
+            if isinstance(change, dict):
+                guest = guests.having(guests.guest(), files=change)
+            found = self.findings(code, guest, vm_class)
+            told = found.values() if subject == "*" else [found[subject]]
+            self.assertEqual({status}, {one.level for one in told}, found)
+            for one in told:
+                self.assertIn(words, f"{one.observed} {one.remedy}")
 
 
 class AllTest(testtools.TestCase):
@@ -109,77 +113,6 @@ class LYTest(testtools.TestCase):
         self.assertEqual(SKIP, vectors.level)
 
 
-class ShapeTest(GuestCase):
-    code = "guest.shape"
-
-    def test_sizes(self):
-        guest = guests.guest(vcpus=16)
-        found = self.statuses(guest)
-        self.assertEqual((FAIL, PASS), (found["vCPUs"], found["NUMA nodes"]))
-        self.assert_all(PASS, guest, dataclasses.replace(HIGH, former_vcpus=(16,)))
-
-    def test_nodes(self):
-        two = {f"{NODE}/online": "0-1\n", f"{NODE}/has_memory": "0-1\n"}
-        found = self.statuses(guests.having(guests.guest(), files=two))
-        self.assertEqual(FAIL, found["NUMA nodes"])
-        two[f"{NODE}/has_memory"] = "0\n"
-        for vm_class in (None, HIGH):
-            found = self.statuses(guests.having(guests.guest(), files=two), vm_class)
-            self.assertEqual(FAIL, found["memory of NUMA nodes"])
-
-    def test_threads_are_no_cores(self):
-        path = f"{CPU}/cpu3/topology/thread_siblings_list"
-        guest = guests.having(guests.guest(), files={path: "2-3\n"})
-        self.assertEqual(WARN, self.statuses(guest)["threads of a core"])
-        threads = dataclasses.replace(HIGH, smt="threads")
-        self.assertEqual(SKIP, self.statuses(guest, threads)["threads of a core"])
-
-    def test_without_a_class_or_a_size(self):
-        for vm_class in (None, GENERAL):
-            self.assertEqual(
-                [SKIP, SKIP, SKIP, PASS],
-                list(self.statuses(guests.guest(), vm_class).values()),
-            )
-
-
-class QueuesTest(GuestCase):
-    code = "guest.nic_queues"
-
-    def test_too_few(self):
-        for present in (1, 8, 19):
-            found = self.only_finding(guests.guest(present=present))
-            self.assertEqual((FAIL, MULTIQUEUE), (found.level, found.remedy))
-        for enabled in (1, 19):
-            found = self.only_finding(guests.guest(enabled=enabled))
-            self.assertEqual(FAIL, found.level)
-            self.assertEqual(f"20 present, {enabled} enabled", found.observed)
-            self.assertIn("ethtool -L eth0 combined 20", found.remedy)
-            self.assertNotIn("FLAVOR", found.remedy)
-        # More than CPUs are not asked for.
-        self.assertEqual(PASS, self.only_finding(guests.guest(4, 20), None).level)
-
-    def test_what_was_not_read(self):
-        guest = guests.guest()
-        queues = [path for path in guest.files if "/queues/" in path]
-        blind = guests.having(
-            guest,
-            files=dict.fromkeys(queues),
-            commands={"ethtool -l eth0": None},
-        )
-        found = self.only_finding(blind)
-        self.assertEqual(
-            (SKIP, "20 present; how many are enabled was not read"),
-            (found.level, found.observed),
-        )
-        blind = guests.having(blind, files={"/proc/interrupts": None})
-        self.assertEqual(SKIP, self.only_finding(blind).level)
-
-    def test_a_class_that_does_not_promise_it(self):
-        found = self.only_finding(guests.guest(present=1), GENERAL)
-        self.assertEqual(SKIP, found.level)
-        self.assertIn("general promises no multiqueue", found.observed)
-
-
 def passed_through(driver="mlx5_core", maximum=8, current=8, place=None, form=None):
     """Return a guest whose only NIC is a virtual function."""
     guest = guests.guest(fired=[10] * 20)
@@ -215,105 +148,123 @@ def passed_through(driver="mlx5_core", maximum=8, current=8, place=None, form=No
     )
 
 
-class OtherDriversTest(GuestCase):
-    def test_a_virtual_function_has_the_limit_of_its_hardware(self):
-        self.code = "guest.nic_queues"
-        found = self.only_finding(passed_through())
-        self.assertEqual(
-            (PASS, "8 present, the limit of the device, 8 enabled"),
-            (found.level, found.observed),
+class ShapeTest(GuestCase):
+    def test_shape(self):
+        nodes = {f"{NODE}/online": "0-1\n", f"{NODE}/has_memory": "0-1\n"}
+        bare = nodes | {f"{NODE}/has_memory": "0\n"}
+        threads = {f"{CPU}/cpu3/topology/thread_siblings_list": "2-3\n"}
+        small = guests.guest(vcpus=16)
+        self.assert_cases(
+            "shape",
+            (FAIL, "vCPUs", "", small),
+            (PASS, "NUMA nodes", "", small),
+            (FAIL, "NUMA nodes", "", nodes),
+            (FAIL, "memory of NUMA nodes", "", bare),
+            # Threads are no cores.
+            (WARN, "threads of a core", "", threads),
         )
-        found = self.only_finding(passed_through(current=4))
-        self.assertEqual(FAIL, found.level)
-        self.assertIn("ethtool -L eth0 combined 8", found.remedy)
+        for changes, case in (
+            ({"former_vcpus": (16,)}, (PASS, "*", "", small)),
+            ({"smt": "threads"}, (SKIP, "threads of a core", "", threads)),
+        ):
+            vm_class = dataclasses.replace(HIGH, **changes)
+            self.assert_cases("shape", case, vm_class=vm_class)
+        for vm_class in (None, GENERAL):
+            found = self.findings("shape", guests.guest(), vm_class).values()
+            self.assertEqual([SKIP, SKIP, SKIP, PASS], [one.level for one in found])
+        without = (FAIL, "memory of NUMA nodes", "", bare)
+        self.assert_cases("shape", without, vm_class=None)
 
-    def test_vectors_of_a_virtual_function(self):
-        self.code = "guest.nic_vectors"
-        for form in ("mlx5_comp{}@pci:0000:00:05.0", "iavf-eth0-TxRx-{}",
-                     "eth0-Tx-Rx-{}"):  # fmt: skip
-            self.assertEqual(
-                {"eth0 input+output": PASS}, self.statuses(passed_through(form=form))
-            )
-        together = passed_through(place=lambda queue: queue // 2)
-        self.assertEqual({"eth0 input+output": FAIL}, self.statuses(together))
-        unknown = passed_through(form="something{}")
-        self.assertEqual({"eth0": SKIP}, self.statuses(unknown))
-        path = f"{NET}/eth0/device/msi_irqs"
-        unread = guests.having(passed_through(), files={path: None})
-        self.assertEqual({"eth0": SKIP}, self.statuses(unread))
 
-    def test_others_are_not_judged(self):
+class QueuesTest(GuestCase):
+    def test_nic_queues(self):
+        guest = guests.guest()
+        queues = [path for path in guest.files if "/queues/" in path]
+        asked = {"ethtool -l eth0": None}
+        blind = guests.having(guest, files=dict.fromkeys(queues), commands=asked)
+        blinder = guests.having(blind, files={"/proc/interrupts": None})
+        unread = "20 present; how many are enabled was not read"
+        self.assert_cases(
+            "nic_queues",
+            *((FAIL, "*", MULTIQUEUE, guests.guest(present=n)) for n in (1, 8, 19)),
+            (FAIL, "*", "20 present, 19 enabled", guests.guest(enabled=19)),
+            (FAIL, "*", "ethtool -L eth0 combined 20", guests.guest(enabled=1)),
+            (SKIP, "*", unread, blind),
+            (SKIP, "*", "", blinder),
+            # A virtual function has the limit of its hardware.
+            (PASS, "*", "8 present, the limit of the device", passed_through()),
+            (FAIL, "*", "ethtool -L eth0 combined 8", passed_through(current=4)),
+        )
+        # More than CPUs are not asked for.
+        enough = (PASS, "*", "", guests.guest(4, 20))
+        self.assert_cases("nic_queues", enough, vm_class=None)
+        unpromised = (SKIP, "*", "promises no multiqueue", guests.guest(present=1))
+        self.assert_cases("nic_queues", unpromised, vm_class=GENERAL)
+
+    def test_other_drivers_are_not_judged(self):
         link = "../../devices/vdpa0/virtio0/net/eth0"
         vdpa = guests.having(guests.guest(), links={f"{NET}/eth0": link})
-        for self.code in ("guest.nic_queues", "guest.nic_vectors", "guest.nic_spread"):
+        for code in ("nic_queues", "nic_vectors", "nic_spread"):
             for driver in ("e1000", "vmxnet3"):
-                found = self.only_finding(passed_through(driver=driver))
-                self.assertEqual((SKIP, "eth0"), (found.level, found.subject))
-                self.assertIn(driver, found.observed)
-            if self.code != "guest.nic_spread":
-                # It shows queues only.
-                expected = PASS if self.code == "guest.nic_queues" else SKIP
-                self.assertEqual(expected, self.only_finding(vdpa).level)
+                case = (SKIP, "eth0", driver, passed_through(driver=driver))
+                self.assert_cases(code, case)
+        # It shows queues only.
+        self.assert_cases("nic_queues", (PASS, "*", "", vdpa))
+        self.assert_cases("nic_vectors", (SKIP, "*", "", vdpa))
 
 
 class VectorsTest(GuestCase):
-    code = "guest.nic_vectors"
-
     def affinities(self, value, name="effective"):
         return {f"/proc/irq/{irq}/{name}_affinity_list": value for irq in range(25, 65)}
 
-    def test_on_one_cpu(self):
-        for place in (lambda _queue: 0, lambda queue: queue // 2):
-            self.assert_all(FAIL, guests.guest(place=place))
-        # Only enabled queues count.
-        guest = guests.guest(enabled=10, place=lambda queue: min(queue, 9))
-        self.assert_all(PASS, guest)
-        self.assert_all(SKIP, guests.guest(present=1))
-
-    def test_only_one_direction(self):
-        files = {"/proc/irq/25/effective_affinity_list": "1\n"}
-        guest = guests.having(guests.guest(), files=files)
-        self.assertEqual(
-            {"eth0 input": FAIL, "eth0 output": PASS}, self.statuses(guest)
+    def test_nic_vectors(self):
+        half = {"/proc/irq/25/effective_affinity_list": "1\n"}
+        self.assert_cases(
+            "nic_vectors",
+            (FAIL, "*", "", guests.guest(place=lambda _queue: 0)),
+            (FAIL, "*", "", guests.guest(place=lambda queue: queue // 2)),
+            # Only enabled queues count.
+            (PASS, "*", "", guests.guest(enabled=10, place=lambda q: min(q, 9))),
+            (SKIP, "*", "", guests.guest(present=1)),
+            (FAIL, "eth0 input", "", half),
+            (PASS, "eth0 output", "", half),
         )
 
     def test_old_kernels_tell_by_counters(self):
         old = self.affinities(None) | self.affinities("0-19\n", "smp")
         fired = [5000] * 20
-        self.assert_all(
-            PASS, guests.having(guests.guest(fired=fired), files=old)
-        )  # fmt: skip
-        crowded = guests.guest(fired=fired, place=lambda queue: queue % 10)
-        self.assert_all(FAIL, guests.having(crowded, files=old))
-        # What did not fire tells nothing.
-        idle = guests.guest(fired=[5000] * 10 + [0] * 10)
-        self.assert_all(SKIP, guests.having(idle, files=old))
+        for guest, status in (
+            (guests.guest(fired=fired), PASS),
+            (guests.guest(fired=fired, place=lambda queue: queue % 10), FAIL),
+            # What did not fire tells nothing.
+            (guests.guest(fired=[5000] * 10 + [0] * 10), SKIP),
+        ):
+            case = (status, "*", "", guests.having(guest, files=old))
+            self.assert_cases("nic_vectors", case)
 
     def test_one_vector_for_all_queues(self):
         for name in ("virtio0-virtqueues", "virtio0"):
             rows = [("virtio0-config", {}), (name, {0: 10})]
-            texts = {"/proc/interrupts": guests.interrupts(rows)}
-            guest = guests.having(guests.guest(), files=texts, later=texts)
-            found = self.only_finding(guest)
-            self.assertEqual(
-                (FAIL, "one vector for all queues"), (found.level, found.observed)
-            )
+            case = {"/proc/interrupts": guests.interrupts(rows)}
+            case = (FAIL, "*", "one vector for all queues", case)
+            self.assert_cases("nic_vectors", case)
+
+    def test_virtual_functions(self):
+        forms = ("mlx5_comp{}@pci:0000:00:05.0", "iavf-eth0-TxRx-{}", "eth0-Tx-Rx-{}")
+        name = "eth0 input+output"
+        unread = {f"{NET}/eth0/device/msi_irqs": None}
+        self.assert_cases(
+            "nic_vectors",
+            *((PASS, name, "", passed_through(form=form)) for form in forms),
+            (FAIL, name, "", passed_through(place=lambda queue: queue // 2)),
+            (SKIP, "eth0", "", passed_through(form="something{}")),
+            (SKIP, "eth0", "", guests.having(passed_through(), files=unread)),
+        )
 
 
 class SpreadTest(GuestCase):
-    code = "guest.nic_spread"
     # Over which a guest without a fault spread 16 connections: 6.62 effective CPUs.
     MEASURED = (2340, 2100, 1800, 1500, 1200, 900, 600, 250, 150, 60, 40)
-
-    def measured(self):
-        shares = [*self.MEASURED, *[0] * 9]
-        return guests.guest(flows=16, fired=shares)
-
-    def test_few_connections_cannot_use_all_queues(self):
-        found, _ = self.findings(self.measured())
-        self.assertIn("6.62 effective CPUs", found.observed)
-        self.assertIn("16 connections (11.2 busy queues on average)", found.expected)
-        self.assertEqual(PASS, found.level)
 
     def test_what_is_expected(self):
         self.assertEqual(11.2, round(spread.busy_queues(16, 20), 1))
@@ -328,45 +279,43 @@ class SpreadTest(GuestCase):
         self.assertEqual(limits[3], spread.least_effective(10_000, 20))
 
     def test_healthy_guests_pass(self):
-        failed = 0
         for seed in range(100):
             guest = guests.guest(flows=16, fired=guests.spread(16, 20, seed))
-            failed += self.statuses(guest)["eth0 input"] is not PASS
-        self.assertEqual(0, failed)
+            self.assert_cases("nic_spread", (PASS, "eth0 input", "", guest))
 
-    def test_vectors_on_one_cpu(self):
-        guest = guests.guest(place=lambda _queue: 0)
-        found, _ = self.findings(guest)
-        self.assertEqual(FAIL, found.level)
-        self.assertIn("1.00 effective CPUs", found.observed)
-        self.assertIn("--fix-script", found.remedy)
-
-    def test_traffic_of_one_busy_connection(self):
-        guest = guests.guest(flows=64, fired=[50_000] + [3] * 19)
-        found, _ = self.findings(guest)
-        self.assertEqual(WARN, found.level)
-        self.assertIn("queues and vectors are as they should be", found.remedy)
-
-    def test_what_tells_nothing(self):
-        for guest, words in (
-            (guests.guest(fired=[40] * 20), "800 interrupts"),
-            (guests.guest(flows=2, fired=[5000] * 20), "2 connections cannot tell"),
-            (guests.guest(flows=0, fired=[5000] * 20), "0 connections cannot tell"),
+    def test_nic_spread(self):
+        few = guests.guest(flows=16, fired=[*self.MEASURED, *[0] * 9])
+        one, name = guests.guest(place=lambda _queue: 0), "eth0 input"
+        # One connection is busy.
+        busy = guests.guest(flows=64, fired=[50_000] + [3] * 19)
+        unread = {"/proc/net/tcp": None}
+        steady = [5000] * 20
+        self.assert_cases(
+            "nic_spread",
+            (PASS, name, "6.62 effective CPUs", few),
+            (FAIL, name, "1.00 effective CPUs", one),
+            (FAIL, name, "--fix-script", one),
+            (WARN, name, "queues and vectors are as they should be", busy),
+            (SKIP, name, "800 interrupts", guests.guest(fired=[40] * 20)),
             (
-                guests.having(guests.guest(), files={"/proc/net/tcp": None},
-                              later={"/proc/net/tcp": None}),
-                "connections: it was not collected",
+                SKIP,
+                name,
+                "2 connections cannot tell",
+                guests.guest(flows=2, fired=steady),
             ),
-        ):  # fmt: skip
-            found, _ = self.findings(guest)
-            self.assertEqual(SKIP, found.level)
-            self.assertIn(words, found.observed)
-
-    def test_one_queue_whatever_the_connections(self):
-        self.assert_all(FAIL, guests.guest(present=1, flows=1))
-        self.assert_all(SKIP, guests.guest(present=1), GENERAL)
-        found, _ = self.findings(guests.guest(enabled=1))
-        self.assertIn("ethtool -L eth0 combined 20", found.remedy)
+            (
+                SKIP,
+                name,
+                "0 connections cannot tell",
+                guests.guest(flows=0, fired=steady),
+            ),
+            (SKIP, name, "connections: it was not collected", unread),
+            # One queue, whatever the connections.
+            (FAIL, "*", "", guests.guest(present=1, flows=1)),
+            (FAIL, name, "ethtool -L eth0 combined 20", guests.guest(enabled=1)),
+        )
+        unpromised = (SKIP, "*", "", guests.guest(present=1))
+        self.assert_cases("nic_spread", unpromised, vm_class=GENERAL)
 
 
 class SteeringTest(GuestCase):
@@ -377,98 +326,76 @@ class SteeringTest(GuestCase):
             for queue in range(20)
         }
 
-    def test_xps(self):
-        self.code = "guest.xps"
-        self.assert_all(PASS, guests.guest(enabled=4))
-        for cpus in ([], [0], range(20)):
-            guest = guests.having(guests.guest(), files=self.masks("xps", cpus))
-            self.assert_all(WARN, guest)
-        self.assert_all(SKIP, guests.guest(present=1))
-
-    def test_rps(self):
-        self.code = "guest.rps"
-        self.assert_all(PASS, guests.guest())
-        guest = guests.having(guests.guest(), files=self.masks("rps", range(20)))
-        self.assert_all(WARN, guest)
-        self.assert_all(SKIP, guests.guest(enabled=4))
-        files = dict.fromkeys(self.masks("rps", []))
-        self.assert_all(SKIP, guests.having(guests.guest(), files=files))
+    def test_xps_and_rps(self):
+        self.assert_cases(
+            "xps",
+            (PASS, "*", "", guests.guest(enabled=4)),
+            *((WARN, "*", "", self.masks("xps", c)) for c in ([], [0], range(20))),
+            (SKIP, "*", "", guests.guest(present=1)),
+        )
+        self.assert_cases(
+            "rps",
+            (PASS, "*", "", {}),
+            (WARN, "*", "", self.masks("rps", range(20))),
+            (SKIP, "*", "", guests.guest(enabled=4)),
+            (SKIP, "*", "", dict.fromkeys(self.masks("rps", []))),
+        )
 
 
 class DisksTest(GuestCase):
-    def test_queues(self):
-        self.code = "guest.disk_queues"
-        lists = {f"{BLOCK}/vda/mq/{n}/cpu_list": None for n in range(1, 20)}
-        found = self.only_finding(guests.having(guests.guest(), files=lists))
-        self.assertEqual((WARN, "1 of virtio_blk"), (found.level, found.observed))
-        lists[f"{BLOCK}/vda/mq/0/cpu_list"] = None
-        self.assert_all(SKIP, guests.having(guests.guest(), files=lists))
+    def test_disks(self):
+        lists = {f"{BLOCK}/vda/mq/{n}/cpu_list": None for n in range(20)}
+        one = lists | {f"{BLOCK}/vda/mq/0/cpu_list": "0\n"}
         driver = {f"{BLOCK}/vda/device/driver": "../bus/drivers/other"}
-        self.assert_all(SKIP, guests.having(guests.guest(), links=driver))
-
-    def test_scheduler(self):
-        self.code = "guest.disk_scheduler"
+        self.assert_cases(
+            "disk_queues",
+            (WARN, "*", "1 of virtio_blk", one),
+            (SKIP, "*", "", lists),
+            (SKIP, "*", "", guests.having(guests.guest(), links=driver)),
+        )
         path = f"{BLOCK}/vda/queue/scheduler"
-        for text, status in (
-            ("none [mq-deadline] bfq\n", PASS),
-            ("none mq-deadline [bfq]\n", WARN),
-            (None, SKIP),
-        ):
-            self.assert_all(status, guests.having(guests.guest(), files={path: text}))
+        self.assert_cases(
+            "disk_scheduler",
+            (PASS, "*", "", {path: "none [mq-deadline] bfq\n"}),
+            (WARN, "*", "", {path: "none mq-deadline [bfq]\n"}),
+            (SKIP, "*", "", {path: None}),
+        )
 
 
-class ClockTest(GuestCase):
-    code = "guest.clocksource"
-
-    def test_clock_sources(self):
-        for text, status in (
-            ("tsc\n", PASS),
-            ("arch_sys_counter\n", PASS),
-            ("acpi_pm\n", WARN),
-            (None, SKIP),
-        ):
-            guest = guests.having(guests.guest(), files={CLOCK: text})
-            self.assert_all(status, guest)
-        guest = guests.having(guests.guest(), files={CLOCK: "hpet\n"})
-        self.assertIn("echo kvm-clock >", self.only_finding(guest).remedy)
-
-
-class StealTest(GuestCase):
-    code = "guest.steal"
-
+class TimeTest(GuestCase):
     def stolen(self, mean, more=0, idle=2000):
         later = guests.stat(20, 1 + mean, more, idle)
         return guests.having(guests.guest(), later={"/proc/stat": later})
 
-    def test_the_cpu_that_loses_most(self):
-        for guest, status in (
-            (self.stolen(0), PASS),
-            (self.stolen(10), PASS),
-            (self.stolen(0, 30), WARN),
-            (self.stolen(0, 100), FAIL),
-        ):
-            self.assertEqual(status, self.only_finding(guest).level)
-        found = self.only_finding(self.stolen(0, 100))
-        self.assertEqual("6.7% of CPU 3, 0.3% of all", found.observed)
+    def test_clocksource(self):
+        self.assert_cases(
+            "clocksource",
+            (PASS, "*", "", {CLOCK: "tsc\n"}),
+            (PASS, "*", "", {CLOCK: "arch_sys_counter\n"}),
+            (WARN, "*", "", {CLOCK: "acpi_pm\n"}),
+            (WARN, "*", "echo kvm-clock >", {CLOCK: "hpet\n"}),
+            (SKIP, "*", "", {CLOCK: None}),
+        )
 
-    def test_a_class_that_shares_cpus(self):
-        found = self.only_finding(self.stolen(0, 100), GENERAL)
-        self.assertEqual(WARN, found.level)
-
-    def test_what_tells_nothing(self):
-        zero = {"/proc/stat": guests.stat(20, 0)}
-        guest = guests.having(guests.guest(), files=zero, later=zero)
-        self.assertIn("0 since boot", self.only_finding(guest).observed)
-        short = self.stolen(0, idle=600)
-        self.assertIn("too near", self.only_finding(short).observed)
+    def test_steal(self):
+        most = "6.7% of CPU 3, 0.3% of all"
         once = guests.having(guests.guest(), later={"/proc/stat": None})
-        for blind in (guest, short, once):
-            self.assert_all(SKIP, blind)
+        self.assert_cases(
+            "steal",
+            (PASS, "*", "", self.stolen(0)),
+            (PASS, "*", "", self.stolen(10)),
+            (WARN, "*", "", self.stolen(0, 30)),
+            (FAIL, "*", most, self.stolen(0, 100)),
+            (SKIP, "*", "0 since boot", {"/proc/stat": guests.stat(20, 0)}),
+            (SKIP, "*", "too near", self.stolen(0, idle=600)),
+            (SKIP, "*", "", once),
+        )
+        # A class that shares CPUs.
+        case = (WARN, "*", "", self.stolen(0, 100))
+        self.assert_cases("steal", case, vm_class=GENERAL)
 
 
 class SoftnetTest(GuestCase):
-    code = "guest.softnet_drops"
-
     def rows(self, *numbers):
         rest = "0 " * 9
         later = "".join(
@@ -477,9 +404,7 @@ class SoftnetTest(GuestCase):
         )
         path = "/proc/net/softnet_stat"
         first = "".join(f"0 0 0 {rest}{cpu:08x}\n" for cpu in range(len(numbers)))
-        return guests.having(
-            guests.guest(), files={path: first}, later={path: later}
-        )  # fmt: skip
+        return guests.having(guests.guest(), {path: first}, {path: later})
 
     def test_packets(self):
         for row, statuses in (
@@ -488,10 +413,12 @@ class SoftnetTest(GuestCase):
             ((100_000, 100, 60), [FAIL, WARN]),
         ):
             guest = self.rows((100_000, 0, 0), row)
-            self.assertEqual(statuses, list(self.statuses(guest).values()))
-        self.assertIn("most on CPU 1", self.findings(guest)[0].observed)
-
-    def test_what_tells_nothing(self):
-        self.assert_all(SKIP, self.rows((0, 0, 0)))
+            found = [*self.findings("softnet_drops", guest).values()]
+            self.assertEqual(statuses, [one.level for one in found])
+        self.assertIn("most on CPU 1", found[0].observed)
         once = guests.having(guests.guest(), later={"/proc/net/softnet_stat": None})
-        self.assert_all(SKIP, once)
+        self.assert_cases(
+            "softnet_drops",
+            (SKIP, "*", "", self.rows((0, 0, 0))),
+            (SKIP, "*", "", once),
+        )

@@ -13,6 +13,7 @@ from tests.unit.measure.checks.host.case import (
     SKIP,
     WARN,
     HostCase,
+    findings,
     having,
     with_class,
 )
@@ -256,9 +257,10 @@ class SettingsTest(HostCase):
             ("nohz_full=0-39 isolcpus=0-39", domain),
             ("nohz_full=0-39 isolcpus=managed_irq,domain,0-39", domain),
         ):
-            self.code = "isolation"
             host = having(hosts.host(), {"/proc/cmdline": f"quiet {arguments}\n"})
-            self.assertEqual(expected, self.statuses(host), arguments)
+            found = findings("hypervisor.isolation", host)
+            statuses = {one.subject: one.level for one in found}
+            self.assertEqual(expected, statuses, arguments)
 
     def test_isolation_by_what_nova_is_told(self):
         shared = "cpu_dedicated_set = 0-19\ncpu_shared_set = 20-39"
