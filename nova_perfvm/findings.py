@@ -227,7 +227,6 @@ HOST_NOT_MANAGED: Final = _code("audit.host_not_managed")
 
 # What is inherent in what a policy chooses.
 NO_CPU_FOR_HOST: Final = _code("policy.no_cpu_for_host", Level.NOTE)
-THREADS_NOT_CORES: Final = _code("policy.threads_not_cores", Level.NOTE)
 EMULATOR_THREADS_FLOAT: Final = _code("policy.emulator_threads_float", Level.NOTE)
 RESTS_ON_FALLBACK: Final = _code("policy.rests_on_fallback", Level.NOTE)
 

@@ -17,8 +17,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.cloud import answers, at_once
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.migration_states import UNFINISHED
-from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.placement.schemes import child_names
+from nova_perfvm.facts.snapshot import Snapshot, child_name
 from nova_perfvm.printable import some_of
 
 if TYPE_CHECKING:
@@ -179,7 +178,8 @@ class _Reader:
         found = answers.providers(self._api, in_tree=hypervisor["id"])
         roots = [p["name"] for p in found if p["uuid"] == hypervisor["id"]]
         known = {p["name"] for p in found}
-        for name in child_names(roots[0]) if roots else ():
+        for letter in const.CHILD_LETTERS if roots else ():
+            name = child_name(roots[0], letter)
             if name in known:
                 continue
             strangers = answers.providers(self._api, name=name)

@@ -242,9 +242,7 @@ def views_of(
                 sharing=tuple(
                     p for p in sharing if p not in tree and p.aggregates & members
                 ),
-                aggregates=tuple(
-                    a for a in snapshot.aggregates if host.host in a.hosts
-                ),
+                aggregates=snapshot.aggregates_by_host.get(host.host, ()),
                 isolating=tuple(a for a in isolating if a.uuid in top),
                 servers=snapshot.servers_by_host.get(host.host, ()),
                 cloud=snapshot,

@@ -79,7 +79,7 @@ class CheckPolicy(JudgingCommand, PolicyCommand):
         policy = loader.load(source)
         self.write(summary(policy, loader.title(source)))
         for found in advice(policy):
-            self.app.stderr.write(f"note: {found}\n")
+            self.app.stderr.write(f"note: {found.code}: {found.observed}\n")
 
 
 class DiffPolicy(PerfVMCommand, Lister):

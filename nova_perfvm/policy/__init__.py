@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The policy as values: frozen, pure, without any input or output."""
 
-from nova_perfvm.policy.advice import Advice, advice
+from nova_perfvm.policy.advice import advice
 from nova_perfvm.policy.classes import Disk, VMClass
 from nova_perfvm.policy.flavors import FlavorSize, FlavorTemplate
 from nova_perfvm.policy.limits import (
@@ -16,7 +16,6 @@ from nova_perfvm.policy.shapes import HostShape
 
 __all__ = [
     "PAGE_SIZES_KB",
-    "Advice",
     "Disk",
     "Elastic",
     "FlavorSize",

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from nova_perfvm import findings
 from nova_perfvm.documents.mistakes import KeyPath, Mistake
+from nova_perfvm.findings import Finding
 from nova_perfvm.policy.placements import rests_on_fallback
 from nova_perfvm.policy.room import cell_slots
 
@@ -15,21 +16,7 @@ if TYPE_CHECKING:
     from nova_perfvm.policy.model import Policy
 
 
-class Advice(NamedTuple):
-    """One thing to know of a policy.
-
-    :ivar code: dotted and stable
-    """
-
-    code: str
-    problem: Mistake
-
-    def __str__(self) -> str:
-        """Return ``code: key: what it costs``."""
-        return f"{self.code}: {self.problem}"
-
-
-def advice(policy: Policy) -> Iterator[Advice]:
+def advice(policy: Policy) -> Iterator[Finding]:
     """List what a policy costs; none of it is a mistake, or can be mended."""
     for vm_class in policy.pinned_classes:
         path = ("classes", vm_class.name)
@@ -42,13 +29,6 @@ def advice(policy: Policy) -> Iterator[Advice]:
                     f"VMs of {vm_class.cell_pcpus} CPUs may fill all {usable} CPUs of "
                     f"a NUMA node of {shape}: the host, QEMU's emulator threads and "
                     "vhost have no CPU of their own and run on the VMs' CPUs",
-                )
-            if shape.threads > 1 and vm_class.smt == "threads":
-                yield _note(
-                    findings.THREADS_NOT_CORES,
-                    (*path, "smt"),
-                    f"on {shape} a VM gets {vm_class.vcpus} threads, not cores: each "
-                    f"core has {shape.threads}",
                 )
         if vm_class.emulator_threads == "share":
             yield _note(
@@ -67,5 +47,5 @@ def advice(policy: Policy) -> Iterator[Advice]:
         )
 
 
-def _note(code: str, path: KeyPath, words: str) -> Advice:
-    return Advice(code, Mistake(path, words))
+def _note(code: str, path: KeyPath, words: str) -> Finding:
+    return Finding.of(code, "policy", str(Mistake(path, words)))

@@ -23,8 +23,8 @@ from nova_perfvm.documents.keys import (
 )
 from nova_perfvm.documents.mistakes import KeyPath, Mistake
 from nova_perfvm.exceptions import PerfVMError, UnknownClassError
+from nova_perfvm.findings import LEVELS, Level
 from nova_perfvm.policy import placements
-from nova_perfvm.policy.acceptance import acceptance_mistakes
 from nova_perfvm.policy.classes import VMClass
 from nova_perfvm.policy.room import shape_slots
 from nova_perfvm.policy.shapes import HostShape
@@ -34,6 +34,13 @@ ManagedHosts = Literal["all", "labelled"]
 
 _SHAPE = "NUMA nodes x cores per node [x threads per core], such as 2x20"
 Slots = Annotated[int, count(1, len(const.CHILD_LETTERS), "slots")]
+Acceptable = Annotated[
+    str,
+    Expected(
+        "the code of a finding that breaks no guarantee, as the audit shows it",
+        lambda code: LEVELS.get(code, Level.FAILURE) is not Level.FAILURE,
+    ),
+]
 # What the traits of elastic hosts go on with.
 _PROJECT_NAMES: Final = tuple(
     trait.removeprefix(const.CUSTOM_PREFIX)
@@ -75,7 +82,7 @@ class Policy:
     ] = ()
     elastic: Elastic = Elastic()
     accept: Annotated[
-        tuple[str, ...],
+        tuple[Acceptable, ...],
         Expected("a list of codes of findings, such as [audit.flavor_changed]"),
         EACH_ONCE,
     ] = ()
@@ -166,7 +173,6 @@ class Policy:
                 f"CPUs they pin, and {', '.join(exclusive)} must not meet another: use "
                 "labelled, and reserve hosts by aggregate metadata perfvm:class",
             )
-        yield from acceptance_mistakes(self.accept)
 
     def _misfits(self, vm_class: VMClass, path: KeyPath) -> Iterator[Mistake]:
         """Say why no host of the policy takes VMs of a pinned class."""

@@ -82,24 +82,17 @@ class NUMATopologyOfOneRequest(numa_topology_filter.NUMATopologyFilter):
 
     def host_passes(self, host_state: HostState, spec_obj: objects.RequestSpec) -> bool:
         """Return what Nova's method returns, and leave the host as that does."""
-        requests = spec_obj.pci_requests
-        if requests and requests.requests:
-            # Each candidate counts there, and pools of devices differ.
+        requests, wanted = spec_obj.pci_requests, spec_obj.numa_topology
+        devices = requests and requests.requests
+        if devices or (wanted and not host_state.numa_topology):
+            # With devices each candidate counts, and their pools differ.
             return bool(super().host_passes(host_state, spec_obj))
         if not self._satisfies_cpu_policy(
             host_state, spec_obj.flavor.extra_specs, spec_obj.image.properties
         ):
             return False
-        wanted = spec_obj.numa_topology
         if not wanted:
             return True
-        if not host_state.numa_topology:
-            _log_refusal(
-                host_state,
-                spec_obj,
-                "No host NUMA topology while the instance specified one.",
-            )
-            return False
         try:
             verdicts = self._verdicts(host_state, wanted)
         except TypeError:
@@ -120,8 +113,11 @@ class NUMATopologyOfOneRequest(numa_topology_filter.NUMATopologyFilter):
             limits.network_metadata = spec_obj.network_metadata.obj_clone()
         fits = verdicts.on(host_state, limits)
         if not self.filter_candidates(host_state, lambda _candidate: next(fits)):
-            _log_refusal(
-                host_state, spec_obj, "The instance does not fit on this host."
+            LOG.debug(
+                "%s, %s fails NUMA topology requirements: no NUMA nodes that fit",
+                host_state.host,
+                host_state.nodename,
+                instance_uuid=spec_obj.instance_uuid,
             )
             return False
         host_state.limits["numa_topology"] = limits
@@ -204,16 +200,3 @@ def _devices(host_state: HostState) -> Hashable:
     """Return how many free PCI devices the cells have."""
     pools = host_state.pci_stats.pools if host_state.pci_stats else ()
     return tuple([(pool.get("numa_node"), pool["count"]) for pool in pools])
-
-
-def _log_refusal(
-    host_state: HostState, spec_obj: objects.RequestSpec, why: str
-) -> None:
-    """Log what Nova's filter logs."""
-    LOG.debug(
-        "%s, %s fails NUMA topology requirements. %s",
-        host_state.host,
-        host_state.nodename,
-        why,
-        instance_uuid=spec_obj.instance_uuid,
-    )

@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Final
+from typing import Any
 
 from oslo_log import log as logging
 
 from nova_perfvm.printable import one_line, printable
 
 LOG = logging.getLogger(__name__)
-
-# A cloud has fewer; names of hosts that are gone must not pile up.
-MOST_KNOWN: Final = 1000
 
 Host = tuple[str, str]
 
@@ -47,10 +44,7 @@ class UnreadableHosts:
     def found(self, host: Host, flavor: str, error: str) -> None:
         """Log that a host cannot be judged, unless that is known."""
         with self._lock:
-            known = self._flavors.pop(host, None) is not None
-            while len(self._flavors) >= MOST_KNOWN:
-                # The one that was asked about longest ago.
-                del self._flavors[next(iter(self._flavors))]
+            known = host in self._flavors
             self._flavors[host] = flavor
         if not known:
             LOG.warning("%s cannot read host %s (%s): %s", self.reader, *host, error)

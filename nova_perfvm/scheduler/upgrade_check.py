@@ -87,10 +87,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
             policy = _policy()
         except DocumentError as exc:
             return Result(Code.FAILURE, str(exc))
-        notes = (
-            Finding.of(code, "policy", str(problem)) for code, problem in advice(policy)
-        )
-        return _result(notes)
+        return _result(advice(policy))
 
     def check_filters(self) -> Result:
         """Return whether nova.conf loads and enables the filter, in a good order."""

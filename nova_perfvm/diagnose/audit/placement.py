@@ -7,9 +7,9 @@ from shlex import quote
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.facts.snapshot import Provider, Server, Snapshot
+from nova_perfvm.facts.snapshot import Provider, Server, Snapshot, host_of_child
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement.schemes import host_of_child, is_ours, scheme_counting
+from nova_perfvm.placement.schemes import is_ours, scheme_counting
 
 
 def check_consumers(

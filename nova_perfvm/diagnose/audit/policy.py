@@ -18,8 +18,7 @@ _SYNC: Final = "openstack perfvm flavor sync"
 def check_policy(subject: Subject) -> Iterator[Finding]:
     """Say what a policy costs, or what it is not made for."""
     policy = subject.policy
-    for code, problem in advice(policy):
-        yield Finding.of(code, "policy", str(problem))
+    yield from advice(policy)
     if not scheme_of(policy).enrolls:
         needed = names_of(lambda scheme: scheme.enrolls)
         for host in subject.elastic:

@@ -25,6 +25,8 @@ from nova_perfvm.facts.snapshot.resources import (
     Provider,
     Server,
     ServerCell,
+    child_name,
+    host_of_child,
     isolating,
 )
 
@@ -48,8 +50,10 @@ __all__ = [
     "ServerCell",
     "Snapshot",
     "assume_cells",
+    "child_name",
     "dumps",
     "host_facts",
+    "host_of_child",
     "isolating",
     "load",
     "loads",

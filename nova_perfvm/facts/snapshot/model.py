@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole cloud at one time, as an audit, an explanation or a plan needs it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Final
 
-from nova_perfvm import constants as const
 from nova_perfvm.documents.keys import Expected, Time
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.facts import PagePool
@@ -18,6 +17,7 @@ from nova_perfvm.facts.snapshot.resources import (
     Migration,
     Provider,
     Server,
+    host_of_child,
 )
 from nova_perfvm.policy import HostShape
 
@@ -224,8 +224,7 @@ class Snapshot:
         """
         found: dict[str, list[Provider]] = {}
         for provider in self.providers:
-            host, _, letter = provider.name.rpartition("_perfvm_")
-            if host and len(letter) == 1 and letter in const.CHILD_LETTERS:
+            if host := host_of_child(provider.name):
                 found.setdefault(host, []).append(provider)
         return {host: tuple(children) for host, children in found.items()}
 
@@ -241,32 +240,19 @@ class Snapshot:
     def _roots(self) -> frozenset[str]:
         return frozenset(host.provider for host in self.hosts)
 
+    @cached_property
+    def aggregates_by_host(self) -> dict[str, tuple[Aggregate, ...]]:
+        """The aggregates that each host is in, by the service's name."""
+        found: dict[str, tuple[Aggregate, ...]] = {}
+        for aggregate in self.aggregates:
+            for host in aggregate.hosts:
+                found[host] = (*found.get(host, ()), aggregate)
+        return found
+
     def labels(self, host: str) -> frozenset[str]:
         """Return the classes that aggregates reserve a host for."""
-        return self._labels.get(host, frozenset())
-
-    def isolating(self, host: str) -> frozenset[str]:
-        """Return the project's traits that aggregates of a host isolate it by."""
-        return self._isolating.get(host, frozenset())
-
-    @cached_property
-    def _isolating(self) -> dict[str, frozenset[str]]:
-        return self._by_host(lambda aggregate: aggregate.elastic_traits)
-
-    @cached_property
-    def _labels(self) -> dict[str, frozenset[str]]:
-        return self._by_host(lambda aggregate: aggregate.labels)
-
-    def _by_host(
-        self, says: Callable[[Aggregate], frozenset[str]]
-    ) -> dict[str, frozenset[str]]:
-        """Return what all aggregates of each host say."""
-        found: dict[str, frozenset[str]] = {}
-        for aggregate in self.aggregates:
-            said = says(aggregate)
-            for host in aggregate.hosts if said else ():
-                found[host] = found.get(host, frozenset()) | said
-        return found
+        aggregates = self.aggregates_by_host.get(host, ())
+        return frozenset(label for found in aggregates for label in found.labels)
 
     @cached_property
     def migrating(self) -> frozenset[str]:

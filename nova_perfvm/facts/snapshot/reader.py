@@ -2,6 +2,7 @@
 """From a snapshot to the facts of hosts that the rules judge."""
 
 from nova_perfvm.facts import HostFacts, NUMACell
+from nova_perfvm.facts.placement_request import isolating_traits
 from nova_perfvm.facts.snapshot.model import ComputeHost, Snapshot
 
 
@@ -15,6 +16,7 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
     moving = snapshot.moving_by_host.get(host.host, ())
     here = [cell for server in servers for cell in server.cells or ()]
     tree = snapshot.trees.get(host.provider)
+    aggregates = snapshot.aggregates_by_host.get(host.host, ())
     cells = []
     for cell in host.cells:
         mine = [found for found in here if found.host_node == cell.id]
@@ -49,7 +51,7 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
             len(servers) if host.num_instances is None else host.num_instances
         ),
         labels=snapshot.labels(host.host),
-        isolating=snapshot.isolating(host.host),
+        isolating=isolating_traits(a.metadata for a in aggregates),
         traits=None if tree is None else frozenset().union(*(p.traits for p in tree)),
         unpinned=sum(not server.owns_cpus for server in (*servers, *moving)),
         unreadable=host.unreadable,

@@ -123,6 +123,20 @@ class Provider:
         }
 
 
+def child_name(host: str, letter: str) -> str:
+    """Return the name of the child provider of a host that has this letter.
+
+    :param host: name of the host's provider
+    """
+    return f"{host}_perfvm_{letter}"
+
+
+def host_of_child(name: str) -> str | None:
+    """Return the host's provider that a provider's name tells; None for no child."""
+    host, _, letter = name.rpartition("_perfvm_")
+    return host if host and len(letter) == 1 and letter in const.CHILD_LETTERS else None
+
+
 @dataclass(frozen=True)
 class ServerCell:
     """One NUMA node of a server.

@@ -5,14 +5,12 @@ All that depends on that key is asked of the :class:`Scheme` that :func:`scheme_
 returns; nothing else looks at the key.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from nova_perfvm.placement.schemes.none import NONE
 from nova_perfvm.placement.schemes.scheme import (
     Child,
-    Claims,
-    HostOffer,
     Mode,
     Scheme,
     guaranteed_iops,
@@ -52,32 +50,13 @@ def scheme_counting(resource_classes: Iterable[str]) -> Scheme | None:
     return None
 
 
-def child_names(host: str) -> Iterator[str]:
-    """Yield the names that child providers of a host may have.
-
-    :param host: name of the host's provider
-    """
-    for scheme in SCHEMES.values():
-        yield from scheme.child_names(host)
-
-
-def host_of_child(name: str) -> str | None:
-    """Return the host's provider that a provider's name tells; None for no child."""
-    found = (scheme.host_of_child(name) for scheme in SCHEMES.values())
-    return next((host for host in found if host is not None), None)
-
-
 __all__ = [
     "SCHEMES",
     "Child",
-    "Claims",
-    "HostOffer",
     "Mode",
     "Scheme",
-    "child_names",
     "enrolling_scheme",
     "guaranteed_iops",
-    "host_of_child",
     "is_ours",
     "names_of",
     "scheme_counting",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple
 
@@ -195,16 +195,6 @@ class Scheme:
         """Return the trait that enrolling gives a host; empty without enrolling."""
         del policy
         return ""
-
-    def child_names(self, host: str) -> Iterable[str]:
-        """Return the names that children of a host may have, in their order."""
-        del host
-        return ()
-
-    def host_of_child(self, name: str) -> str | None:
-        """Return the host's provider that a child's name tells; None for no child."""
-        del name
-        return None
 
     def as_enrolled(self, policy: Policy, traits: Collection[str]) -> Policy:
         """Return the policy that a host was enrolled for, as its providers tell.

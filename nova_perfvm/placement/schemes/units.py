@@ -26,7 +26,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.facts import Reason, RequestFacts
 from nova_perfvm.facts.demand import Demand, Group
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import Inventory, Provider
+from nova_perfvm.facts.snapshot import Inventory, Provider, child_name
 from nova_perfvm.placement.schemes.scheme import Child, HostOffer, Scheme
 from nova_perfvm.placement.settings import (
     FALLBACK_QUERY,
@@ -96,16 +96,6 @@ class UnitsScheme(Scheme):
     def enrolled_trait(self, policy: Policy) -> str:
         """Return the trait that elastic hosts have, and flavors require of them."""
         return f"{const.TRAIT_ELASTIC}_{children_per_host(policy)}"
-
-    def child_names(self, host: str) -> Iterator[str]:
-        """Yield one for each letter."""
-        for suffix in SUFFIXES:
-            yield child_name(host, suffix)
-
-    def host_of_child(self, name: str) -> str | None:
-        """Return what stands before the letter of a child."""
-        host, _, suffix = name.rpartition("_perfvm_")
-        return host if host and len(suffix) == 1 and suffix in SUFFIXES else None
 
     def as_enrolled(self, policy: Policy, traits: Collection[str]) -> Policy:
         """Return the policy with as many children as a host was enrolled for."""
@@ -196,8 +186,3 @@ def children_of(trait: str) -> int:
 def child_trait(suffix: str) -> str:
     """Return the trait of the children with this letter."""
     return f"{const.TRAIT_CHILD}{suffix.upper()}"
-
-
-def child_name(host: str, suffix: str) -> str:
-    """Return the name of a host's child provider with this letter."""
-    return f"{host}_perfvm_{suffix}"

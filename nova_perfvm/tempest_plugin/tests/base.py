@@ -15,7 +15,6 @@ from tempest.lib import exceptions as lib_exc
 from tempest.lib.common import api_version_utils
 from tempest.lib.common.utils import data_utils
 
-from nova_perfvm import constants as const
 from nova_perfvm.tempest_plugin import inventories
 
 CONF = config.CONF
@@ -305,10 +304,6 @@ class PerfVMTest(test.BaseTestCase):
             if resource in given["resources"]
         }
 
-    def total(self, provider: str, resource: str) -> int:
-        """Return how much of a resource a provider has."""
-        return self.inventories_of(provider)[resource]["total"]
-
     def inventories_of(self, provider: str) -> inventories.Inventories:
         """Return {resource class: its inventory} of a provider."""
         found = self.providers.list_resource_provider_inventories(provider)
@@ -327,8 +322,3 @@ def repeat(seconds: float) -> Iterator[None]:
 def host_of(server: dict[str, Any]) -> str | None:
     """Return the host of a server as the administrator sees it."""
     return server["OS-EXT-SRV-ATTR:host"]
-
-
-def class_of(server: dict[str, Any]) -> str | None:
-    """Return the class that the flavor of a server names."""
-    return server["flavor"]["extra_specs"].get(const.CLASS_KEY)

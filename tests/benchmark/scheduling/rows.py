@@ -8,6 +8,7 @@ import uuid
 import os_traits
 
 from nova_perfvm import constants as const
+from nova_perfvm.facts.snapshot import child_name
 from nova_perfvm.placement.schemes import units
 from tests.benchmark.scheduling import pools
 from tests.benchmark.scheduling.flavors import flavor, policy
@@ -67,7 +68,7 @@ def host_uuid(number):
 
 def child_uuid(number, suffix):
     """Return the UUID of a child provider."""
-    return str(uuid.uuid5(_NAMESPACE, units.child_name(host_name(number), suffix)))
+    return str(uuid.uuid5(_NAMESPACE, child_name(host_name(number), suffix)))
 
 
 def server_uuid(number, index):

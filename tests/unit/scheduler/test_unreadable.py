@@ -13,7 +13,7 @@ from oslo_config import fixture as config_fixture
 from oslo_db import exception as db_exception
 
 from nova_perfvm import conf, rules
-from nova_perfvm.scheduler import filters, unreadable, weights
+from nova_perfvm.scheduler import filters, weights
 from tests.unit.scheduler import states
 
 GENERAL = {"name": "g.2c.4g", "vcpus": 2, "memory_mb": 4096, "extra_specs": {}}
@@ -259,13 +259,3 @@ class WeigherTest(UnreadableCase):
                     self.assertEqual(-1000, weight[id(host)], what)
                 if spec is pinned:
                     self.assertLess(weight[id(host)], weight[id(self.well)], what)
-
-
-class UnreadableHostsTest(UnreadableCase):
-    def test_it_forgets_the_oldest_and_grows_no_further(self):
-        hosts = unreadable.UnreadableHosts("x")
-        for number in range(unreadable.MOST_KNOWN + 1):
-            hosts.found((f"h{number}", "node"), "flavor", "error")
-        self.assertEqual(unreadable.MOST_KNOWN, len(hosts._flavors))
-        hosts.found(("h0", "node"), "flavor", "error")
-        self.assertEqual(2, len(self.lines("cannot read host h0 ")))

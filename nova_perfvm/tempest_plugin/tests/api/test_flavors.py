@@ -48,15 +48,6 @@ class FlavorsTest(base.PerfVMTest):
             )
         self.assertEqual({}, self.specs(flavor))
 
-    @decorators.idempotent_id("757d3b43-9028-49b8-a064-9c41e7476b43")
-    def test_declared_classes(self):
-        flavor = self.make_flavor()
-        for like in (self.high_performance, self.general):
-            specs = self.specs(like)
-            self.flavors.set_flavor_extra_spec(flavor, **specs)
-            found = self.specs(flavor)
-            self.assertEqual(specs, {key: found[key] for key in specs})
-
     @decorators.idempotent_id("d7a54cdc-9445-4412-aa49-ee3a71f7202e")
     def test_wrong_size(self):
         """A VM of the class with another number of vCPUs finds no host."""

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tempest import config
 from tempest.lib import decorators
 
+from nova_perfvm import constants as const
 from nova_perfvm.tempest_plugin.tests import base
 
 CONF = config.CONF
@@ -34,7 +35,9 @@ class BurstTest(base.PerfVMTest):
         for host in {base.host_of(server) for server in running}:
             here = [s for s in running if base.host_of(s) == host]
             if CONF.perfvm.exclusive == "host":
-                classes = {base.class_of(server) for server in here}
+                classes = {
+                    s["flavor"]["extra_specs"].get(const.CLASS_KEY) for s in here
+                }
                 self.assertEqual(1, len(classes), f"{host} has {classes}")
             pinned = [s["id"] for s in here if s["flavor"]["original_name"] == name]
             if pinned:
