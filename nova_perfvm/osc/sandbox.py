@@ -13,7 +13,7 @@ from typing import Final
 
 from cliff.lister import Lister
 
-from nova_perfvm.osc.base import Arguments, PerfVMCommand, Table, argument, flag
+from nova_perfvm.osc.base import Arguments, PerfVMCommand, Table, argument
 from nova_perfvm.sandbox.processes.content import IMAGE, NETWORK
 from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS
 from nova_perfvm.sandbox.processes.sandbox import Sandbox, SandboxOptions
@@ -134,16 +134,9 @@ class Down(SandboxCommand):
 class Wipe(SandboxCommand):
     """Stop the sandbox and remove everything that it has made."""
 
-    arguments = (
-        flag(
-            "--keep-environment",
-            "keep OpenStack's virtual environment, which takes minutes to make",
-        ),
-    )
-
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Remove it."""
-        self.sandbox(parsed_args).wipe(environment=not parsed_args.keep_environment)
+        self.sandbox(parsed_args).wipe()
 
 
 class OpenRC(SandboxCommand):

@@ -12,11 +12,9 @@ from nova_perfvm.changes.what_if.suppose import Supposed, suppose
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import (
     NOVA_CONF,
-    POLICY_VARIABLE,
     Table,
     argument,
     count,
-    file_argument,
 )
 from nova_perfvm.osc.capacity import by_argument, counted
 from nova_perfvm.osc.judging import LookingLister
@@ -35,9 +33,10 @@ def _flip(text: str) -> str:
 class WhatIf(LookingLister):
     """Compare the slots of a cloud with those that it would have after changes.
 
-    --policy is the new policy here. Servers of a host that is removed are placed on
-    the others by the rules. Nothing is changed. Exits with 0, or 1 if a server would
-    fit no host or the new policy would leave one behind.
+    --policy is the new policy here, and that of PERFVM_POLICY the one in use. Servers
+    of a host that is removed are placed on the others by the rules. Nothing is changed.
+    Exits with 0, or 1 if a server would fit no host or the new policy would leave one
+    behind.
     """
 
     arguments = (
@@ -71,18 +70,13 @@ class WhatIf(LookingLister):
             metavar="HOST",
             help="remove this host; its servers are placed again",
         ),
-        file_argument(
-            "--policy-in-use",
-            help="with --policy, the new one: the policy in use "
-            f"(default: {POLICY_VARIABLE} of the environment, else the built-in one)",
-        ),
         by_argument("cloud"),
         NOVA_CONF,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Change a snapshot, and count the slots of both."""
-        old = self.load_policy(parsed_args.policy_in_use, "policy in use")
+        old = self.load_policy(None, "policy in use")
         new = None
         if parsed_args.policy is not None:
             new = self.load_policy(parsed_args.policy, "new policy")

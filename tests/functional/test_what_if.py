@@ -3,6 +3,8 @@
 
 import json
 
+import fixtures
+
 from tests.functional import base
 from tests.functional.client import ClientMixin
 from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
@@ -27,9 +29,8 @@ class TestWhatIf(ClientMixin, ElasticTest):
         }
 
     def _rows(self, *arguments):
-        option = "--policy" if arguments[0] == "capacity" else "--policy-in-use"
-        arguments = (*arguments, option, self.path, "-f", "json")
-        status, stdout, stderr = self.run_command(*arguments)
+        with fixtures.EnvironmentVariable("PERFVM_POLICY", self.path):
+            status, stdout, stderr = self.run_command(*arguments, "-f", "json")
         self.assertEqual(0, status, stderr)
         return json.loads(stdout)
 

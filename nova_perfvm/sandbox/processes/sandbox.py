@@ -136,10 +136,9 @@ class Sandbox:
             with state.claim(self.layout):
                 self._stop_all()
 
-    def wipe(self, *, environment: bool = True) -> None:
+    def wipe(self) -> None:
         """Stop everything and remove the state directory.
 
-        :param environment: remove OpenStack's environment in it, too
         :raises SandboxError: when the directory is no sandbox's
         """
         directory = self.layout.directory
@@ -147,7 +146,7 @@ class Sandbox:
             return
         with state.claim(self.layout):
             self._stop_all()
-            state.clear(self.layout, environment=environment)
+            state.clear(self.layout)
         with contextlib.suppress(OSError):
             directory.rmdir()
 

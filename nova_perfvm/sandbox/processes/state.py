@@ -63,24 +63,21 @@ def claim(layout: Layout) -> Iterator[None]:
         raise SandboxError(f"{exc.filename or directory}: {exc.strerror}") from exc
 
 
-def clear(layout: Layout, *, environment: bool) -> None:
+def clear(layout: Layout) -> None:
     """Remove what is in the directory, the settings first and the mark last.
 
     Wherever it stops, what is left can be started, stopped and wiped.
 
-    :param environment: remove OpenStack's environment, too
     :raises SandboxError: when something cannot be removed
     """
-    kept = {layout.lock, *([] if environment else [layout.environment])}
     try:
         layout.settings.unlink(missing_ok=True)
-        for path in set(layout.directory.iterdir()) - kept:
+        for path in set(layout.directory.iterdir()) - {layout.lock}:
             if path.is_dir():
                 shutil.rmtree(path)
             else:
                 path.unlink()
-        if environment or not layout.environment.exists():
-            layout.lock.unlink()
+        layout.lock.unlink()
     except OSError as exc:
         raise SandboxError(
             f"cannot remove {exc.filename or layout.directory}: {exc.strerror}; see to "

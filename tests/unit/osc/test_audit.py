@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The audit of a saved snapshot by the console script, in every format."""
 
-import contextlib
 import csv
 import dataclasses
 import importlib.metadata
@@ -19,7 +18,6 @@ from nova_perfvm.diagnose import audit
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Image
 from nova_perfvm.findings import ACCEPTABLE, AUDIT_CODES, LEVELS
-from nova_perfvm.osc import output
 from nova_perfvm.policy import loader
 from tests import console
 from tests.unit.diagnose.audit.test_checks import small
@@ -30,21 +28,6 @@ EVIL = "a\x1b[2J\r\nforged\u202e\x9b\u2028\ud800"
 
 
 CHECKS = audit.selected(audit.Selection.AUDIT)
-
-
-class ProgressTest(testtools.TestCase):
-    def test_one_line_that_goes(self):
-        stderr = io.StringIO()
-        stderr.isatty = lambda: True
-        with contextlib.redirect_stderr(stderr):
-            line = output.ProgressLine()
-            line("servers", 100, 0)
-            line("hosts", 1, 2)
-            line.clear()
-        self.assertEqual(
-            ["", "servers: 100", "hosts: 1 of 2", "             ", ""],
-            stderr.getvalue().split("\r"),
-        )
 
 
 class AuditCommandTest(testtools.TestCase):
@@ -99,8 +82,6 @@ class AuditCommandTest(testtools.TestCase):
         self.assertEqual(rows, yaml.safe_load(self.audit(self.mixed, "-f", "yaml")[1]))
         read = csv.reader(io.StringIO(self.audit(self.mixed, "-f", "csv")[1]))
         self.assertEqual(3, len(list(read)))
-        stdout = self.audit(self.mixed, "-f", "value", "-c", "Code")[1]
-        self.assertEqual([row["Code"] for row in rows], stdout.split())
 
     def test_notes_fail_nothing(self):
         cloud = small()
@@ -171,10 +152,6 @@ class AuditCommandTest(testtools.TestCase):
             found = Elements(text)
             self.assertEqual([], found.faults)
             self.assertIn(words, found.text)
-            # What is wrong comes first, and nothing is red of which there is none.
-            self.assertLess(text.index("<h2>Findings"), text.index("<h2>Checks"))
-            self.assertNotIn('<b class="failure">0<', text)
-            self.assertNotRegex(found.text, "[0-9a-f]{64}")
 
     def test_output_file(self):
         path = self.directory / "perfvm.prom"
@@ -197,17 +174,13 @@ class AuditCommandTest(testtools.TestCase):
         odd.mkdir()
         given = ["--snapshot", self.clean]
         for arguments, words in (
-            ([], "there is no cloud here"),
-            (["--snapshot", self.directory / "none"], "cannot read"),
             (["--snapshot", broken], "hosts: found 1, expected a list"),
             (["--snapshot", broken], "taken_at: missing"),
             (["--snapshot", untimed, "-f", "prometheus"], "taken_at: found 'x'"),
             ([*given, "--placement-conf", "/no"], "/no cannot be read"),
-            ([*given, "--policy", "/no"], "/no"),
             ([*given, "--output", "/no/no"], "cannot write /no/no"),
             ([*given, "--policy", odd], str(odd)),
             ([*given, "--placement-conf", odd], str(odd)),
-            (["--snapshot", odd], str(odd)),
         ):
             status, stdout, stderr = self.run_command(*arguments)
             self.assertEqual((3, ""), (status, stdout), words)

@@ -70,33 +70,6 @@ class CheckGuestTest(testtools.TestCase):
             status, _, stderr = self.check(*arguments)
             self.assertEqual(expected, status, f"{arguments} {stderr}")
 
-    def test_formats_of_the_client(self):
-        _, stdout, stderr = self.check(self.ly, "--max-width", "0")
-        first = stdout.splitlines()[3]
-        for words in ("guest.nic_queues", "| failure "):
-            self.assertIn(words, first)
-        self.assertEqual(
-            f"{len(CHECKS)} checks of guest rgw1: "
-            "3 failure, 0 warning, 12 unknown, 0 ok\n",
-            stderr,
-        )
-        (first, *_) = json.loads(self.check(self.slow, *CLASS, "-f", "json")[1])
-        self.assertEqual(
-            {
-                "Code": "guest.clocksource",
-                "Level": "warning",
-                "Subject": "clock source",
-                "Expected": "kvm-clock or tsc",
-                "Observed": "hpet",
-            },
-            {name: first[name] for name in list(first)[:5]},
-        )
-        stdout = self.check(self.slow, *CLASS, "-f", "value", "-c", "Level")[1]
-        self.assertEqual("warning", stdout.split()[0])
-        self.assertEqual({"ok"}, set(stdout.split()[1:]))
-        page = self.check(self.slow, *CLASS, "-f", "html")[1]
-        self.assertIn("<p>hpet, expected kvm-clock or tsc</p>", page)
-
     def test_prometheus(self):
         collected = dataclasses.replace(guests.ly(), hostname='a"b')
         written = self.directory / "metrics"

@@ -58,20 +58,17 @@ class ClientTest(testtools.TestCase):
     """What the openstack client loads of this package."""
 
     def test_a_command_loads_its_own_modules(self):
-        plugin = ["nova_perfvm", "nova_perfvm.osc"]
-        plugin += [f"nova_perfvm.osc.{name}" for name in ("deferred", "plugin")]
-        for arguments, other in (
-            (("module", "list"), None),
-            (("perfvm", "policy", "show"), "nova_perfvm.osc.policy"),
-        ):
-            ran = client(*arguments)
-            self.assertEqual(0, ran.returncode, ran.stderr)
-            loaded = ran.stdout.splitlines()[-1].split()
-            self.assertNotIn("nova_perfvm.osc.audit", loaded)
-            if other is None:
-                self.assertEqual(plugin, loaded)
-            else:
-                self.assertIn(other, loaded)
+        ran = client("module", "list")
+        self.assertEqual(0, ran.returncode, ran.stderr)
+        plugin = [f"nova_perfvm.osc.{name}" for name in ("deferred", "plugin")]
+        self.assertEqual(
+            ["nova_perfvm", "nova_perfvm.osc", *plugin],
+            ran.stdout.splitlines()[-1].split(),
+        )
+        ran = client("perfvm", "policy", "show")
+        loaded = ran.stdout.splitlines()[-1].split()
+        self.assertIn("nova_perfvm.osc.policy", loaded)
+        self.assertNotIn("nova_perfvm.osc.audit", loaded)
 
     def test_help_and_completion_have_every_command(self):
         ran = client("complete")

@@ -151,7 +151,6 @@ class OfflineTest(CommandCase):
         cloud.add_hp("web3", "hp7")
         self.save(cloud)
         self.assertIn("web3 (i-web3) goes from hp7 to hp", self.run_shown(remove))
-        self.policy("OLD.yaml")
         self.policy("NEW.yaml", "max_per_host: 2", "max_per_host: 1")
         self.run_shown(change)
         cloud = Cloud(UNITS)

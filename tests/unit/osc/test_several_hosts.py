@@ -118,12 +118,6 @@ class SeveralHostsTest(CloudCommandCase):
         (said,) = (line for line in stdout if "empty" in line)
         self.assertTrue(said.startswith("2 empty providers will stay"), said)
 
-    def test_one_host_is_named_like_several(self):
-        """What runs the command for one host after the other shows these lines."""
-        self.assertEqual(
-            (0, ["h1: nothing to do"], []), self.run_on("unenroll", "h1", "--yes")
-        )
-
     def test_ctrl_c(self):
         def interrupt(work, items, workers, interrupted):
             interrupted()

@@ -4,6 +4,7 @@
 import json
 import pathlib
 
+import fixtures
 import yaml
 
 from nova_perfvm.facts.snapshot import Inventory
@@ -16,8 +17,8 @@ from tests.unit.osc.test_explain import SavedCase
 class WhatIfCase(SavedCase):
     def what_if(self, *arguments, policy=None):
         """Return the exit status, and {name: (before, after)} of each measure."""
-        named = ("--policy-in-use", policy) if policy else ()
-        status = self.run_saved("plan", "what-if", *named, *arguments, "-f", "json")
+        with fixtures.EnvironmentVariable("PERFVM_POLICY", policy):
+            status = self.run_saved("plan", "what-if", *arguments, "-f", "json")
         found = {}
         for row in json.loads(self.stdout) if self.stdout else ():
             name = next(iter(row.values()))

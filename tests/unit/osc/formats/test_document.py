@@ -11,18 +11,6 @@ from nova_perfvm.policy import loader
 POLICY = loader.load()
 
 
-class PolicyTest(testtools.TestCase):
-    def test_yaml_is_a_policy_file(self):
-        text = document.policy_yaml(POLICY)
-        self.assertEqual(POLICY, loader.parse(text))
-        self.assertEqual(f"# SHA-256 {POLICY.digest}", text.splitlines()[0])
-
-    def test_json(self):
-        found = json.loads(document.policy_json(POLICY))
-        self.assertEqual(POLICY.digest, found["digest"])
-        self.assertEqual(POLICY.as_document(), found["policy"])
-
-
 class FlavorTest(testtools.TestCase):
     def test_names_units_and_texts(self):
         (flavor, *_) = generate_flavors(POLICY)
