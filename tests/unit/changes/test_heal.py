@@ -82,27 +82,18 @@ class PlanTest(testtools.TestCase):
         self.assertIn("a (a) has no allocation of h1", left["a"])
         self.assertIn("lacks 1 CUSTOM_PERFVM_SLOT, and h1 has none", left["b"])
 
-    def test_what_its_flavor_does_not_tell(self):
-        for changes, word in (
-            ({"pinned": False}, const.CPU_POLICY),
-            (
-                {"extra_specs": HIGH.extra_specs | {"pci_passthrough:alias": "g:1"}},
-                "pci_passthrough:alias",
-            ),
-        ):
-            steps, left = self.given(view(high("a", **changes)))
-            self.assertEqual({}, steps)
-            self.assertIn(word, left["a"])
-
-    def test_who_is_in_novas_hands(self):
-        for changes, migrating in (
-            ({"task": "rebuilding"}, ()),
-            ({"status": "VERIFY_RESIZE"}, ()),
-            ({}, {"a"}),
+    def test_what_its_flavor_does_not_tell_and_who_is_in_novas_hands(self):
+        alias, busy = "pci_passthrough:alias", "look again when Nova is done"
+        for words, migrating, changes in (
+            (const.CPU_POLICY, (), {"pinned": False}),
+            (alias, (), {"extra_specs": HIGH.extra_specs | {alias: "g:1"}}),
+            (busy, (), {"task": "rebuilding"}),
+            (busy, (), {"status": "VERIFY_RESIZE"}),
+            (busy, {"a"}, {}),
         ):
             steps, left = self.given(view(high("a", **changes)), migrating=migrating)
             self.assertEqual({}, steps)
-            self.assertIn("look again when Nova is done", left["a"])
+            self.assertIn(words, left["a"])
 
     def test_disks(self):
         specs = {"hw:cpu_policy": "shared"}

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import dataclasses
 
 import testtools
 
@@ -26,10 +25,3 @@ class RefusedTest(testtools.TestCase):
             self.assertRaises(ValueError, with_changes, seen, [step])
         forget = do.DeleteName(const.RC_UNIT, "resource class")
         self.assertEqual(seen, with_changes(seen, [forget]))
-
-    def test_a_step_that_nobody_can_make_is_no_silence(self):
-        @dataclasses.dataclass(frozen=True)
-        class Unknown(do.Change):
-            words = "unknown"
-
-        self.assertRaises(NotImplementedError, with_changes, Snapshot(""), [Unknown()])

@@ -4,12 +4,10 @@
 import gc
 import itertools
 import sys
-from unittest import mock
 
 import testtools
 
 from nova_perfvm.diagnose import audit, capacity, explain
-from nova_perfvm.diagnose.explain import verdicts
 from nova_perfvm.generate.properties import extensions
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud
 
@@ -50,10 +48,10 @@ def calls(work, *arguments, **keywords):
     return found
 
 
-def explained(snapshot, flavor=HP, host=None):
+def explained(snapshot, flavor):
     """Explain a request."""
     request, _ = explain.request_of(snapshot, flavor=flavor)
-    found = explain.explain(POLICY, snapshot, request, SETTINGS, host=host)
+    found = explain.explain(POLICY, snapshot, request, SETTINGS)
     found.rows()
 
 
@@ -87,18 +85,3 @@ class GrowthTest(testtools.TestCase):
                 second, third = steps(work, *arguments)
                 self.assertGreater(second, 40)
                 self.assertEqual(second, third)
-
-    def test_one_host_is_judged_alone(self):
-        for host, expected in (("hp2", 1), (None, 80)):
-            judge = mock.patch.object(verdicts, "judge", side_effect=verdicts.judge)
-            with judge as judged:
-                explained(cloud(80), host=host)
-            self.assertEqual(expected, judged.call_count)
-
-    def test_comparing_each_with_each_is_found(self):
-        def compared(snapshot):
-            for host in snapshot.hosts:
-                self.assertIn(host, snapshot.hosts)
-
-        second, third = steps(compared)
-        self.assertGreater(third, 1.5 * second)

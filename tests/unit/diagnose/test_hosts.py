@@ -5,7 +5,7 @@ import dataclasses
 import testtools
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.hosts import expected_slots, slot_class, summarize
+from nova_perfvm.diagnose.hosts import expected_slots, summarize
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Aggregate, Inventory
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
@@ -52,6 +52,16 @@ class ExpectedSlotsTest(testtools.TestCase):
         cell = hosts.policy(exclusive="cell")
         self.assertEqual(1, self.slots(found, cell))
 
+    def test_memory_that_is_kept_back(self):
+        """What holds two VMs by its cells and one by what is left over."""
+        found, total = Cloud(), 130 * 1024
+        found.add_host("h1", memory_gb=130)
+        for reserved, expected in ((0, 2), (8192, 1)):
+            found.change_inventories(
+                "h1", MEMORY_MB=Inventory(total, total, reserved=reserved)
+            )
+            self.assertEqual(expected, self.slots(found))
+
 
 class SummaryTest(testtools.TestCase):
     def test_classes(self):
@@ -70,18 +80,3 @@ class SummaryTest(testtools.TestCase):
         # As enrolling labels.
         self.assertEqual([high, general + high], classes(*high, *general))
         self.assertEqual([(), general], classes(*general))
-
-
-class SlotClassTest(testtools.TestCase):
-    def test_the_one_that_may_be_there(self):
-        high = POLICY.classes[0]
-        other = dataclasses.replace(high, name="small", vcpus=10)
-        two = dataclasses.replace(POLICY, classes=(*POLICY.classes, other))
-        for policy, labels, expected in (
-            (POLICY, (), high),
-            (POLICY, ("high-performance", "general"), high),
-            (POLICY, ("general",), None),
-            (two, (), None),
-            (two, ("small",), other),
-        ):
-            self.assertEqual(expected, slot_class(policy, frozenset(labels)))

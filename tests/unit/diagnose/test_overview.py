@@ -66,17 +66,3 @@ class OverviewTest(testtools.TestCase):
         (found,) = self.look(flavors=[HP]).flavors
         self.assertEqual((), found.verdicts)
         self.assertIn("do not divide by 3 NUMA nodes", found.note)
-
-
-class FreeSlotsTest(testtools.TestCase):
-    def test_the_cpus_of_each(self):
-        cloud = Cloud()
-        cloud.add_host("hp1")
-        cloud.add_hp("a", "hp1", first=20, node=1)
-        cloud.add_host("hp2")
-        found = {s.name: s for s in host_capacity(POLICY, cloud.snapshot())}
-        self.assertEqual((frozenset(range(20)),), found["hp1"].free_cpus)
-        self.assertEqual(2, found["hp2"].free)
-        self.assertEqual(
-            set(range(40)), set().union(*found["hp2"].free_cpus), found["hp2"]
-        )

@@ -300,14 +300,7 @@ class DiffTest(testtools.TestCase):
         self.assertEqual([], compare_servers(UNITS, UNITS, snapshot))
         (found,) = compare_servers(UNITS, wide, snapshot)
         self.assertEqual(("server", "vm3 (i-vm3)", codes.FLAVOR_LEFT_BEHIND), found[:3])
-        for words in (
-            "evacuates or unshelves it to no host enrolled",
-            "openstack server resize --flavor",
-        ):
-            self.assertIn(words, found.new)
-        # It was left behind before.
-        three = dataclasses.replace(UNITS, elastic=Elastic(3))
-        self.assertEqual([], compare_servers(wide, three, snapshot))
+        self.assertIn("openstack server resize --flavor", found.new)
         # Without elastic hosts its flavor asks for what no class takes.
         found = compare_servers(UNITS, POLICY, snapshot)
         self.assertEqual({"audit.contract_differs"}, {one.what for one in found})

@@ -37,84 +37,75 @@ def migration(status, number=2, source="h1", destination="h2"):
 class PendingTest(testtools.TestCase):
     """Nobody has asked for the move yet."""
 
-    def kind(self, found, *migrations, move=MOVE):
-        return next_action(MoveProgress(move), found, migrations).kind
-
-    def test_it_starts_where_all_is_as_planned(self):
-        self.assertEqual("start", self.kind(server()))
-        self.assertEqual("start", self.kind(server(), migration("completed")))
-        self.assertEqual("start", self.kind(server(status="PAUSED")))
-        self.assertEqual("start", self.kind(server(status="SHUTOFF"), move=COLD))
-
-    def test_it_is_done_where_the_server_is_there_already(self):
-        self.assertEqual("done", self.kind(server("h2")))
-
-    def test_it_stops_where_anything_is_otherwise(self):
-        for found, migrations, words in (
-            (None, (), "deleted"),
-            (server("h3"), (), "ACTIVE on h3"),
-            (server(None, "SHELVED_OFFLOADED"), (), "on no host"),
-            (server(status="SHUTOFF"), (), "SHUTOFF"),
-            (server(task="migrating"), (), "(migrating)"),
-            (server(), (migration("running"),), "somebody else"),
-            (server("h2", "VERIFY_RESIZE"), (migration("finished"),), "somebody else"),
+    def test_it_starts_where_all_is_as_planned_and_else_stops(self):
+        start, stop, other = "start", "stop", "somebody else"
+        waiting = server("h2", "VERIFY_RESIZE")
+        for kind, words, move, found, *migrations in (
+            (start, "", MOVE, server()),
+            (start, "", MOVE, server(), migration("completed")),
+            (start, "", MOVE, server(status="PAUSED")),
+            (start, "", COLD, server(status="SHUTOFF")),
+            ("done", "", MOVE, server("h2")),
+            (stop, "deleted", MOVE, None),
+            (stop, "ACTIVE on h3", MOVE, server("h3")),
+            (stop, "on no host", MOVE, server(None, "SHELVED_OFFLOADED")),
+            (stop, "SHUTOFF", MOVE, server(status="SHUTOFF")),
+            (stop, "PAUSED", COLD, server(status="PAUSED")),
+            (stop, "(migrating)", MOVE, server(task="migrating")),
+            (stop, other, MOVE, server(), migration("running")),
+            (stop, other, MOVE, waiting, migration("finished")),
         ):
-            with self.subTest(words=words):
-                action = next_action(MoveProgress(MOVE), found, migrations)
-                self.assertEqual("stop", action.kind)
-                self.assertIn(words, action.why)
-        self.assertEqual("stop", self.kind(server(status="PAUSED"), move=COLD))
+            action = next_action(MoveProgress(move), found, migrations)
+            self.assertEqual(kind, action.kind, (found, migrations))
+            self.assertIn(words, action.why)
 
 
 class AskedTest(testtools.TestCase):
     """Nova was asked for the move, by this run or an earlier one."""
 
-    def action(self, found, *migrations, asked_now=False, move=MOVE):
-        progress = MoveProgress(move, "asked", "ACTIVE", "m1")
+    def action(self, found, *migrations, asked_now=False):
+        progress = MoveProgress(MOVE, "asked", "ACTIVE", "m1")
         old = migration("completed", 1)
         return next_action(progress, found, (*migrations, old), asked_now=asked_now)
 
-    def test_it_waits_while_nova_is_at_it(self):
-        for found, *migrations in (
-            (server(task="migrating"),),
-            (server(task="migrating"), migration("accepted", destination=None)),
-            (server(), migration("running")),
-            (server("h2"), migration("post-migrating")),
-            (server("h2", "VERIFY_RESIZE"), migration("confirming")),
-            # nova-compute writes it before the server's status.
-            (server("h2", "VERIFY_RESIZE"), migration("confirmed")),
-            (server("h2", "VERIFY_RESIZE"),),
-        ):
-            self.assertEqual("wait", self.action(found, *migrations).kind)
-
-    def test_a_cold_migration_is_confirmed_then_done(self):
+    def test_it_waits_confirms_ends_or_stops(self):
+        wait, stop = "wait", "stop"
+        migrating, there = server(task="migrating"), server("h2")
         waiting = server("h2", "VERIFY_RESIZE")
-        self.assertEqual("confirm", self.action(waiting, migration("finished")).kind)
-        self.assertEqual("done", self.action(server("h2"), migration("confirmed")).kind)
-
-    def test_it_is_done_when_the_server_is_there_as_it_was(self):
-        self.assertEqual("done", self.action(server("h2"), migration("completed")).kind)
-
-    def test_it_starts_if_nova_never_heard_of_it(self):
-        self.assertEqual("start", self.action(server()).kind)
-        refused = self.action(server(), asked_now=True)
-        self.assertEqual(("stop", "Nova did not move the server"), refused)
-
-    def test_it_stops_where_it_ended_otherwise(self):
         foreign = migration("running", destination="h3")
-        for words, found, *migrations in (
-            ("deleted", None),
-            ("migration is error", server(), migration("error")),
-            ("migration is failed", server("h2"), migration("failed")),
-            ("is ERROR now", server("h2", "ERROR"), migration("completed")),
-            ("migration is running", server(status="ERROR"), migration("running")),
-            ("on h3", server("h3"), migration("completed")),
-            ("from h1 to h3 is running", server(), foreign, migration("error", 3)),
+        for kind, words, found, *migrations in (
+            (wait, "", migrating),
+            (wait, "", migrating, migration("accepted", destination=None)),
+            (wait, "", server(), migration("running")),
+            (wait, "", there, migration("post-migrating")),
+            (wait, "", waiting, migration("confirming")),
+            # nova-compute writes it before the server's status.
+            (wait, "", waiting, migration("confirmed")),
+            (wait, "", waiting),
+            ("confirm", "", waiting, migration("finished")),
+            ("done", "", there, migration("confirmed")),
+            ("done", "", there, migration("completed")),
+            # Nova never heard of it.
+            ("start", "", server()),
+            (stop, "deleted", None),
+            (stop, "migration is error", server(), migration("error")),
+            (stop, "migration is failed", there, migration("failed")),
+            (stop, "is ERROR now", server("h2", "ERROR"), migration("completed")),
+            (
+                *(stop, "migration is running"),
+                *(server(status="ERROR"), migration("running")),
+            ),
+            (stop, "on h3", server("h3"), migration("completed")),
+            (
+                *(stop, "from h1 to h3 is running"),
+                *(server(), foreign, migration("error", 3)),
+            ),
         ):
-            with self.subTest(words=words):
-                action = self.action(found, *migrations)
-                self.assertEqual("stop", action.kind)
-                self.assertIn(words, action.why)
+            action = self.action(found, *migrations)
+            self.assertEqual(kind, action.kind, (found, migrations))
+            self.assertIn(words, action.why)
+        refused = self.action(server(), asked_now=True)
+        self.assertEqual((stop, "Nova did not move the server"), refused)
 
 
 class ExecutionTest(testtools.TestCase):

@@ -222,17 +222,16 @@ class DrainTest(FewHostsCase):
     def drain(self, host, **wishes):
         return goals.drain(self.planning(**wishes), host)
 
-    def test_all_leave(self):
-        self.build(a=(2, 64, 16, 32), b=(1, 64), c=(1, 64))
-        plan = self.drain("a")
-        self.assertEqual((2, 2, True), (plan.gained, plan.wanted, plan.complete))
-        self.assertEqual({"b", "c"}, {move.target for move in plan.moves})
-
-    def test_some_stay(self):
-        self.build(a=(2, 64, 16, 32), b=(1, 64))
-        plan = self.drain("a")
-        self.assertEqual((1, 2, False), (plan.gained, plan.wanted, plan.complete))
-        self.assertIn("stays: no host was found for it", plan.reasons[0])
+    def test_all_leave_or_some_stay(self):
+        hosts = {"a": (2, 64, 16, 32), "b": (1, 64), "c": (1, 64)}
+        for targets, words in (("bc", ""), ("b", "stays: no host was found for it")):
+            self.cloud = clouds.Cloud(self.policy)
+            self.build(**{name: hosts[name] for name in ("a", *targets)})
+            plan = self.drain("a")
+            self.assertEqual((len(targets), 2), (plan.gained, plan.wanted))
+            self.assertEqual(not words, plan.complete)
+            self.assertEqual(set(targets), {move.target for move in plan.moves})
+            self.assertIn(words, "".join(plan.reasons))
 
     def test_no_such_host(self):
         self.assertRaises(model.MoveError, self.drain, "x")

@@ -7,12 +7,11 @@ import testtools
 from nova_perfvm import constants as const
 from nova_perfvm.changes.migrations import model
 from nova_perfvm.changes.migrations.arrangement import Arrangement
-from nova_perfvm.changes.migrations.model import MigrationPlan, MoveError
+from nova_perfvm.changes.migrations.model import MoveError
 from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.diagnose.explain import settings_for
 from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.host_view import views_of
-from tests.unit.changes.migrations.test_execution import COLD, MOVE
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
 
 
@@ -90,16 +89,3 @@ class AllowsTest(testtools.TestCase):
         server = zoned
         self.assertEqual(const.NOVA_AVAILABILITY_ZONE, verdict("hp2").code)
         self.assertRaises(MoveError, verdict, "nowhere")
-
-
-class MigrationPlanTest(testtools.TestCase):
-    def test_what_it_costs(self):
-        moves = (MOVE, dataclasses.replace(COLD, memory_mb=4096, pinned=False))
-        plan = MigrationPlan(moves, gained=1, wanted=2)
-        self.assertFalse(plan.complete)
-        self.assertTrue(MigrationPlan(moves, 2, 2).complete)
-        self.assertEqual((1, 1, 1), (plan.live, plan.cold, plan.pinned))
-        self.assertEqual(65536 + 4096, plan.memory_mb)
-        self.assertGreater(
-            MOVE.cost_mb, dataclasses.replace(MOVE, pinned=False).cost_mb
-        )

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The audit counts servers, the rules count pins: they find the same faults."""
 
-import dataclasses
-
 import testtools
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
@@ -208,34 +206,3 @@ class AgreementTest(testtools.TestCase):
         audit, scheduler = audited(policy, snapshot), refused(policy, snapshot)
         event(f"{sorted(audit)} {sorted(scheduler)}")
         self.assertEqual(bool(audit), bool(scheduler), f"{audit} {scheduler}")
-
-
-class DifferenceTest(testtools.TestCase):
-    """Where pins do not tell what runs there, the rules are on the safe side."""
-
-    def check(self, code, snapshot, **keys):
-        policy = hosts.policy(vcpus=4, **keys)
-        self.assertEqual(set(), audited(policy, snapshot))
-        self.assertEqual({code}, refused(policy, snapshot))
-
-    def test_pins_that_may_be_those_of_the_class(self):
-        # With both threads of its cores pinned, a cell of no slot has four pins.
-        cells = cells_of(HostShape.parse("1x2x2"), ["open"])
-        other = pinned("other", {0: cells[0].pcpuset}, None)
-        self.check("host.class_conflict", cloud(cells, [other, general("g")]))
-
-    def test_unpinned_vms_that_may_come(self):
-        cells = cells_of(HostShape.parse("2x4"), ["dedicated", "shared"])
-        cells = (dataclasses.replace(cells[0], cpuset=frozenset({8})), cells[1])
-        hp = pinned("hp", {0: cells[0].pcpuset})
-        self.check("host.class_conflict", cloud(cells, [hp]), exclusive="cell")
-
-    def test_pins_that_may_be_two_of_a_former_size(self):
-        cells = cells_of(HostShape.parse("2x4"), ["dedicated"] * 2)
-        found = [pinned(f"{n}", {n: cell.pcpuset}) for n, cell in enumerate(cells)]
-        self.check(
-            "host.max_per_host",
-            cloud(cells, found),
-            exclusive="none",
-            former_vcpus=(2,),
-        )

@@ -499,16 +499,6 @@ class HostsTest(AuditTest):
         words = self.only(cloud, code=codes.INVENTORY_DIFFERS).observed
         self.assertIn("0 CUSTOM_PERFVM_READ_IOPS", words)
 
-    def test_memory_that_is_kept_back(self):
-        """What holds two VMs by its cells and one by what is left over."""
-        cloud = Cloud()
-        cloud.add_host("h1", memory_gb=130)
-        self.assertEqual([], self.found(cloud))
-        total = 130 * 1024
-        cloud.change_inventories("h1", MEMORY_MB=Inventory(total, total, reserved=8192))
-        words = self.only(cloud, code=codes.INVENTORY_DIFFERS).observed
-        self.assertIn("room for 1", words)
-
     def test_what_goes_together_where_cells_are_not_known(self):
         cloud = small()
         inventories = cloud.providers["hp1"].inventories

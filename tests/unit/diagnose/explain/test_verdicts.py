@@ -73,10 +73,6 @@ class CellsTest(testtools.TestCase):
         self.assertFalse(refused(wanted, [(0, size) for size in range(8, 0, -1)]))
         self.assertTrue(refused(wanted, [(0, 7 - n // 2) for n in range(16)]))
 
-    def test_both_kinds_on_one_cell(self):
-        self.assertFalse(refused([(2, 1), (1, 2)], [(1, 2), (2, 1)]))
-        self.assertTrue(refused([(2, 2), (1, 1)], [(1, 2), (2, 1)]))
-
     @given(st.lists(SIZES, min_size=1, max_size=4), st.lists(SIZES, max_size=5))
     def test_as_trying_every_order(self, wanted, offered):
         expected = not any(
