@@ -14,7 +14,6 @@ from nova_perfvm.diagnose.explain import words
 from nova_perfvm.diagnose.explain.verdicts import HostVerdict
 from nova_perfvm.diagnose.hosts import summarize
 from nova_perfvm.diagnose.overview import Overview
-from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
 
 Document = dict[str, Any]
@@ -68,7 +67,6 @@ def document(overview: Overview) -> Document:
                 for slots in overview.slots_by_host[view.name]
                 if slots.total or slots.free
             ],
-            "beside": cpuset.format_cpus(_beside(overview, view)),
             "servers": [_server(overview, numbers, found) for found in view.servers],
             "findings": by_host[view.name],
         }
@@ -123,24 +121,6 @@ def _server(
         cpuset.format_cpus(server.pinned_cpus),
         sorted(node for node in nodes if node is not None),
     ]
-
-
-def _beside(overview: Overview, view: HostView) -> set[int]:
-    """Return the threads of cores that are taken whole, or would be, beside the CPUs.
-
-    A vCPU of a class with ``smt: cores`` owns one thread, and nobody gets the others.
-    """
-    subject = overview.subject
-    taken: set[int] = set()
-    for server in view.servers:
-        vm_class = subject.class_of(server)
-        if vm_class is not None and vm_class.smt == "cores":
-            taken |= server.pinned_cpus
-    for slots in overview.slots_by_host[view.name]:
-        if subject.policy.by_name[slots.class_name].smt == "cores":
-            taken = taken.union(*slots.free_cpus)
-    cores = (core for cell in view.facts.cells for core in cell.siblings)
-    return {cpu for core in cores if not taken.isdisjoint(core) for cpu in core - taken}
 
 
 def _places(overview: Overview) -> dict[str, str]:

@@ -310,7 +310,6 @@ const SHAPES = {
   stranger: (x, y) => `M${x + 5} ${y}l5 5l-5 5l-5 -5z`,
   free: (x, y) => `M${x + 1} ${y + 1}h8v8h-8z`,
   left: (x, y) => `M${x + 1} ${y + 1}l8 8m0 -8l-8 8`,
-  beside: (x, y) => `M${x + 3} ${y + 4}h4v2h-4z`,
   shared: (x, y) => `M${x + 1} ${y + 5}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z`,
 };
 
@@ -354,7 +353,6 @@ function cellOf(host, cell) {
     for (const cpu of cpus(server.pins)) { owner.set(cpu, server.number); }
   }
   const free = new Set(host.slots.flatMap((slots) => slots[4].flatMap(cpus)));
-  const beside = new Set(cpus(host.beside));
   const taken = new Set(cpus(pinned));
   const own = new Set(cpus(dedicated));
   const floats = new Set(cpus(shared));
@@ -370,8 +368,6 @@ function cellOf(host, cell) {
       put(`owned${number}`, "owned", colour(number), ownedShape(number), index);
     } else if (free.has(cpu)) {
       put("free", "free", "", SHAPES.free, index);
-    } else if (beside.has(cpu)) {
-      put("beside", "beside", "", SHAPES.beside, index);
     } else if (own.has(cpu) && !floats.has(cpu)) {
       put("left", "left", "", SHAPES.left, index);
     } else {
@@ -549,9 +545,6 @@ function legend() {
   });
   one("owned", colour(-1), ownedShape(-1), "CPU owned by a server of no class");
   one("free", "", SHAPES.free, "CPU of a free slot");
-  if (map.hosts.some((host) => host.beside)) {
-    one("beside", "", SHAPES.beside, "other thread of a core that is taken whole");
-  }
   one("left", "", SHAPES.left, "CPU for pinned servers, in no free slot");
   one("shared", "", SHAPES.shared, "shared CPU");
 }

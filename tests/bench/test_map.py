@@ -117,16 +117,16 @@ class MapTest(MapCase):
         # Owned, free and left over, by the number of signs of each kind.
         signs = self.browser.run(
             "[...document.querySelectorAll('.card')].map((card) => "
-            "Object.fromEntries(['owned', 'free', 'beside', 'left', 'shared']"
+            "Object.fromEntries(['owned', 'free', 'left', 'shared']"
             ".map((kind) => "
             "[kind, [...card.querySelectorAll('path.' + kind)].map((path) => "
             "path.getAttribute('d').split('M').length - 1)])))"
         )
-        empty = {"owned": [], "free": [], "beside": [], "left": [], "shared": []}
+        empty = {"owned": [], "free": [], "left": [], "shared": []}
         self.assertEqual(empty | {"owned": [20, 20]}, signs[0])
         self.assertEqual(empty | {"owned": [20], "free": [20]}, signs[2])
         # Half of the threads: the other is the vCPU's, too.
-        self.assertEqual(empty | {"free": [20, 20], "beside": [20, 20]}, signs[4])
+        self.assertEqual(empty | {"free": [20, 20], "left": [20, 20]}, signs[4])
         # Shared CPUs are a circle each.
         self.assertEqual(empty | {"shared": [20, 20]}, signs[5])
         self.assert_no_complaint()

@@ -20,7 +20,7 @@ from nova_perfvm.facts.snapshot import (
 )
 from nova_perfvm.placement.contract import contract
 from nova_perfvm.placement.schemes import units
-from nova_perfvm.policy import Elastic, HostShape, loader
+from nova_perfvm.policy import HostShape, loader
 from tests.unit.changes.elastic import (
     AGGREGATE,
     CLASS,
@@ -391,19 +391,6 @@ class AnotherNumberTest(PlanCase):
         two = self.changed(gone, POLICY, backfill=True)
         self.assertEqual([{"c": 1000}, {"b": 1000}], self.units(two))
 
-    def test_declared_ahead(self):
-        """A host grows without a flavor or another host being touched."""
-        ahead = dataclasses.replace(POLICY, elastic=Elastic(4))
-        small = self.enrolled(view(server("a")), ahead, backfill=True)
-        self.assertEqual([True, True, False, False], self.whole(small))
-        self.assertEqual((), plan_enroll(FOUR, small).changes)
-        wide = self.enrolled(view(total=80, shape=WIDE), FOUR)
-        self.assertEqual([True] * 4, self.whole(wide))
-        # max_per_host holds, however many children there are.
-        wide = self.enrolled(view(total=80, shape=WIDE), ahead)
-        self.assertEqual([True, True, False, False], self.whole(wide))
-        self.assert_refused("gives a host 0 to 2", wide, ahead, slots=3)
-
 
 class UnenrollTest(PlanCase):
     def test_all_goes(self):
@@ -422,10 +409,6 @@ class UnenrollTest(PlanCase):
             self.assert_same(good, self.enrolled(host, policy))
             host = self.carried_out(host, plan_unenroll, delete_children=True)
             self.assert_same(view(names=host.cloud.names), host)
-        seen = self.enrolled(view(total=80, shape=WIDE), FOUR)
-        host = self.carried_out(seen, plan_unenroll)
-        self.assertEqual(((host.root,), ()), (host.tree, host.cloud.aggregates))
-        self.assertEqual(frozenset({"COMPUTE_NODE"}), host.root.traits)
 
     def test_vms_with_units(self):
         host = self.enrolled(view(server("a")), backfill=True)
@@ -465,17 +448,11 @@ class UnenrollTest(PlanCase):
         self.assertEqual([], list(kept_aggregates([other])))
 
     def test_forget(self):
-        empty = Aggregate(1, "u", "a", ISOLATING | CREATED, frozenset())
-        used = dataclasses.replace(empty, name="b", hosts=frozenset({"h2"}))
-        names = [const.RC_UNIT, TRAIT, const.TRAIT_HIGH_PERFORMANCE]
         record = Aggregate(3, "p", "perfvm-policy", {"perfvm:policy": "0"}, frozenset())
-        children = [Provider(c, f"h1_perfvm_{c}", 1) for c in "ab"]
-        changes = plan_forget(names, [empty, used, record], children).changes
+        names = [const.RC_UNIT, TRAIT, const.TRAIT_HIGH_PERFORMANCE]
+        changes = plan_forget(names, [record]).changes
         self.assertEqual(
             (
-                do.DeleteChild("b", "h1_perfvm_b"),
-                do.DeleteChild("a", "h1_perfvm_a"),
-                do.DeleteAggregate("a"),
                 do.DeleteAggregate("perfvm-policy"),
                 do.DeleteName(TRAIT, "trait"),
                 do.DeleteName(const.RC_UNIT, "resource class"),

@@ -39,22 +39,6 @@ class PlanTest(testtools.TestCase):
     def plan(self, *observed, desired=(HIGH,), known=NAMES, **options):
         return plan_flavors(desired, observed, known, **options)
 
-    def test_names_come_before_the_flavors_that_ask_for_them(self):
-        plan = self.plan(known=())
-        self.assertEqual(
-            [
-                ("create", "resource class", "CUSTOM_PERFVM_SLOT", ""),
-                ("create", "trait", "CUSTOM_PERFVM_HIGH_PERFORMANCE", ""),
-                (
-                    "create",
-                    "flavor",
-                    "hp.20c.64g",
-                    "class high-performance: 20 vCPUs, 65536 MiB, 0 GiB root disk",
-                ),
-            ],
-            rows(plan),
-        )
-
     def test_what_is_left(self):
         old = dataclasses.replace(seen(HIGH), id="id-old", name="hp.old")
         plan = self.plan(seen(HIGH), old, FOREIGN)

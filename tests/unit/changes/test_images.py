@@ -128,16 +128,6 @@ class TenantsImagesTest(testtools.TestCase):
         found = self.plan(dataclasses.replace(observed, owner="p"))
         self.assertEqual(1, len(found.refusals))
 
-    def test_tags_that_contradict_each_other(self):
-        contrary = {TAG: {}, HIGH: {"a": "1"}, tag_of("general"): {"a": "2"}}
-        observed = self.theirs([HIGH, tag_of("general")])
-        found = self.plan(observed, contrary)
-        self.assertEqual((), found.refusals)
-        self.assertIn("a tenant's: ", found.left[-1].detail)
-        self.assertRaises(
-            PropertiesConflictError, self.plan, observed, contrary, ["id-2"]
-        )
-
     def test_nothing_is_removed_for_the_record(self):
         # It lists what Glance may let only administrators remove.
         observed = self.theirs([TAG], **{RECORD: "license", "license": "1"})
@@ -150,11 +140,6 @@ class TenantsImagesTest(testtools.TestCase):
 
 
 class TaggedPropertiesTest(testtools.TestCase):
-    def test_one_for_each_class_and_one_for_all(self):
-        self.assertEqual({TAG, HIGH, tag_of("general")}, DESIRED.keys())
-        self.assertEqual({}, DESIRED[tag_of("general")])
-        self.assertEqual(ALL, DESIRED[TAG])
-
     def test_classes_that_no_image_can_serve(self):
         def differ(policy, vm_class):
             return Properties(image={"hw_x": vm_class.name})

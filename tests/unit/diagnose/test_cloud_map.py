@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import dataclasses
 import json
 
 import testtools
 
-from nova_perfvm import cpuset
 from nova_perfvm.diagnose import cloud_map, overview
-from nova_perfvm.facts.snapshot import NOVA_DATABASE, HostCell, ServerCell
 from tests.unit.facts.snapshot.clouds import HP, POLICY, Cloud
 
 
@@ -48,35 +45,6 @@ class DocumentTest(testtools.TestCase):
         # No slot was there ever.
         self.assertEqual([], g1["slots"])
         self.assertEqual("", g1["servers"][0][8])
-
-    def test_other_threads_of_cores_that_are_taken_whole(self):
-        self.cloud.add_host("smt", shape="2x20x2")
-        pins = {vcpu: 2 * vcpu for vcpu in range(20)}
-        cell = ServerCell(0, frozenset(range(20)), 65536, pins)
-        self.cloud.add_hp("d", "smt", cells=(cell,))
-        snapshot = self.cloud.snapshot()
-        host = snapshot.hosts[-1]
-        cells = tuple(
-            HostCell(
-                node,
-                frozenset(),
-                frozenset(cpus),
-                250_000,
-                tuple(frozenset({cpu, cpu + 1}) for cpu in cpus[::2]),
-            )
-            for node, cpus in enumerate((range(40), range(40, 80)))
-        )
-        known = dataclasses.replace(host, cells=cells, cells_source=NOVA_DATABASE)
-        snapshot = dataclasses.replace(snapshot, hosts=(*snapshot.hosts[:-1], known))
-        found = cloud_map.document(overview.look(POLICY, snapshot))
-        smt = found["hosts"][-1]
-        ((*_, (free,)),) = smt["slots"]
-        self.assertEqual(20, len(cpuset.parse(free)))
-        # Each core of the host, of which a vCPU owns a thread or would.
-        self.assertEqual(40, len(cpuset.parse(smt["beside"])))
-        owned = cpuset.parse(smt["servers"][0][8]) | cpuset.parse(free)
-        self.assertEqual(set(), owned & cpuset.parse(smt["beside"]))
-        self.assertEqual("", found["hosts"][0]["beside"])
 
     def test_verdicts_are_in_words_once(self):
         for number in range(9):

@@ -19,7 +19,6 @@ from tests.unit.generate import filter_lists
 POLICY = loader.load()
 UNITS = dataclasses.replace(POLICY, placement="units")
 LABELLED = dataclasses.replace(POLICY, managed_hosts="labelled")
-HOSTS = "Hosts offer what the policy says"
 LABEL = Aggregate(
     1, "u1", "hp", {const.CLASS_KEY: "high-performance"}, frozenset({"h1"})
 )
@@ -93,11 +92,6 @@ class CheckTest(testtools.TestCase):
     def codes(self, title, *arguments, **facts):
         return [finding.code for finding in self.check(title, *arguments, **facts)]
 
-    def words(self, *arguments, **facts):
-        """Return what is said of hosts."""
-        found = self.check(HOSTS, *arguments, **facts)
-        return "; ".join(f"{f.subject}: {f.observed}" for f in found)
-
     def test_policy(self):
         """What is inherent in a choice is a note, and no exit status."""
         for policy, noted in (
@@ -162,23 +156,6 @@ class CheckTest(testtools.TestCase):
             found = self.check("Filters", nova_settings=settings)
             self.assertCountEqual(expected, [finding.code for finding in found])
             self.assertIn(words, " ".join(finding.observed for finding in found))
-
-    def test_hosts_without_a_label(self):
-        found = Cloud()
-        found.add_host("h1")
-        found.change_inventories("h1", **{const.RC_SLOT: None})
-        found.change_provider("h1", traits=frozenset())
-        general = dataclasses.replace(LABEL, metadata={const.CLASS_KEY: "general"})
-        for aggregates, policy, words in (
-            ((), POLICY, "offers 0"),
-            ((), LABELLED, ""),
-            ((LABEL,), LABELLED, "has room for 2"),
-            ((general,), LABELLED, ""),
-        ):
-            found.parts["aggregates"] = aggregates
-            said = self.words(policy, found.snapshot())
-            self.assertIn(words, said)
-            self.assertEqual(bool(words), bool(said))
 
 
 class DiffTest(testtools.TestCase):

@@ -359,15 +359,6 @@ class ServersTest(AuditTest):
         self.assertEqual("classes_mixed h1", named(finding))
         self.assertEqual("openstack server migrate i-b", finding.remedy)
 
-    def test_three_on_a_host_and_two_on_a_cell(self):
-        """On an SMT host, which has the threads for more than its cores."""
-        cloud = Cloud()
-        cloud.add_host("hp1", shape="2x20x2")
-        for index, name in enumerate("abc"):
-            cloud.add_hp(name, "hp1", 20 * index, node=min(index, 1))
-        expected = ("too_many_on_host", "too_many_on_cell", "usage_exceeds_inventory")
-        self.assertCountEqual([f"{code} hp1" for code in expected], self.found(cloud))
-
     def test_no_cells(self):
         report = audit.run(audit.Subject(POLICY, bare(small()), RIGHT))
         self.assertEqual(["cells_unknown hp1"], list(map(named, report.findings)))
@@ -499,24 +490,6 @@ class HostsTest(AuditTest):
         words = self.only(cloud, code=codes.INVENTORY_DIFFERS).observed
         self.assertIn("0 CUSTOM_PERFVM_READ_IOPS", words)
 
-    def test_what_goes_together_where_cells_are_not_known(self):
-        cloud = small()
-        inventories = cloud.providers["hp1"].inventories
-        slots, trait = "inventory_differs hp1", "trait_differs hp1"
-        for changes, expected in (
-            ({}, []),
-            ({const.RC_SLOT: Inventory(3, 1)}, []),
-            ({const.RC_SLOT: Inventory(2, 2)}, [slots]),
-            ({const.RC_SLOT: None}, [trait]),
-            # Without PCPU it has no slots, whatever its cells.
-            ({"PCPU": None}, [slots, trait]),
-        ):
-            cloud.change_provider("hp1", inventories=inventories)
-            cloud.change_inventories("hp1", **changes)
-            subject = audit.Subject(POLICY, bare(cloud, servers=()), RIGHT)
-            found = map(named, host_checks.check_offers(subject))
-            self.assertEqual(expected, list(found), changes)
-
     def test_what_nova_knows_of_a_host_makes_no_sense(self):
         for change, words in (
             ({"unreadable": "KeyError: 'cells'", "cells": ()}, "KeyError: 'cells'"),
@@ -644,25 +617,6 @@ class ElasticTest(AuditTest):
         self.one(odd, expected, **add)
         words = ("it lacks 998 CUSTOM_PERFVM_UNIT", "openstack server resize ")
         self.one(shared, ["not_claimed a"], *words, **add)
-
-    def test_flavors_without_units(self):
-        cloud = elastic_cloud()
-        cloud.add_host("x", "shared")
-        cloud.add_general("old", "x")
-        cloud.change_server("old", flavor="gone", extra_specs={})
-        old, mine = (f"flavor_without_units {name}" for name in ("old", "a"))
-        self.assertEqual([old], self.found(cloud))
-        # Not on a host without a label, unless it is enrolled.
-        labelled = dataclasses.replace(ELASTIC, managed_hosts="labelled")
-        label = {const.CLASS_KEY: "high-performance, general"}
-        before = cloud.parts["aggregates"]
-        for names, expected in (({"e1"}, []), ({"e1", "x"}, [old])):
-            one = Aggregate(2, "l", "l", label, frozenset(names))
-            cloud.parts["aggregates"] = (*before, one)
-            self.assertEqual(expected, self.found(cloud, labelled))
-        cloud.parts["aggregates"] = before
-        cloud.change_server("a", flavor="gone", extra_specs={})
-        self.assertIn(mine, self.found(cloud, labelled))
 
     def test_units_of_nobody_on_a_host_that_is_not_enrolled(self):
         """Where a compute service comes back that was deleted, its host is not."""
