@@ -24,18 +24,11 @@ import uuid
 from concurrent import futures
 from pathlib import Path
 
+import placement
+
 from tests.benchmark.command import positive, status_of, tell
-
-try:
-    import placement
-
-    from tests.benchmark.database import Database
-    from tests.benchmark.placements import Placement
-except ImportError as exc:
-    sys.exit(
-        f"{exc.name} cannot be imported: install openstack-placement and PyMySQL "
-        "beside this package, pip install -e '.[sandbox,test]'"
-    )
+from tests.benchmark.database import Database
+from tests.benchmark.placements import Placement
 
 # The two that databases have by default.
 LEVELS = ("REPEATABLE READ", "READ COMMITTED")

@@ -222,11 +222,10 @@ def run(load):
     return tally
 
 
-def compare(load, names=tuple(SETTINGS)):
+def compare(load):
     """Return a Tally for each setting, the same VMs coming and going in all."""
     tallies = {}
-    for name in names:
-        weight_classes, options = SETTINGS[name]
+    for name, (weight_classes, options) in SETTINGS.items():
         with config_fixture.Config(nova_conf.CONF) as config:
             config.config(
                 group="filter_scheduler", weight_classes=weight_classes, **options

@@ -13,16 +13,9 @@ import time
 from pathlib import Path
 
 from tests.benchmark.command import positive, status_of, tell
-
-try:
-    from tests.benchmark.scheduling import cost, limits, report
-    from tests.benchmark.scheduling.databases import Databases
-    from tests.benchmark.scheduling.rig import Rig
-except ImportError as exc:
-    sys.exit(
-        f"{exc.name} cannot be imported: install Nova, openstack-placement and "
-        "PyMySQL beside this package, pip install -e '.[nova,sandbox,test]'"
-    )
+from tests.benchmark.scheduling import cost, limits, report
+from tests.benchmark.scheduling.databases import Databases
+from tests.benchmark.scheduling.rig import Rig
 
 COMMAND = ("python", "-m", "tests.benchmark.scheduling")
 PACKAGES = ("nova", "openstack-placement", "SQLAlchemy", "PyMySQL")

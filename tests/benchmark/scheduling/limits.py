@@ -191,23 +191,16 @@ def packing(rig, options):
 
 
 # [placement] of placement.conf, and what it is called.
+_RANDOM = {"randomize_allocation_candidates": "true"}
+_BREADTH = {"allocation_candidates_generation_strategy": "breadth-first"}
+_MOST = {"max_allocation_candidates": "{hosts}"}
 STRATEGIES = {
     "default": {},
-    "random": {"randomize_allocation_candidates": "true"},
-    "breadth-first": {"allocation_candidates_generation_strategy": "breadth-first"},
-    "breadth-first, random": {
-        "allocation_candidates_generation_strategy": "breadth-first",
-        "randomize_allocation_candidates": "true",
-    },
-    "breadth-first, at most as many as hosts": {
-        "allocation_candidates_generation_strategy": "breadth-first",
-        "max_allocation_candidates": "{hosts}",
-    },
-    "breadth-first, random, at most as many as hosts": {
-        "allocation_candidates_generation_strategy": "breadth-first",
-        "randomize_allocation_candidates": "true",
-        "max_allocation_candidates": "{hosts}",
-    },
+    "random": _RANDOM,
+    "breadth-first": _BREADTH,
+    "breadth-first, random": _BREADTH | _RANDOM,
+    "breadth-first, at most as many as hosts": _BREADTH | _MOST,
+    "breadth-first, random, at most as many as hosts": _BREADTH | _RANDOM | _MOST,
 }
 
 

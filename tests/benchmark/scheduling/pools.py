@@ -31,7 +31,6 @@ class Pool:
         or ``open`` where there is neither
     :ivar requests: which VMs are asked for
     :ivar schemes: what is compared; see :mod:`tests.benchmark.scheduling.arms`
-    :ivar counts: whether Placement's count of CPUs tells a full host from others
     """
 
     name: str
@@ -39,7 +38,6 @@ class Pool:
     cpus: str
     requests: tuple
     schemes: tuple
-    counts: bool = False
 
     @property
     def size(self):
@@ -57,8 +55,8 @@ _UNITS = ("stock", "filter", "units")
 POOLS = {
     pool.name: pool
     for pool in (
-        Pool("dedicated", "2x20", "dedicated", ("high-performance",), _SLOTS, True),
-        Pool("shared", "2x20", "shared", ("general",), _SLOTS, True),
+        Pool("dedicated", "2x20", "dedicated", ("high-performance",), _SLOTS),
+        Pool("shared", "2x20", "shared", ("general",), _SLOTS),
         Pool("no cpu sets", "2x20", "open", ("high-performance", "general"), _UNITS),
         Pool("SMT, two a host", "2x20x2", "dedicated", ("high-performance",), _SLOTS),
         Pool("30-CPU nodes", "2x30", "dedicated", ("high-performance",), _SLOTS),

@@ -6,6 +6,7 @@ import json
 import uuid
 
 import os_traits
+from nova import objects
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot import child_name
@@ -45,15 +46,7 @@ _INSTANCES = json.dumps(
         ),
     ]
 )
-_PCI = json.dumps(
-    {
-        "nova_object.name": "PciDevicePoolList",
-        "nova_object.namespace": "nova",
-        "nova_object.version": "1.1",
-        "nova_object.data": {"objects": []},
-        "nova_object.changes": ["objects"],
-    }
-)
+_PCI = json.dumps(objects.PciDevicePoolList(objects=[]).obj_to_primitive())
 
 
 def host_name(number):
