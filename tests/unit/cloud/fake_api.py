@@ -47,13 +47,8 @@ class FakeAPI:
                 "image": {"id": "image"},
                 "OS-EXT-SRV-ATTR:host": host,
                 "OS-EXT-SRV-ATTR:hypervisor_hostname": host,
-                "flavor": {
-                    "original_name": "f",
-                    "vcpus": 2,
-                    "ram": 1024,
-                    "disk": 1,
-                    "extra_specs": dict(specs),
-                },
+                "flavor": {"original_name": "f", "vcpus": 2, "ram": 1024, "disk": 1}
+                | {"extra_specs": dict(specs)},
                 **members,
             }
         )
@@ -92,13 +87,8 @@ class FakeAPI:
         path = urllib.parse.urlsplit(path).path
         if path.endswith("/topology"):
             self._count("topology")
-            cell = {
-                "host_node": 1,
-                "vcpu_set": [0, 1],
-                "memory_mb": 1024,
-                "cpu_pinning": {"0": 20, "1": 21},
-                "siblings": [],
-            }
+            cell = {"host_node": 1, "vcpu_set": [0, 1], "memory_mb": 1024}
+            cell |= {"cpu_pinning": {"0": 20, "1": 21}, "siblings": []}
             return {"nodes": [cell], "pagesize_kb": None}
         self._count(path)
         if key == "hypervisors":
@@ -126,13 +116,9 @@ class FakeAPI:
     def placement(self, method, path, body=None, key=""):
         path = urllib.parse.urlsplit(path).path
         if path == "/resource_providers":
+            names = ("uuid", "name", "root_provider_uuid")
             return [
-                {
-                    "uuid": host,
-                    "name": host,
-                    "root_provider_uuid": host,
-                    "parent_provider_uuid": None,
-                }
+                dict.fromkeys(names, host) | {"parent_provider_uuid": None}
                 for host in self.hosts
             ]
         if path in {"/traits", "/resource_classes"}:
@@ -141,14 +127,8 @@ class FakeAPI:
         if kind == "allocations":
             return {} if name.startswith("gone") else {"h0": {}}
         self._count("provider")
-        inventory = {
-            "total": 40,
-            "max_unit": 40,
-            "min_unit": 1,
-            "step_size": 1,
-            "reserved": 0,
-            "allocation_ratio": 1.0,
-        }
+        inventory = {"total": 40, "max_unit": 40, "min_unit": 1, "step_size": 1}
+        inventory |= {"reserved": 0, "allocation_ratio": 1.0}
         return {
             "resource_provider_generation": 1,
             "inventories": dict.fromkeys(self.resource_classes, inventory),

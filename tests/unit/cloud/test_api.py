@@ -64,18 +64,6 @@ class APITest(testtools.TestCase):
         exc = self.assertRaises(CloudError, API(Rejected()).project)
         self.assertIn("Keystone does not answer: no route", str(exc))
 
-    def test_microversions(self):
-        api = self.api(answer(body={"a": 1}), answer(204))
-        self.assertEqual(1, api.placement("GET", "/x", key="a"))
-        self.assertIsNone(api.nova("PUT", "/y", {"b": 2}))
-        self.assertEqual(
-            [
-                ("GET", "/x", {"microversion": PLACEMENT}),
-                ("PUT", "/y", {"microversion": COMPUTE, "json": {"b": 2}}),
-            ],
-            self.proxy.requests,
-        )
-
     def test_pages(self):
         for key, last, marker in (
             ("servers", {"id": "1"}, "1"),
@@ -112,6 +100,8 @@ class APITest(testtools.TestCase):
         )
 
     def test_errors_say_what_to_do(self):
+        refused = ksa_exceptions.ConnectFailure("refused\nlong")
+        no_region = sdk_exceptions.ConfigException("no region")
         for given, expected, words in (
             (placement_error(403, "no"), CloudError, "rights of an administrator"),
             (answer(401), CloudError, "rights of an administrator"),
@@ -125,36 +115,29 @@ class APITest(testtools.TestCase):
             (answer(body=[]), CloudError, "has no 'a'"),
             (ksa_exceptions.EndpointNotFound(), CloudError, "does not answer: "),
             (ksa_exceptions.Unauthorized(), CloudError, "does not answer: "),
-            (
-                ksa_exceptions.ConnectFailure("refused\nlong"),
-                CloudError,
-                "does not answer: refused",
-            ),
-            (
-                sdk_exceptions.ConfigException("no region"),
-                CloudError,
-                "does not answer: no region",
-            ),
+            (refused, CloudError, "does not answer: refused"),
+            (no_region, CloudError, "does not answer: no region"),
         ):
-            with self.subTest(words):
-                api = self.api(given)
-                exc = self.assertRaises(expected, api.placement, "GET", "/x", key="a")
-                self.assertIn(words, str(exc))
-                self.assertNotIn("\n", str(exc))
-
-    def test_glance_has_no_microversions(self):
-        api = self.api(answer(body={"images": []}), answer(body={}))
-        api.glance("GET", "/images", key="images")
-        api.glance_patch("1", [])
-        (_, _, listed), patched = self.proxy.requests
-        self.assertEqual({}, listed)
-        self.assertEqual(("PATCH", "/images/1"), patched[:2])
-        kind = "application/openstack-images-v2.1-json-patch"
-        self.assertEqual(
-            {"json": [], "headers": {"Content-Type": kind}},
-            patched[2],
-        )
-
-    def test_mistakes_of_our_own_are_not_hidden(self):
+            api = self.api(given)
+            exc = self.assertRaises(expected, api.placement, "GET", "/x", key="a")
+            self.assertIn(words, str(exc))
+            self.assertNotIn("\n", str(exc))
+        # A mistake of our own is not hidden.
         api = self.api(ZeroDivisionError())
         self.assertRaises(ZeroDivisionError, api.nova, "GET", "/x")
+
+    def test_what_each_service_is_asked(self):
+        api = self.api(answer(body={"a": 1}), answer(204), answer(body={}))
+        self.assertEqual(1, api.placement("GET", "/x", key="a"))
+        self.assertIsNone(api.nova("PUT", "/y", {"b": 2}))
+        api.glance_patch("1", [])
+        kind = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
+        self.assertEqual(
+            [
+                ("GET", "/x", {"microversion": PLACEMENT}),
+                ("PUT", "/y", {"microversion": COMPUTE, "json": {"b": 2}}),
+                # Glance has no microversions.
+                ("PATCH", "/images/1", {"json": [], "headers": kind}),
+            ],
+            self.proxy.requests,
+        )

@@ -47,37 +47,26 @@ class DeleteChildTest(testtools.TestCase):
     LOOK, DELETE = "GET /resource_providers/c", "DELETE /resource_providers/c"
     CLAIM = "PUT /resource_providers/c/inventories"
 
-    def delete(self, placement):
-        Applier(API(types.SimpleNamespace(placement=placement))).apply(CHILD)
-
-    def test_when_it_is_in_no_cache_any_more(self):
+    def test_only_one_that_no_cache_and_no_host_has(self):
         now = time.time()
-        for placement in (
-            Placement(now - FORGOTTEN_S - 1),
+        looked = [self.LOOK]
+        claimed = [self.LOOK, self.CLAIM, self.LOOK]
+        forgotten = 1000 + FORGOTTEN_S
+        for placement, error, made in (
+            (Placement(now - FORGOTTEN_S - 1), None, [*claimed, self.DELETE]),
             # By its own clock, whatever it says here.
-            Placement(1000, told_at=1000 + FORGOTTEN_S),
+            (Placement(1000, forgotten), None, [*claimed, self.DELETE]),
+            (Placement(now), CloudError, looked),
+            (Placement(1000, forgotten - 1), CloudError, looked),
+            # Somebody enrolls the host meanwhile, or at the last look.
+            (Placement(1000, 9000, parent="h1"), ConflictError, looked),
+            (Placement(1000, 9000, then="h1"), ConflictError, claimed),
         ):
-            self.delete(placement)
-            made = [self.LOOK, self.CLAIM, self.LOOK, self.DELETE]
+            applier = Applier(API(types.SimpleNamespace(placement=placement)))
+            if error is None:
+                applier.apply(CHILD)
+            else:
+                exc = self.assertRaises(error, applier.apply, CHILD)
+                if error is CloudError:
+                    self.assertIn("run this again in", str(exc))
             self.assertEqual(made, placement.made)
-
-    def test_sooner(self):
-        now = time.time()
-        for placement in (
-            Placement(now),
-            Placement(1000, told_at=1000 + FORGOTTEN_S - 1),
-        ):
-            exc = self.assertRaises(CloudError, self.delete, placement)
-            self.assertIn("run this again in", str(exc))
-            self.assertEqual([self.LOOK], placement.made)
-
-    def test_one_that_a_host_has_again(self):
-        """Somebody enrolls the host meanwhile."""
-        placement = Placement(1000, told_at=9000, parent="h1")
-        self.assertRaises(ConflictError, self.delete, placement)
-        self.assertEqual([self.LOOK], placement.made)
-
-    def test_one_that_a_host_has_again_at_the_last_look(self):
-        placement = Placement(1000, told_at=9000, then="h1")
-        self.assertRaises(ConflictError, self.delete, placement)
-        self.assertEqual([self.LOOK, self.CLAIM, self.LOOK], placement.made)

@@ -51,25 +51,10 @@ class FindTest(testtools.TestCase):
 
 class ImageTest(testtools.TestCase):
     def test_glances_own_members_are_no_properties(self):
-        document = {
-            "id": "1",
-            "name": None,
-            "status": "active",
-            "stores": "file",
-            "owner": "me",
-            "min_ram": 0,
-            "visibility": "private",
-            "os_distro": "debian",
-            "tags": ["a"],
-        }
+        own = {"status": "active", "stores": "file", "min_ram": 0}
+        kept = {"owner": "me", "visibility": "private"}
+        document = {"id": "1", "name": None, "os_distro": "debian", "tags": ["a"]}
         self.assertEqual(
-            Image(
-                "1",
-                "",
-                {"os_distro": "debian"},
-                tags=frozenset({"a"}),
-                owner="me",
-                visibility="private",
-            ),
-            answers.image(document),
+            Image("1", "", {"os_distro": "debian"}, tags=frozenset({"a"}), **kept),
+            answers.image(document | own | kept),
         )

@@ -4,13 +4,13 @@
 import collections
 import json
 import random
+import uuid
 
 import fixtures
 import testtools
 from nova import conf as nova_conf
 from nova import objects
 from oslo_config import fixture as config_fixture
-from oslo_utils import uuidutils
 
 from nova_perfvm import conf, rules
 from nova_perfvm import constants as const
@@ -95,8 +95,20 @@ def without_memory(text):
     return json.dumps(document)
 
 
+def compute_node(name, text, vcpus=0, vms=0):
+    """Return a ComputeNode as a compute saves it."""
+    return objects.ComputeNode(
+        uuid=str(uuid.uuid5(uuid.NAMESPACE_DNS, name)),
+        host=name,
+        hypervisor_hostname=name,
+        numa_topology=text,
+        vcpus_used=vcpus,
+        stats={"num_instances": str(vms)},
+    )
+
+
 def random_node(rng, name, odd):
-    """Return a ComputeNode as a compute saves it, now and then an odd one."""
+    """Return a ComputeNode, now and then an odd one."""
     topology = random_topology(rng)
     vms = sum(bool(cell.pinned_cpus) for cell in topology.cells)
     pins = sum(len(cell.pinned_cpus) for cell in topology.cells)
@@ -104,28 +116,18 @@ def random_node(rng, name, odd):
     text = topology._to_json() if rng.random() < 0.95 else None
     if text and odd.random() < 0.03:
         text = without_memory(text)
-    return objects.ComputeNode(
-        uuid=uuidutils.generate_uuid(),
-        host=name,
-        hypervisor_hostname=name,
-        numa_topology=text,
-        vcpus_used=pins + 2 * others,
-        stats={"num_instances": str(vms + others)},
-    )
+    return compute_node(name, text, pins + 2 * others, vms + others)
 
 
 def empty_node():
     """Return an open host to which most VMs may come."""
     every = set(range(40))
     topology = states.numa_topology(HostShape(2, 20, 1), dedicated=every, shared=every)
-    return objects.ComputeNode(
-        uuid=uuidutils.generate_uuid(),
-        host="open",
-        hypervisor_hostname="open",
-        numa_topology=topology._to_json(),
-        vcpus_used=0,
-        stats={"num_instances": "0"},
-    )
+    return compute_node("open", topology._to_json())
+
+
+def hosts_of(nodes):
+    return tuple(ComputeHost(node.host, node.host, node.uuid, "s") for node in nodes)
 
 
 class AgreementTest(testtools.TestCase):
@@ -203,13 +205,11 @@ class AgreementTest(testtools.TestCase):
                 reasons = states.reasons(filter_, state, spec)
                 passed = filter_.host_passes(state, spec)
                 self.assertEqual(not reasons, passed)
-                self.assertEqual(
-                    reasons, ours[node.host], f"state {number}, {node.host}"
-                )
+                case = f"state {number}, {node.host}"
+                self.assertEqual(reasons, ours[node.host], case)
                 found.update([r.code for r in reasons] or ["passes"])
-                found["moving"] += "move is over" in "".join(
-                    map(rules.describe, reasons)
-                )
+                said = "".join(map(rules.describe, reasons))
+                found["moving"] += "move is over" in said
         self.assertGreater(found["passes"], 50)
         self.assertGreater(found["moving"], 5)
         seldom = {code: found[code] for code in HOST_CODES if found[code] < 5}
@@ -219,14 +219,10 @@ class AgreementTest(testtools.TestCase):
         """Return the reasons of the rules by host, from what a snapshot has."""
         taken = Snapshot(
             taken_at="2026-01-01T00:00:00+00:00",
-            hosts=tuple(
-                ComputeHost(node.host, node.host, node.uuid, "s") for node in nodes
-            ),
+            hosts=hosts_of(nodes),
             aggregates=(
                 *(
-                    Aggregate(
-                        n, str(n), label, {const.CLASS_KEY: label}, frozenset({host})
-                    )
+                    Aggregate(n, str(n), label, {const.CLASS_KEY: label}, {host})
                     for host, values in labels.items()
                     for n, label in enumerate(values)
                 ),
@@ -261,36 +257,18 @@ class AgreementTest(testtools.TestCase):
 
 
 class WithCellsTest(testtools.TestCase):
-    def test_a_host_that_the_database_does_not_know_keeps_its_cells(self):
-        taken = Snapshot("now", hosts=(ComputeHost("a", "a", "u", "s"),))
-        self.assertEqual(taken, nova_database.with_cells(taken, []))
-
     def test_a_topology_that_cannot_be_read_is_its_hosts_fault_alone(self):
         whole = states.numa_topology()._to_json()
         newer = json.loads(whole)
         newer["nova_object.data"]["cells"][0]["nova_object.version"] = "9.9"
-        texts = {
-            "a": json.dumps(newer),
-            "b": without_memory(whole),
-            "c": "{",
-            "d": whole,
-        }
-        nodes = [
-            objects.ComputeNode(
-                uuid=f"u{name}", numa_topology=text, vcpus_used=1, stats={}
-            )
-            for name, text in texts.items()
-        ]
-        taken = Snapshot(
-            "now", hosts=tuple(ComputeHost(n, n, f"u{n}", "s") for n in texts)
-        )
-        found = nova_database.with_cells(taken, nodes).hosts
+        texts = [json.dumps(newer), without_memory(whole), "{", whole]
+        nodes = list(map(compute_node, "abcd", texts))
+        taken = Snapshot("now", hosts=hosts_of([*nodes, compute_node("e", "")]))
+        *found, unknown = nova_database.with_cells(taken, nodes).hosts
+        self.assertEqual(taken.hosts[-1], unknown)
         self.assertEqual([0, 0, 0, 2], [len(host.cells) for host in found])
-        for host, words in zip(
-            found,
-            ("Version 9.9 of NUMACell", "'memory'", "JSONDecodeError", ""),
-            strict=True,
-        ):
+        said = ("Version 9.9 of NUMACell", "'memory'", "JSONDecodeError", "")
+        for host, words in zip(found, said, strict=True):
             self.assertIn(words, host.unreadable)
         self.assertEqual("", found[-1].unreadable)
 

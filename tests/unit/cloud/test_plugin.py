@@ -31,8 +31,6 @@ class PluginTest(testtools.TestCase):
         self.assertTrue(hasattr(parser.parse_args([]), plugin.API_VERSION_OPTION))
         instance = types.SimpleNamespace(sdk_connection=object())
         self.assertIsInstance(plugin.make_client(instance), API)
-
-    def test_commands_are_in_the_group_that_the_client_asks_for(self):
         group = f"openstack.{plugin.API_NAME}.v{plugin.DEFAULT_API_VERSION}"
         commands = importlib.metadata.entry_points(group=group)
         self.assertIn("perfvm_host_enroll", commands.names)
