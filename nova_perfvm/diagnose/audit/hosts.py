@@ -106,7 +106,7 @@ def check_offers(subject: Subject) -> Iterator[Finding]:
         if not subject.managed(view.host):
             continue
         for offer in offer_faults(subject.policy, view):
-            remedy = offer.remedy or _configure(subject, view)
+            remedy = offer.remedy or _configure(view)
             yield Finding.of(offer.code, view.host, offer.words, remedy)
 
 
@@ -114,14 +114,12 @@ def _list(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
 
 
-def _configure(subject: Subject, view: HostView) -> str:
+def _configure(view: HostView) -> str:
     """Return the command that configures a host, with what is known of it."""
     mode = "shared" if view.root.mode == "open" else view.root.mode
-    words = f"--topology {view.compute.shape or 'SHAPE'} --mode {mode} --reserve CORES"
-    if mode == "mixed":
-        words += " --shared-nodes N"
-    if mode != "shared" and len(subject.policy.pinned_classes) > 1:
-        words += " --class CLASS"
     memory_gb = view.root.total("MEMORY_MB") // 1024
-    words += f" --memory-gb {memory_gb or 'GB'}"
-    return f"nova-perfvm host config {words} --policy POLICY"
+    return (
+        f"nova-perfvm host config --topology {view.compute.shape or 'SHAPE'} "
+        f"--mode {mode} --reserve CORES --memory-gb {memory_gb or 'GB'} "
+        "--policy POLICY"
+    )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.settings import unseen
+from nova_perfvm.diagnose.capacity import Slots, cloud_capacity
 from nova_perfvm.diagnose.enforcing import RefusedFlavor, refused_flavors
 from nova_perfvm.diagnose.survey import judged
 from nova_perfvm.diagnose.survey.hosts import (
@@ -73,30 +74,18 @@ class Survey:
         return self.policy.pinned_classes[0] if self.policy else None
 
     @property
-    def slots(self) -> SlotSums:
+    def slots(self) -> Slots:
         """Slots of the class, all hosts together."""
-        return SlotSums(
-            used=sum(host.slots.used for host in self.hosts if host.slots),
-            free=sum(host.slots.free for host in self.hosts if host.slots),
-            unfit=sum(host.slots.unfit for host in self.hosts if host.slots),
-            possible=sum(host.to_configure for host in self.hosts),
-        )
+        hosts = [host.slots for host in self.hosts if host.slots]
+        return next(iter(cloud_capacity(hosts)), Slots("", "", 0, 0, 0))
 
+    @property
+    def possible(self) -> int:
+        """Slots that hosts without dedicated CPUs would have beyond these.
 
-class SlotSums(NamedTuple):
-    """Slots of one class in the whole cloud.
-
-    :ivar used: with a VM of the class
-    :ivar free: that a VM of the class would get now
-    :ivar unfit: on hosts with dedicated CPUs, or enrolled: neither used nor free
-    :ivar possible: that hosts without dedicated CPUs would have beyond these, each
-        empty and configured for the class
-    """
-
-    used: int
-    free: int
-    unfit: int
-    possible: int
+        Each empty and configured for the class.
+        """
+        return sum(host.to_configure for host in self.hosts)
 
 
 def survey(

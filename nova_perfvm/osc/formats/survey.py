@@ -33,7 +33,7 @@ def headline(survey: Survey) -> str:
     refused = number_of(sum(one.vms for one in survey.refused), "VM")
     return (
         f"{text}; slots: {slots.used} used, {slots.free} free, {slots.unfit} unfit, "
-        f"{slots.possible} more possible on hosts without dedicated CPUs; "
+        f"{survey.possible} more possible on hosts without dedicated CPUs; "
         f"{refused} of flavors that enforcing would refuse; "
         f"{number_of(len(survey.findings), 'finding')}, "
         f"{number_of(len(survey.gaps), 'gap')}"
@@ -90,7 +90,7 @@ def _slots(survey: Survey) -> Iterator[tuple[str, int, str]]:
         by = f"of the unfit ones, by {number_of(len(won.moves), 'migration')}, {live}"
         yield "recoverable", won.slots, by
     emptied = "on hosts without dedicated CPUs, each emptied and configured"
-    yield "possible", slots.possible, emptied
+    yield "possible", survey.possible, emptied
 
 
 def html(survey: Survey) -> str:

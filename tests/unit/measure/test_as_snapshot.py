@@ -73,9 +73,11 @@ class AsSnapshotTest(testtools.TestCase):
         found = survey(
             as_snapshot.of([host("h1", hosts.domain_xml(1, specs={})), host("h2")])
         )
-        self.assertEqual((1, 1, 0, 2, 2), tuple(found.slots))
+        slots = found.slots
+        self.assertEqual((1, 1, 0), (slots.used, slots.free, slots.unfit))
+        self.assertEqual(2, found.possible)
         self.assertEqual(20, found.vm_class.vcpus)
-        self.assertIn("Placement", [gap.what for gap in found.gaps])
+        self.assertIn("Placement", [gap.subject for gap in found.gaps])
 
     def test_one_that_tells_nothing_is_a_gap(self):
         blind = dataclasses.replace(host("h2"), files={}, commands={})

@@ -73,21 +73,14 @@ class MixedHostsTest(testtools.TestCase):
             self.assertFalse(host.division_assumed, given)
 
     def test_the_command_that_configures_a_host(self):
-        other = dataclasses.replace(CELL.classes[0], name="small", vcpus=10)
-        other = dataclasses.replace(other, flavors=None)
-        several = dataclasses.replace(CELL, classes=(*CELL.classes, other))
         for given, expected in (
-            ((CELL, "2x20x2", 20, 40, 2), "2x20x2 --mode mixed CORES --shared-nodes N"),
-            ((CELL, "2x20", 40, 0, 0), "2x20 --mode dedicated CORES"),
-            ((CELL, "2x20", 0, 38, 1), "2x20 --mode shared CORES"),
-            ((several, "2x20", 40, 0, 1), "2x20 --mode dedicated CORES --class CLASS"),
+            ((CELL, "2x20x2", 20, 40, 2), "2x20x2 --mode mixed"),
+            ((CELL, "2x20", 40, 0, 0), "2x20 --mode dedicated"),
+            ((CELL, "2x20", 0, 38, 1), "2x20 --mode shared"),
         ):
-            (command,) = {
-                f.remedy for f in check(cloud_of(*given)) if "host config" in f.remedy
-            }
-            words = expected.replace("CORES", "--reserve CORES")
-            self.assertEqual(
-                f"nova-perfvm host config --topology {words} --memory-gb 500 "
-                "--policy POLICY",
-                command,
+            commands = {finding.remedy for finding in check(cloud_of(*given))}
+            self.assertIn(
+                f"nova-perfvm host config --topology {expected} --reserve CORES "
+                "--memory-gb 500 --policy POLICY",
+                commands,
             )
