@@ -90,13 +90,13 @@ class DocumentedTest(test_run.RunCase):
         files = {
             "perfvm.yaml": case.policy,
             "scenario.yaml": yaml.safe_dump(SCENARIO, sort_keys=False),
-            "compute1.json": sound.collected(case.host),
+            "compute1.json": hosts.as_json(case.host),
             "compute1-nova.conf": "[compute]\ncpu_dedicated_set = 0-39\n",
             "cloud.json": snapshot.dumps(hosts.snapshot()),
         }
         for number, guest in enumerate(case.guests, 1):
-            files[f"rgw{number}.json"] = sound.collected(guest)
-            files[f"vm{number}.json"] = sound.collected(guest)
+            files[f"rgw{number}.json"] = hosts.as_json(guest)
+            files[f"vm{number}.json"] = hosts.as_json(guest)
         # What a fleet leaves.
         for name in ("compute1.json", "vm1.json"):
             files[f"results/collected/{name}"] = files[name]

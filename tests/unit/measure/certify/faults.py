@@ -126,14 +126,16 @@ def without(unwanted):
     return samples(lambda m: None if unwanted(m) else m)
 
 
+def altered(matches, change):
+    """Return a fault of measurements that match: the fields that change gives."""
+    return samples(lambda m: replace(m, **change(m)) if matches(m) else m)
+
+
 def scaled(who, metric, factor, threads=None):
     """Return a fault of a VM's figures in one metric."""
-    return samples(
-        lambda m: (
-            replace(m, value=m.value * factor)
-            if (m.who, m.metric) == (who, metric) and threads in {None, m.threads}
-            else m
-        )
+    return altered(
+        lambda m: (m.who, m.metric) == (who, metric) and threads in {None, m.threads},
+        lambda m: {"value": m.value * factor},
     )
 
 
@@ -287,10 +289,8 @@ def _domains(vm):
     return {
         "hypervisor.interface_queues": {
             **{
-                f"{queues} queues on the host": xml(
-                    vm, ("queues='20'", f"queues='{queues}'")
-                )
-                for queues in (1, 4, 19)
+                f"{n} queues on the host": xml(vm, ("queues='20'", f"queues='{n}'"))
+                for n in (1, 4, 19)
             },
             "an emulated network card": xml(vm, ("<model type='virtio'/>", "")),
         },
@@ -374,8 +374,8 @@ def _hosts():
             "the memory of a node was not read": host({meminfo: None}),
         },
         "hypervisor.node_shape": {
-            "CPU 5 is offline": host({f"{CPU}/online": "0-4,6-41\n"}),
-            "CPU 41 is offline": host({f"{CPU}/online": "0-40\n"}),
+            f"CPU {cpu} is offline": host({f"{CPU}/online": f"{online}\n"})
+            for cpu, online in ((5, "0-4,6-41"), (41, "0-40"))
         },
         "hypervisor.smt": {
             **{
@@ -582,12 +582,9 @@ def _baseline(node):
             ),
         },
         "certify.compared": {
-            "it saved power": samples(
-                lambda m: (
-                    replace(m, machine=replace(m.machine, governor="powersave"))
-                    if m.who == who
-                    else m
-                )
+            "it saved power": altered(
+                lambda m: m.who == who,
+                lambda m: {"machine": replace(m.machine, governor="powersave")},
             ),
         },
     }
@@ -652,17 +649,13 @@ def _measured(vm):
         )
 
     def copied(case):
-        values = {
-            (m.metric, m.threads, m.round): m.value
-            for m in case.measured
-            if m.who == "node0"
-        }
-        case.measured = [
-            replace(m, value=values[m.metric, m.threads, m.round])
-            if m.who in {who, "node1"}
-            else m
-            for m in case.measured
-        ]
+        def run_of(m):
+            return m.metric, m.threads, m.round
+
+        values = {run_of(m): m.value for m in case.measured if m.who == "node0"}
+        altered(
+            lambda m: m.who in {who, "node1"}, lambda m: {"value": values[run_of(m)]}
+        )(case)
 
     def unmeasured(words):
         return without(lambda m: m.who == who and words in m.metric)
@@ -671,12 +664,9 @@ def _measured(vm):
         "certify.compared": {
             **worse,
             **near,
-            "another sysbench": samples(
-                lambda m: (
-                    replace(m, tool_version="1.1.0")
-                    if (m.who, m.tool) == (who, "sysbench")
-                    else m
-                )
+            "another sysbench": altered(
+                lambda m: (m.who, m.tool) == (who, "sysbench"),
+                lambda _: {"tool_version": "1.1.0"},
             ),
             "one round was left out": without(lambda m: (m.who, m.round) == (who, 2)),
             "values were copied from the host": copied,
@@ -704,17 +694,17 @@ def _samples():
                 for metric in sound.METRICS
             },
             "no host was measured": without(lambda m: m.machine.kind == "host"),
-            "a VM faster than its host, which was not bound": samples(
-                lambda m: (
-                    replace(m, machine=replace(m.machine, node=None), value=m.value / 2)
-                    if (m.machine.kind, m.better) == ("host", "higher")
-                    else m
-                )
+            "a VM faster than its host, which was not bound": altered(
+                lambda m: (m.machine.kind, m.better) == ("host", "higher"),
+                lambda m: {
+                    "machine": replace(m.machine, node=None),
+                    "value": m.value / 2,
+                },
             ),
         },
         "certify.measured": {
-            "one VM at a time": samples(
-                lambda m: replace(m, at_once=1) if m.machine.kind == "guest" else m
+            "one VM at a time": altered(
+                lambda m: m.machine.kind == "guest", lambda _: {"at_once": 1}
             ),
             "one thread only": without(
                 lambda m: m.threads > 1 and m.metric.startswith("cpu.")
@@ -782,12 +772,12 @@ def _confused():
         },
         "host.json": {
             "a guest in place of the host": text(
-                "host.json", lambda _: sound.collected(sound.guest(1))
+                "host.json", lambda _: hosts.as_json(sound.guest(1))
             ),
         },
         "guest1.json": {
             "the host in place of a guest": text(
-                "guest1.json", lambda _: sound.collected(sound.host())
+                "guest1.json", lambda _: hosts.as_json(sound.host())
             ),
             "a guest is named twice": lambda case: case.guest_names.extend(twice),
         },

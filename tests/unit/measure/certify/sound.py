@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All files of a certificate, without a fault: a host of 2x21 with two VMs."""
 
-import dataclasses
 import functools
 import json
 import random
@@ -149,13 +148,13 @@ class Case:
         """Write all files; return their paths."""
         found = {
             "policy.yaml": self.policy,
-            "host.json": collected(self.host),
+            "host.json": hosts.as_json(self.host),
             "samples.json": self._samples(),
         }
         names = []
         for number, one in enumerate(self.guests, 1):
             names.append(f"guest{number}.json")
-            found[names[-1]] = collected(one)
+            found[names[-1]] = hosts.as_json(one)
         if self.snapshot is not None:
             found["snapshot.json"] = snapshots.dumps(self.snapshot)
         for name, text in found.items():
@@ -195,11 +194,3 @@ class Case:
             }
             | given,
         )
-
-
-def collected(found):
-    """Return the JSON of what was collected."""
-    commands = {line: output._asdict() for line, output in found.commands.items()}
-    return json.dumps(
-        dataclasses.asdict(found) | {"schema_version": "1.0", "commands": commands}
-    )
