@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages in a real browser: all is drawn, without an error and the network."""
 
-import json
-
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.certify import page as certify_page
 from nova_perfvm.measure.certify import record
 from nova_perfvm.measure.report import content, page
 from nova_perfvm.measure.report.plots import plots
 from tests.bench.browser import LookTests, PageCase
-from tests.unit.measure import hosts, published
+from tests.unit.measure import guests, hosts, published
 from tests.unit.measure.certify.sound import Case
-from tests.unit.measure.report import machines
 
 FACTORS = (0.9, 1.1, 1.0, 0.95, 1.05)
 EVIL = '</script><script>console.error("escaped")</script><b>vm'
@@ -34,12 +31,12 @@ class BrowserTest(LookTests, PageCase):
         run = self.directory / "run.json"
         run.write_text(samples.dumps(samples.Samples(tuple(measured))))
         collected = []
-        for name, document in (
-            ("host", machines.host(("vm1", EVIL))),
-            ("guest", machines.guest()),
+        for name, seen in (
+            ("host", hosts.renamed(hosts.host(), 2, EVIL)),
+            ("guest", guests.guest()),
         ):
             path = self.directory / f"{name}.json"
-            path.write_text(json.dumps(document))
+            path.write_text(hosts.as_json(seen))
             collected.append(str(path))
         found = content.read([str(run)], collected)
         self.plots = list(plots(found))

@@ -4,6 +4,7 @@
 import json
 from dataclasses import asdict, replace
 from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.facts.snapshot import (
@@ -378,6 +379,13 @@ def edited(collected, number, *changes):
             raise AssertionError(message)
         xml = xml.replace(old, new)
     return with_domains(collected, **{f"vm{number}": xml})
+
+
+def renamed(collected, number, name):
+    """Return it with another name of a VM, for libvirt and Nova."""
+    old = (f"<name>instance-{number:08x}<", f"<nova:name>rgw{number}<")
+    new = (f"<name>{escape(name)}<", f"<nova:name>{escape(name)}<")
+    return edited(collected, number, *zip(old, new, strict=True))
 
 
 def server(number, **changes):
