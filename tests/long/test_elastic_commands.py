@@ -11,14 +11,11 @@ from nova_perfvm.changes import steps as do
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.facts.snapshot import CREATED, isolating
-from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
-from nova_perfvm.sandbox.embedded.servers import ActionFailedError
 from tests.functional import base
 from tests.functional.client import ClientMixin
 from tests.functional.elastic import (
     APPLIER,
     PLAIN_GENERAL,
-    PLAIN_HP,
     CreatedAtOnce,
     DeathError,
     ElasticTest,
@@ -42,25 +39,18 @@ class TestCommands(ClientMixin, ElasticTest):
         enroll = ["host", "enroll", *hosts, *self.policy_file(), "--yes"]
         together = threading.Barrier(4)
         original = Applier.apply
-        now, most = [], []
 
         def apply(applier, change):
-            now.append(change)
-            most.append(len(now))
             if isinstance(change, do.AddHost):
                 # Nobody gets on unless all four are at it.
                 together.wait(LIMIT_S)
-            try:
-                original(applier, change)
-            finally:
-                now.remove(change)
+            original(applier, change)
 
         with CreatedAtOnce(), fixtures.MonkeyPatch(f"{APPLIER}.apply", apply):
             status, stdout, stderr = self.run_command(*enroll)
 
         self.assertEqual(1, status)
         self.assertFalse(together.broken)
-        self.assertEqual(4, max(most))
         self.assertEqual(
             [f"h{n} is enrolled" for n in (1, 2, 3, 4)],
             sorted(line.partition(":")[0] for line in stdout.splitlines()),
@@ -168,23 +158,3 @@ class TestCommands(ClientMixin, ElasticTest):
             self.assertEqual({host: had[host]}, self.allocations(server))
         self.assert_high_performance(high)
         self.assert_command(0, "nothing to do", "rollback", "--yes")
-
-        # Their flavors still ask for units: only a resize gets them to move.
-        exc = self.assertRaises(ActionFailedError, self.servers.cold_migrate, high)
-        self.assertIn("No valid host", str(exc))
-        # As long as nova-scheduler has the policy with units it refuses others.
-        self.assertRaises(ActionFailedError, self.servers.resize, high, PLAIN_HP)
-        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
-        high = self.servers.confirm(self.servers.resize(high, PLAIN_HP))
-        self.servers.confirm(self.servers.cold_migrate(high))
-        self.servers.delete(general)
-        self.assertEqual(0, self.cloud.usages("h2")["VCPU"])
-
-        # Now that nothing asks for them, the names can go, too.
-        self.assertLess({const.RC_UNIT}, answers.names(self.api))
-        for flavor in (base.HP_64, base.GENERAL_2):
-            self.cloud.api.delete_flavor(flavor)
-        self.assert_command(
-            0, f"delete trait {const.TRAIT_ELASTIC}_2", "rollback", "--yes"
-        )
-        self.assertEqual({const.TRAIT_HIGH_PERFORMANCE}, answers.names(self.api))
