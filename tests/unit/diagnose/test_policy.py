@@ -181,7 +181,6 @@ class DiffTest(testtools.TestCase):
         both = (HostShape(2, 20), HostShape(1, 40))
         both = dataclasses.replace(POLICY, host_shapes=both)
         traits = (f"{const.TRAIT_ELASTIC}_2", f"{const.TRAIT_ELASTIC}_4")
-        only = dataclasses.replace(POLICY, classes=POLICY.classes[1:])
         disk = dataclasses.replace(POLICY.classes[0].disk, volume_type="NVMe")
         hp, queues = "high-performance", "vif_multiqueue_enabled"
         for old, new, expected in (
@@ -221,7 +220,6 @@ class DiffTest(testtools.TestCase):
                     ("host", "1x40", const.RC_SLOT): ("2", "0"),
                 },
             ),
-            (POLICY, only, {("class", hp, ""): ("declared", "")}),
             # Texts are as they are in the file.
             (
                 POLICY,

@@ -10,12 +10,13 @@ from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.model import MoveError
 from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.diagnose.explain import settings_for
+from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.host_view import views_of
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
 
 
 class MovedTest(testtools.TestCase):
-    """What a migration does to a cloud."""
+    """What a migration does to a cloud whose hosts report what is used."""
 
     def test_a_pinned_server(self):
         cloud = Cloud()
@@ -24,7 +25,27 @@ class MovedTest(testtools.TestCase):
         cloud.add_host("g1", "shared")
         cloud.add_hp("a", "hp1")
         cloud.add_hp("b", "hp2", first=0)
-        snapshot = cloud.snapshot()
+        before = cloud.snapshot()
+        snapshot = dataclasses.replace(
+            before,
+            hosts=tuple(
+                dataclasses.replace(
+                    host,
+                    num_instances=1,
+                    vcpus_used=20,
+                    cells=tuple(
+                        dataclasses.replace(
+                            cell,
+                            pinned_cpus=frozenset(() if cell.id else cell.pcpuset),
+                            memory_usage_mb=65536 * (not cell.id),
+                            mempages=(PagePool(4, 1 << 28), PagePool(2048, 1 << 16)),
+                        )
+                        for cell in host.cells
+                    ),
+                )
+                for host in before.hosts
+            ),
+        )
         start = Arrangement(Planning(POLICY, snapshot, settings_for(POLICY)))
         self.assertIsNone(start.moved("i-a", "g1"))
         after = start.moved("i-a", "hp2").snapshot()

@@ -310,11 +310,10 @@ class LabelledTest(ExplainCase):
             self.cloud.flavors[name] = Flavor(name, name, 22, 1024, 0, specs)
         self.cloud.add_host("small")
         self.cloud.add_host("shared", "shared")
-        self.cloud.add_host("large", "dedicated", "2x40")
         self.cloud.add_host("free", "shared", "2x40")
-        self.cloud.add_host("taken", "dedicated", "2x40")
-        self.cloud.add_hp("a", "large")
-        self.cloud.add_hp("b", "taken")
+        for name in ("large", "taken"):
+            self.cloud.add_host(name, "dedicated", "2x40")
+            self.cloud.add_hp(f"{name}-a", name)
         self.cloud.add_hp("c", "taken", 40, node=1)
         numa = const.NOVA_NUMA_TOPOLOGY
         for host, flavor, expected in (
@@ -362,14 +361,6 @@ class UnitsTest(UnitsCase):
             code, said = self.verdict(flavor)
             self.assertIn(words, said)
             self.assertEqual(bool(words), const.PLACEMENT_UNITS in code)
-
-    def test_general_vms_have_to_go(self):
-        self.add_elastic()
-        for n in range(3):
-            self.add_general_to("e1", f"g{n}")
-        self.cloud.add_elastic("e2")
-        fix, _ = self.explain(HP).fixes
-        self.assertEqual(3, len(fix.servers))
 
     def test_isolated_aggregates(self):
         self.add_elastic()

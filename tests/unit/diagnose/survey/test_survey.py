@@ -117,15 +117,16 @@ class TakenInTest(testtools.TestCase):
 
     def test_a_label_or_a_trait_is_enough_and_a_few_vms_of_a_class_are_not(self):
         self.assertFalse(survey(clouds.pools().snapshot()).taken_in)
-        cloud = clouds.pools()
         label = {const.CLASS_KEY: "high-performance"}
         aggregate = Aggregate(1, "u", "hp", label, frozenset({"p0"}))
-        cloud.parts["aggregates"] = (aggregate,)
-        self.assertTrue(survey(cloud.snapshot()).taken_in)
-        cloud = clouds.pools()
-        traits = cloud.providers["p0"].traits | {const.TRAIT_HIGH_PERFORMANCE}
-        cloud.change_provider("p0", traits=traits)
-        self.assertTrue(survey(cloud.snapshot()).taken_in)
+        traits = frozenset({const.TRAIT_HIGH_PERFORMANCE})
+        for change in (
+            lambda cloud: cloud.parts.update(aggregates=(aggregate,)),
+            lambda cloud: cloud.change_provider("p0", traits=traits),
+        ):
+            cloud = clouds.pools()
+            change(cloud)
+            self.assertTrue(survey(cloud.snapshot()).taken_in)
         cloud = clouds.pools()
         pinned = [s.name for s in cloud.snapshot().servers if s.pinned]
         self.assertGreater(len(pinned), 2)
