@@ -5,15 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from shlex import quote
 from typing import NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import ASSUMED, Provider, Snapshot
-from nova_perfvm.findings import Finding
-from nova_perfvm.generate import labels
 from nova_perfvm.placement.commands import set_traits
 from nova_perfvm.placement.schemes import (
     SCHEMES,
@@ -197,38 +194,6 @@ def _trait_faults(
         )
         remedy = set_traits(root.uuid, without=trait)
         yield OfferFault(words, code, "" if found else remedy)
-
-
-def label_faults(policy: Policy, snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield the hosts with slots that lack the label without which none is judged."""
-    if policy.managed_hosts != "labelled":
-        return
-    scheme = scheme_of(policy)
-    for view in views_of(snapshot):
-        if not view.tree or view.facts.labels:
-            continue
-        name = quote(view.host)
-        commands: tuple[str, ...] = (f"openstack perfvm host enroll {name}",)
-        if not view.enrolled:
-            there = {*view.root.inventories, *view.root.traits}
-            classes = [
-                vm_class
-                for vm_class in policy.pinned_classes
-                if scheme.slot_class(policy, vm_class) in there
-                or scheme.trait(policy, vm_class) in there
-            ]
-            if not classes:
-                continue
-            if view.root.mode == "mixed":
-                classes += [c for c in policy.classes if not c.pinned]
-            commands = labels.label_commands(classes, [name], snapshot.aggregates)
-        words = (
-            f"it offers slots or units, and no aggregate of it has {const.CLASS_KEY}: "
-            "under managed_hosts: labelled the filter lets no VM of a pinned class "
-            "onto it, and every other"
-        )
-        remedy = "\n".join(commands)
-        yield Finding.of(findings.LABEL_MISSING, view.host, words, remedy)
 
 
 def _summary(policy: Policy, view: HostView) -> HostSummary:

@@ -8,9 +8,10 @@ from typing import Final
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.diagnose.hosts import label_faults, offer_faults
+from nova_perfvm.diagnose.hosts import offer_faults
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.findings import Finding
+from nova_perfvm.generate import labels
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.rules.host import unreadable
 
@@ -23,7 +24,37 @@ _REPORT_ANEW: Final = (
 
 def check_labels(subject: Subject) -> Iterator[Finding]:
     """List the hosts that offer slots and lack the label by which they are judged."""
-    return label_faults(subject.policy, subject.snapshot)
+    policy = subject.policy
+    if policy.managed_hosts != "labelled":
+        return
+    scheme = scheme_of(policy)
+    for view in subject.views:
+        if not view.tree or view.facts.labels:
+            continue
+        name = quote(view.host)
+        commands: tuple[str, ...] = (f"openstack perfvm host enroll {name}",)
+        if not view.enrolled:
+            there = {*view.root.inventories, *view.root.traits}
+            classes = [
+                vm_class
+                for vm_class in policy.pinned_classes
+                if scheme.slot_class(policy, vm_class) in there
+                or scheme.trait(policy, vm_class) in there
+            ]
+            if not classes:
+                continue
+            if view.root.mode == "mixed":
+                classes += [c for c in policy.classes if not c.pinned]
+            commands = labels.label_commands(
+                classes, [name], subject.snapshot.aggregates
+            )
+        words = (
+            f"it offers slots or units, and no aggregate of it has {const.CLASS_KEY}: "
+            "under managed_hosts: labelled the filter lets no VM of a pinned class "
+            "onto it, and every other"
+        )
+        remedy = "\n".join(commands)
+        yield Finding.of(codes.LABEL_MISSING, view.host, words, remedy)
 
 
 def check_aggregates(subject: Subject) -> Iterator[Finding]:

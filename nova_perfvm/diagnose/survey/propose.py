@@ -83,7 +83,7 @@ class _Proposer:
             host_shapes=shapes,
             placement=self._placement(),
             managed_hosts=self._managed(),
-            classes=(vm_class, self._general()),
+            classes=(vm_class, VMClass("general", default=True)),
         )
         if found := policy_mistakes(policy):
             raise ProposalError(f"no policy can be made of this cloud: {found[0]}")
@@ -215,15 +215,6 @@ class _Proposer:
             return "labelled"
         self._why["managed_hosts"] = "no VM runs here that the filter could disturb"
         return "all"
-
-    def _general(self) -> VMClass:
-        named = most_common(
-            name
-            for flavor in self._snapshot.flavors
-            if flavor.extra_specs.get(const.CPU_POLICY) != "dedicated"
-            and (name := flavor.extra_specs.get(const.CLASS_KEY))
-        )
-        return VMClass(named or "general", default=True)
 
     def _copied(self, policy: Policy, size: PinnedSize) -> Policy:
         """Let the class be as flavors are, in what does not contradict the rest."""
