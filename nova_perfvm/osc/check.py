@@ -142,16 +142,14 @@ class CheckHost(CheckCommand):
         )
 
         policy = self.policy(parsed_args)
-        if parsed_args.host is not None and parsed_args.snapshot is None:
+        path, conf = parsed_args.snapshot, parsed_args.nova_conf
+        if parsed_args.host is not None and path is None:
             raise PerfVMError("--host names a host of a snapshot: add --snapshot FILE")
-        settings, nova = {}, None
         # First, as mistakes there show at once.
-        if parsed_args.nova_conf is not None:
-            settings[nova_conf.PATH] = nova_conf.read(parsed_args.nova_conf)
-        snapshot = None
-        if parsed_args.snapshot is not None:
-            snapshot = snapshots.read(parsed_args.snapshot)
+        settings = {nova_conf.PATH: nova_conf.read(conf)} if conf else {}
+        snapshot = snapshots.read(path) if path else None
         collected = _read(parsed_args, "host")
+        nova = None
         if snapshot is not None:
             name = parsed_args.host or collected.hostname
             nova = nova_view.of_host(snapshot, name)

@@ -148,7 +148,7 @@ class Preflight(FindingsLister):
         database = None
         if placement is not None:
             database = placement_database.read(parsed_args.placement_conf)
-        seen = snapshots.take(self.app)
+        seen = snapshots.look(self)
         known = {name for host in seen.hosts for name in (host.host, host.node)}
         unknown = sorted(set(parsed_args.hosts) - known)
         if unknown:

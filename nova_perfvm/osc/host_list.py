@@ -19,7 +19,7 @@ from nova_perfvm.diagnose.hosts import (
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.osc.base import PolicyCommand, Table, argument
-from nova_perfvm.osc.snapshot import take_hosts
+from nova_perfvm.osc.snapshot import look
 
 _COLUMNS = (
     "Host",
@@ -50,7 +50,7 @@ class SummarizingCommand(PolicyCommand):
     def summaries(self, parsed_args: argparse.Namespace) -> list[HostSummary]:
         """Look at the cloud; warn where another policy is recorded there."""
         policy = self.policy(parsed_args)
-        seen = take_hosts(self.app)
+        seen = look(self)
         self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
         return summarize(policy, seen)
 

@@ -122,7 +122,6 @@ class ObservingCommand(PolicyCommand):
         found = snapshots.look(self, saved, nova_conf=parsed_args.from_nova_db)
         if saved is not None:
             self.remark([f"as it was at {found.taken_at}"])
-        self.remark(f"not seen: {gap}" for gap in found.gaps)
         self.compare_policy(parsed_args, policy, recorded(found.aggregates))
         if cells is not None:
             found, remarks = inventory.with_inventory(found, cells)

