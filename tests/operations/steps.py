@@ -248,7 +248,7 @@ class Steps:
         return self.act(self.servers.act, self.pick(*RUNS), {"shelve": None}, *then)
 
     def offload(self):
-        return self.act(self.servers.offload, self.pick("SHELVED"))
+        return self.act(self.servers.shelve, self.pick("SHELVED"), "shelveOffload")
 
     def unshelve(self):
         server = self.pick("SHELVED", "SHELVED_OFFLOADED")

@@ -1,34 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the demo and say by the exit status whether the policy was kept."""
+"""Run the demo and say by the exit status whether the policy was kept.
 
-from __future__ import annotations
-
-import argparse
-import logging
-import sys
-import time
-import traceback
-import warnings
-
-from nova_perfvm.exceptions import PerfVMError
-
-DESCRIPTION = """\
 Boot VMs of both classes on a real Nova in this process (two high-performance
 hosts, one general host) until they are refused, show where each runs and why
 the others do not, and check all of it against the built-in policy.
 """
 
+from __future__ import annotations
 
-def main(argv: list[str] | None = None) -> int:
+import logging
+import sys
+import time
+import warnings
+
+from nova_perfvm.exceptions import PerfVMError
+
+
+def main() -> int:
     """Run the demo.
 
     :returns: 0 when everything is as the policy wants it, 1 when it is not or
-        the sandbox is not installed, 2 when the demo itself failed
+        the sandbox is not installed
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m nova_perfvm.sandbox.demo", description=DESCRIPTION
-    )
-    parser.parse_args(argv)
     warnings.simplefilter("ignore")
     logging.captureWarnings(capture=True)
     started = time.monotonic()
@@ -37,14 +30,10 @@ def main(argv: list[str] | None = None) -> int:
     except PerfVMError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    except Exception:  # noqa: BLE001 -- oslo.log would log it where none looks
-        traceback.print_exc()
-        return 2
 
 
 def _run(started: float) -> int:
-    # Nova is imported only now: before, warnings and errors have to be dealt
-    # with, and --help should not wait for it.
+    # Nova is imported only now: before, warnings and errors have to be dealt with.
     _progress("importing Nova")
     from nova_perfvm.policy import loader  # noqa: PLC0415
     from nova_perfvm.sandbox.demo import checks, report, story  # noqa: PLC0415

@@ -110,28 +110,9 @@ def _outcome(
 ) -> BootOutcome:
     if server.status == "ACTIVE":
         return BootOutcome(server, flavor.class_name, cloud.guest(server), {})
-    reasons = {host: (_placements_words(cloud, flavor, host),) for host in HOSTS}
+    # What Placement prunes, the scheduler never sees.
+    reasons = dict.fromkeys(HOSTS, ("Placement: no room",))
     for verdict in cloud.verdicts(server):
         found = zip(verdict.codes, verdict.words, strict=True)
         reasons[verdict.host] = tuple(f"{code}: {words}" for code, words in found)
     return BootOutcome(server, flavor.class_name, None, reasons)
-
-
-def _placements_words(cloud: EmbeddedCloud, flavor: PolicyFlavor, host: str) -> str:
-    """Return in words what a host lacks for a flavor, in Placement's view.
-
-    What Placement prunes, the scheduler never sees: Nova then says only "No valid
-    host was found".
-    """
-    pinned = flavor.extra_specs.get(const.CPU_POLICY) == "dedicated"
-    wanted = {"PCPU" if pinned else "VCPU": flavor.vcpus}
-    for key, value in flavor.extra_specs.items():
-        if key.startswith("resources:"):
-            wanted[key.removeprefix("resources:")] = int(value)
-    capacity, used = cloud.capacity(host), cloud.usages(host)
-    lacking = [
-        f"{name} (needs {amount}, free {capacity.get(name, 0) - used.get(name, 0)})"
-        for name, amount in wanted.items()
-        if capacity.get(name, 0) - used.get(name, 0) < amount
-    ]
-    return f"Placement: too little {', '.join(lacking)}"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import logging
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from nova_perfvm.sandbox.embedded import guest
 from nova_perfvm.sandbox.embedded.decisions import Decisions
 from nova_perfvm.sandbox.embedded.hosts import HostSettings
 from nova_perfvm.sandbox.embedded.log import Log, Quiet
-from nova_perfvm.sandbox.embedded.servers import ServerOperations, until
+from nova_perfvm.sandbox.embedded.servers import ServerOperations, at_once, until
 from nova_perfvm.sandbox.embedded.services import Services
 from nova_perfvm.sandbox.embedded.volumes import Reimaging
 from nova_perfvm.sandbox.topology import pretended_topology
@@ -78,7 +77,6 @@ class EmbeddedCloud(fixtures.Fixture):
         cells: int = 1,
     ) -> None:
         super().__init__()
-        self._policy_file = policy_file
         self._options = {
             ("filter_scheduler", "available_filters"): list(AVAILABLE_FILTERS),
             ("filter_scheduler", "enabled_filters"): list(enabled_filters),
@@ -93,6 +91,9 @@ class EmbeddedCloud(fixtures.Fixture):
             # multiqueue is for KVM only
             ("libvirt", "virt_type"): "kvm",
             ("libvirt", "cpu_mode"): "none",
+            ("perfvm", "policy_file"): policy_file,
+            # What is frozen stays, and clouds come and go in one process.
+            ("perfvm", "freeze_objects"): False,
         } | (options or {})
         self._cells = cells
         self._stdlog = None
@@ -112,18 +113,11 @@ class EmbeddedCloud(fixtures.Fixture):
             raise errors.args[0][1] from None
 
     def _setUp(self) -> None:  # noqa: N802
-        self._register_policy_option()
+        # Services of a cloud without PerfVMFilter know the option, too.
+        conf.register_opts(nova_conf.CONF)
         self.useFixture(Quiet())
         self._services = Services(self, self._options, self._cells)
-        self.log = self.useFixture(
-            Log(
-                {
-                    "nova_perfvm": logging.DEBUG,
-                    "nova.filters": logging.INFO,
-                    "nova.scheduler": logging.INFO,
-                }
-            ),
-        )
+        self.log = self.useFixture(Log())
         self._decisions = self.useFixture(Decisions())
         try:
             self._services.start()
@@ -143,13 +137,6 @@ class EmbeddedCloud(fixtures.Fixture):
             self.api, self._allocations, self._services.cells.states, network
         )
         self.image = self.create_image()
-
-    def _register_policy_option(self) -> None:
-        # Services of a cloud without PerfVMFilter know the option, too.
-        conf.register_opts(nova_conf.CONF)
-        self._options["perfvm", "policy_file"] = self._policy_file
-        # What is frozen stays, and clouds come and go in one process.
-        self._options["perfvm", "freeze_objects"] = False
 
     def start_host(self, name: str, shape: str = "2x20", **settings: Any) -> str:
         """Start a compute host, and give its name.
@@ -311,7 +298,10 @@ class EmbeddedCloud(fixtures.Fixture):
         :param images: one for each flavor; without them all have the cloud's own
         """
         images = images or [self.image] * len(flavors)
-        return self.servers.boot_at_once(flavors, images=images)
+        return at_once(
+            lambda asked: self.boot(asked[0], image=asked[1]),
+            list(zip(flavors, images, strict=True)),
+        )
 
     def guest(self, server: BootedServer) -> guest.EmbeddedGuest:
         """Return the guest that Nova generated for a server on its host.

@@ -21,13 +21,10 @@ class EmbeddedGuest:
     """
 
     vcpus: int
-    vcpu_cpuset: frozenset[int]
     vcpupin: dict[int, frozenset[int]]
-    emulatorpin: frozenset[int]
     numatune_mode: str | None
     numatune_nodes: frozenset[int]
     memnodes: dict[int, tuple[str, frozenset[int]]]
-    guest_cells: int
     queues: tuple[int | None, ...]
     host_nodes: frozenset[int]
 
@@ -54,32 +51,24 @@ def parse(xml: str, node_of: Callable[[int], int]) -> EmbeddedGuest:
     :param node_of: gives the NUMA node of a CPU of the domain's host
     """
     root = ET.fromstring(xml)  # noqa: S314
-    vcpu = root.find("vcpu")
     pins = {
         int(pin.get("vcpu")): _cpus(pin.get("cpuset"))
         for pin in root.findall("cputune/vcpupin")
     }
-    emulator = root.find("cputune/emulatorpin")
     memory = root.find("numatune/memory")
     nics = root.findall("devices/interface")
     drivers = [nic.find("driver[@queues]") for nic in nics]
     return EmbeddedGuest(
-        vcpus=int(vcpu.text),
-        vcpu_cpuset=_cpus(vcpu.get("cpuset")),
+        vcpus=int(root.findtext("vcpu")),
         vcpupin=pins,
-        emulatorpin=_cpus(None if emulator is None else emulator.get("cpuset")),
         numatune_mode=None if memory is None else memory.get("mode"),
         numatune_nodes=_cpus(None if memory is None else memory.get("nodeset")),
         memnodes={
             int(node.get("cellid")): (node.get("mode"), _cpus(node.get("nodeset")))
             for node in root.findall("numatune/memnode")
         },
-        guest_cells=len(root.findall("cpu/numa/cell")),
         queues=tuple(
-            None
-            if driver is None or not driver.get("queues")
-            else int(driver.get("queues"))
-            for driver in drivers
+            None if driver is None else int(driver.get("queues")) for driver in drivers
         ),
         host_nodes=frozenset(node_of(cpu) for cpus in pins.values() for cpu in cpus),
     )

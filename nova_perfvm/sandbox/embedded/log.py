@@ -21,21 +21,25 @@ class Quiet(fixtures.Fixture):
         root.handlers = [logging.NullHandler()]
 
 
+# From which level on loggers are heard, with those below them.
+_LEVELS = {
+    "nova_perfvm": logging.DEBUG,
+    "nova.filters": logging.INFO,
+    "nova.scheduler": logging.INFO,
+}
+
+
 class Log(fixtures.Fixture):
-    """Keep the records of some loggers.
+    """Keep the records of some loggers."""
 
-    :param levels: {logger: level from which on it is heard}, with those below it
-    """
-
-    def __init__(self, levels: dict[str, int]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._levels = levels
         self._records: list[logging.LogRecord] = []
 
     def _setUp(self) -> None:  # noqa: N802
         handler = logging.Handler(logging.DEBUG)
         handler.emit = self._records.append
-        for name, level in self._levels.items():
+        for name, level in _LEVELS.items():
             heard = {"name": name, "level": level, "nuke_handlers": False}
             self.useFixture(fixtures.LogHandler(handler, **heard))
 

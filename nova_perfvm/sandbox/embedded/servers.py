@@ -109,7 +109,11 @@ class ServerOperations:
         """
         if from_volume is None:
             from_volume = self._api.get_flavor(flavor)["disk"] == 0
-        request = self._request(flavor, image, name, from_volume=from_volume)
+        request = {
+            "name": name or f"vm{next(self._numbers)}",
+            "flavorRef": flavor,
+            "networks": [{"uuid": self._network}],
+        } | (_volume_of(image) if from_volume else {"imageRef": image})
         if host is not None:
             request["host"] = host
         if az is not None:
@@ -121,19 +125,6 @@ class ServerOperations:
         ids = self._post(body | ({"os:scheduler_hints": hints} if hints else {}))
         servers = [self._built(server_id) for server_id in ids]
         return servers[0] if count == 1 else servers
-
-    def boot_at_once(
-        self, flavors: Sequence[str], *, images: Sequence[str]
-    ) -> list[BootedServer]:
-        """Create a server of each flavor, all requests at the same time.
-
-        :param images: one for each flavor
-        :returns: Servers in the order of the flavors, each ACTIVE or ERROR
-        """
-        return at_once(
-            lambda asked: self.boot(asked[0], image=asked[1]),
-            list(zip(flavors, images, strict=True)),
-        )
 
     def show(self, server: BootedServer) -> BootedServer:
         """Return the Server as it is now."""
@@ -190,17 +181,13 @@ class ServerOperations:
         self.act(server, body, *AS_BEFORE, microversion=_FORCED[force])
         return self._migrated(server, "done")
 
-    def shelve(self, server: BootedServer) -> BootedServer:
-        """Shelve and offload it, until it is on no host."""
-        self.act(server, {"shelve": None}, "SHELVED_OFFLOADED")
-        return self._offloaded(server)
+    def shelve(self, server: BootedServer, action: str = "shelve") -> BootedServer:
+        """Shelve and offload it, until it is on no host.
 
-    def offload(self, server: BootedServer) -> BootedServer:
-        """Offload a server that was shelved and is still on its host."""
-        self.act(server, {"shelveOffload": None}, "SHELVED_OFFLOADED")
-        return self._offloaded(server)
+        :param action: ``shelveOffload`` of one that was shelved and is on its host
+        """
+        self.act(server, {action: None}, "SHELVED_OFFLOADED")
 
-    def _offloaded(self, server: BootedServer) -> BootedServer:
         def look() -> Any:
             # Nova says SHELVED_OFFLOADED before it forgets the host
             shown = self.show(server)
@@ -216,15 +203,6 @@ class ServerOperations:
     def rebuild(self, server: BootedServer, image: str) -> BootedServer:
         """Write another image onto its root disk."""
         return self.act(server, {"rebuild": {"imageRef": image}}, *AS_BEFORE)
-
-    def _request(
-        self, flavor: str, image: str, name: str | None, *, from_volume: bool
-    ) -> dict[str, Any]:
-        return {
-            "name": name or f"vm{next(self._numbers)}",
-            "flavorRef": flavor,
-            "networks": [{"uuid": self._network}],
-        } | _root_disk(image, from_volume=from_volume)
 
     def _post(self, body: dict[str, Any]) -> list[str]:
         answer = self._api.api_post("/servers", body).body
@@ -246,7 +224,9 @@ class ServerOperations:
             if not self._settled(server_id):
                 return None
             shown = self._api.get_server(server_id)
-            return _server(shown) if _is_built(shown) else None
+            # Nova sets ERROR before it records the fault.
+            built = shown["status"] == "ACTIVE" or "fault" in shown
+            return _server(shown) if built else None
 
         return until(look, f"server {server_id} built")
 
@@ -322,9 +302,7 @@ def _detail(action: Any) -> str:
     return "; ".join(said for event in action["events"] if (said := event["details"]))
 
 
-def _root_disk(image: str, *, from_volume: bool) -> dict[str, Any]:
-    if not from_volume:
-        return {"imageRef": image}
+def _volume_of(image: str) -> dict[str, Any]:
     volume = {
         "boot_index": 0,
         "uuid": image,
@@ -334,11 +312,6 @@ def _root_disk(image: str, *, from_volume: bool) -> dict[str, Any]:
         "delete_on_termination": False,
     }
     return {"block_device_mapping_v2": [volume]}
-
-
-def _is_built(shown: dict[str, Any]) -> bool:
-    # Nova sets ERROR before it records the fault.
-    return shown["status"] == "ACTIVE" or "fault" in shown
 
 
 def _server(shown: dict[str, Any]) -> BootedServer:

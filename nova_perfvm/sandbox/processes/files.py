@@ -24,12 +24,6 @@ from nova_perfvm.sandbox.processes.settings import (
 )
 from nova_perfvm.sandbox.processes.starter import SCHEDULER
 
-# Of what the services keep.
-_DIRECTORIES: Final = (
-    *("nova/instances", "nova/lock", "neutron/lock"),
-    *("glance/images", "glance/staging", "glance/tasks", "glance/cache"),
-)
-
 # How a service authenticates at another.
 _CREDENTIALS: Final = """\
 auth_type = password
@@ -181,6 +175,9 @@ endpoint_override = {glance}
 
 [quota]
 driver = nova.quota.NoopQuotaDriver
+
+[vnc]
+enabled = false
 """
 
 # Of the controller's processes; the database is that of a cell.
@@ -202,21 +199,10 @@ workers = 1
 policy_file = {policy}
 """
 
-# Of all computes, which have no database.
-_COMPUTES: Final = """\
-
-[vnc]
-enabled = false
-"""
-
-# What one nova-scheduler has beside the generated scheduler.conf, which names where
-# the policy would be on a controller.  Each is a service of its own.
+# Each nova-scheduler is a service of its own.
 _SCHEDULER: Final = """\
 [DEFAULT]
 host = {name}
-
-[perfvm]
-policy_file = {policy}
 """
 
 # What belongs to one compute, beside its generated nova.conf.  Guests' files are
@@ -243,7 +229,8 @@ _FILES: Final = {
     "neutron/plugins/ml2/ml2_conf.ini": _ML2,
     "nova/nova.conf": _NOVA + _CONTROLLER % "nova_cell1",
     "nova/nova-cell0.conf": _NOVA + _CONTROLLER % "nova_cell0",
-    "nova/nova-compute.conf": _NOVA + _COMPUTES,
+    # Computes have no database.
+    "nova/nova-compute.conf": _NOVA,
 }
 
 
@@ -260,12 +247,11 @@ def write(
     :param configs: by the name of the host
     :param schedulers: number of nova-schedulers
     """
-    for directory in (
-        *(layout.logs, layout.made),
-        *map(layout.data.joinpath, _DIRECTORIES),
-    ):
+    for directory in (layout.logs, layout.made, layout.data / "nova" / "instances"):
         directory.mkdir(parents=True, exist_ok=True)
-    clouds = {"clouds": {CLOUD: settings.cloud}}
+    # Servers' topology is shown from 2.78 on; 2.86 has extra specs checked.
+    versions = {"compute_api_version": "2.96", "placement_api_version": "1.36"}
+    clouds = {"clouds": {CLOUD: settings.cloud | versions}}
     _write(layout.clouds, yaml.safe_dump(clouds, sort_keys=False))
     _write(layout.policy, loader.dump(policy))
     values = _values(layout, settings, environment)

@@ -6,21 +6,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from nova_perfvm.sandbox.processes.errors import SandboxError
-
 
 def default_directory() -> Path:
-    """Return ``~/.cache/nova_perfvm/sandbox``, or what XDG_CACHE_HOME says.
-
-    :raises SandboxError: when nothing tells where ~ is
-    """
-    try:
-        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    except RuntimeError:
-        raise SandboxError(
-            f"user {os.getuid()} has no home directory: name the sandbox's with "
-            "--directory, or set HOME or XDG_CACHE_HOME"
-        ) from None
+    """Return ``~/.cache/nova_perfvm/sandbox``, or what XDG_CACHE_HOME says."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "nova_perfvm" / "sandbox"
 
 
@@ -52,13 +41,9 @@ class Layout:
         # Where MariaDB lets its own root in: the kernel limits the path's length.
         self.database_socket = self.data / "mariadb" / "socket"
 
-    def host(self, name: str) -> Path:
-        """Return what one compute host keeps."""
-        return self.data / "hosts" / name
-
     def domains(self, host: str) -> Path:
         """Return the domain XML of the guests on a host."""
-        return self.host(host) / "domains"
+        return self.data / "hosts" / host / "domains"
 
     def host_etc(self, name: str) -> Path:
         """Return the configuration of one compute host."""

@@ -106,9 +106,8 @@ class Processes:
 
     def adopt(self, name: str, pid: int, port: int | None = None) -> ProcessRecord:
         """Record a process that somebody else has started."""
-        started = _started(pid)
         # 0 is no process's start: it has ended already.
-        record = ProcessRecord(name, pid, 0 if started is None else started, port)
+        record = ProcessRecord(name, pid, _started(pid) or 0, port)
         path = self._path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         # It appears whole: sandbox status may be looking.

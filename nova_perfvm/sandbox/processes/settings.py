@@ -63,9 +63,6 @@ class SandboxSettings:
                 "project_domain_name": "Default",
             },
             "region_name": REGION,
-            # Servers' topology is shown from 2.78 on; 2.86 has extra specs checked.
-            "compute_api_version": "2.96",
-            "placement_api_version": "1.36",
         }
 
     def transport_url(self, vhost: str) -> str:

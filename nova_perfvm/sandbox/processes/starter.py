@@ -145,7 +145,8 @@ class Starter:
         elif name == CONDUCTOR:
             self._start_nova(name, CONDUCTOR, "nova.conf")
         elif kind == SCHEDULER and (self.layout.etc / "nova" / f"{name}.conf").exists():
-            files = ("nova.conf", "scheduler.conf", f"{name}.conf")
+            # The generated file names where the policy would be on a controller.
+            files = ("scheduler.conf", "nova.conf", f"{name}.conf")
             self._start_nova(name, SCHEDULER, *files)
         else:
             raise SandboxError(

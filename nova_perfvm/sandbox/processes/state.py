@@ -17,21 +17,6 @@ from nova_perfvm.sandbox.processes.layout import Layout
 # What the lock file says.  Its name alone is no sign: dpkg's directory has one.
 MARK: Final = b"nova-perfvm sandbox: its wipe removes all of this directory\n"
 
-# The kernel takes no longer address of a socket.
-_MAX_SOCKET_BYTES: Final = 107
-
-
-def check_path(layout: Layout) -> None:
-    """Make sure that MariaDB can make its socket in the directory.
-
-    :raises SandboxError: when its path is too long
-    """
-    if len(os.fsencode(layout.database_socket)) > _MAX_SOCKET_BYTES:
-        raise SandboxError(
-            f"{layout.directory} is too long for the address of the socket in it: "
-            "use another --directory"
-        )
-
 
 @contextlib.contextmanager
 def claim(layout: Layout) -> Iterator[None]:

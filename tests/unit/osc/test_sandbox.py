@@ -91,7 +91,7 @@ class NobodyTest(CommandCase):
     def test_it_is_asked_for_a_directory(self):
         for command in ("up", "status", "down", "wipe", "openrc"):
             with self.subTest(command):
-                self.assert_refused(1, "--directory", "sandbox", command)
+                self.assert_refused(1, "home directory", "sandbox", command)
 
 
 class StatusTest(CommandCase):
