@@ -16,7 +16,7 @@ from cliff.lister import Lister
 from nova_perfvm.osc.base import Arguments, PerfVMCommand, Table, argument
 from nova_perfvm.sandbox.processes.content import IMAGE, NETWORK
 from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS
-from nova_perfvm.sandbox.processes.sandbox import Sandbox, SandboxOptions
+from nova_perfvm.sandbox.processes.sandbox import Sandbox
 
 # OS_AUTH_URL and others of another cloud would win over OS_CLOUD; which ones do
 # depends on the authentication plugins that the client has.  zsh wants one name at
@@ -76,7 +76,7 @@ class Up(SandboxCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Start it, and say how it is used."""
         sandbox = self.sandbox(parsed_args)
-        sandbox.up(SandboxOptions(parsed_args.hosts, parsed_args.policy))
+        sandbox.up(parsed_args.hosts, parsed_args.policy)
         # A virtual environment may not be on PATH.
         openrc = [str(Path(sys.argv[0]).with_name("nova-perfvm")), "sandbox", "openrc"]
         for option in ("directory", "environment"):

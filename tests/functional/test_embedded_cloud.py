@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The in-process cloud itself: what its threads wait for, what they open."""
+"""The in-process cloud itself."""
 
 import datetime as dt
 
-import fixtures
 from nova import context, objects
 
 from nova_perfvm.sandbox.embedded import (
     FILTERS_WITHOUT_PERFVM,
     EmbeddedCloud,
-    messages,
 )
 from tests.functional import base
 
@@ -21,23 +19,6 @@ class TestEmbeddedCloud(base.FunctionalTest):
 
     def start(self):
         return EmbeddedCloud(enabled_filters=FILTERS_WITHOUT_PERFVM)
-
-    def run_a_server(self, cloud):
-        server = cloud.boot(GENERAL)
-        self.assertEqual(("ACTIVE", ""), (server.status, server.fault))
-        cloud.servers.delete(server)
-
-    def test_who_waits_is_woken(self):
-        """Nothing of a cloud's life rests on looking again after a while."""
-        # Longer than the test may take: whoever is not woken makes it fail.
-        self.useFixture(fixtures.MockPatchObject(messages, "LOOK_S", 10 * base.LIMIT_S))
-        with self.start() as cloud:
-            cloud.create_flavor(GENERAL, 2, 4096, 40)
-            cloud.start_host("host1")
-            self.run_a_server(cloud)
-            cloud.restart_host("host1")
-            cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
-            self.run_a_server(cloud)
 
     def test_a_move_leaves_no_guest_where_it_came_from(self):
         """Whichever compute was started last."""

@@ -16,7 +16,7 @@ from testtools.content import text_content
 
 from nova_perfvm.sandbox.processes import content, waiting
 from nova_perfvm.sandbox.processes.layout import default_directory
-from nova_perfvm.sandbox.processes.sandbox import Sandbox, SandboxOptions
+from nova_perfvm.sandbox.processes.sandbox import Sandbox
 
 HP = "hp.20c.64g"
 GENERAL = "g.2c.4g"
@@ -52,7 +52,6 @@ class SandboxTest(testtools.TestCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.options = SandboxOptions(hosts=cls.HOSTS, **cls.OPTIONS)
         cls.sandbox = cls._found() or cls._started()
         cls.compute = cls.sandbox.connect().compute
 
@@ -70,7 +69,7 @@ class SandboxTest(testtools.TestCase):
         directory = tempfile.mkdtemp(prefix="perfvm-")
         cls.addClassCleanup(shutil.rmtree, directory, ignore_errors=True)
         sandbox = Sandbox(Path(directory) / "state", environment=ENVIRONMENT, tell=tell)
-        sandbox.up(cls.options)
+        sandbox.up(cls.HOSTS, **cls.OPTIONS)
         cls.addClassCleanup(sandbox.down)
         return sandbox
 

@@ -189,7 +189,7 @@ class SlotsTest(
 
     def test_up_twice_down_and_up_again(self):
         server = self.boot(HP)
-        said = str(self.assertRaises(SandboxError, self.sandbox.up, self.options))
+        said = str(self.assertRaises(SandboxError, self.sandbox.up))
         self.assertIn("is up already", said)
         result = self.nova_perfvm("up", check=False)
         self.assertEqual(1, result.returncode)

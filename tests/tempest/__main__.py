@@ -23,7 +23,7 @@ import tempest
 from stestr.repository import util
 
 from nova_perfvm.sandbox.processes.layout import default_directory
-from nova_perfvm.sandbox.processes.sandbox import Sandbox, SandboxOptions
+from nova_perfvm.sandbox.processes.sandbox import Sandbox
 from tests import count
 from tests.tempest.conf import sandbox_conf
 
@@ -74,7 +74,7 @@ def main():
         )
         if not any(record.alive for record in sandbox.status()):
             stack.callback(sandbox.wipe, environment=False)
-            sandbox.up(SandboxOptions(hosts=wanted.hosts or SCHEMES[wanted.scheme]))
+            sandbox.up(wanted.hosts or SCHEMES[wanted.scheme])
         status = run(sandbox, scratch / "tempest", wanted.regex)
         if wanted.store:
             store(scratch / "tempest")

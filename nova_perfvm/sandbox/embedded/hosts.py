@@ -90,15 +90,11 @@ class HostSettings:
 class _GroupView:
     """One option group, as the compute running in this thread has it."""
 
-    def __init__(self, group: Any, name: str, options: Options) -> None:
+    def __init__(self, group: Any, own: dict[str, Any]) -> None:
         self._group = group
-        self._name = name
-        self._options = options
+        vars(self).update(own)
 
     def __getattr__(self, name: str) -> Any:
-        key = (self._name, name)
-        if key in self._options:
-            return self._options[key]
         return getattr(self._group, name)
 
 
@@ -123,9 +119,8 @@ class _ConfView:
         if (None, name) in options:
             return options[None, name]
         value = getattr(self._conf, name)
-        if any(group == name for group, _ in options):
-            return _GroupView(value, name, options)
-        return value
+        own = {option: own for (group, option), own in options.items() if group == name}
+        return _GroupView(value, own) if own else value
 
 
 class HostConf(fixtures.Fixture):
@@ -156,21 +151,19 @@ class HostConf(fixtures.Fixture):
         self._starting = {}
         self._conf = _ConfView(libvirt_driver.CONF)
         for module in (libvirt_driver, hardware, compute_manager):
-            self._patch(f"{module.__name__}.CONF", self._conf)
+            self._patch(module, "CONF", self._conf)
         driver = libvirt_driver.LibvirtDriver
-        path = f"{driver.__module__}.{driver.__name__}"
-        self._patch(f"{path}.__init__", self._remembering(driver.__init__))
+        self._patch(driver, "__init__", self._remembering(driver.__init__))
         owned = [(driver, name) for name in self.METHODS]
         for owner, name in [*owned, (releases.pin_check_owner(), releases.PIN_CHECK)]:
-            method = self._for_host(getattr(owner, name))
-            self.useFixture(fixtures.MockPatchObject(owner, name, method))
+            self._patch(owner, name, self._for_host(getattr(owner, name)))
 
     def starting(self, name: str, settings: HostSettings) -> None:
         """Make the driver that starts next one of a host with these settings."""
         self._starting = settings.options() | {(None, "host"): name}
 
-    def _patch(self, path: str, value: Any) -> None:
-        self.useFixture(fixtures.MonkeyPatch(path, value))
+    def _patch(self, owner: Any, name: str, value: Any) -> None:
+        self.useFixture(fixtures.MockPatchObject(owner, name, value))
 
     def _remembering(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def __init__(driver: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807

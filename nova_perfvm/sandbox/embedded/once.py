@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Caches of what Nova's libraries would make anew each time."""
+"""A cache of what SQLAlchemy would make anew each time."""
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import fixtures
@@ -47,30 +46,3 @@ def _is_the_same(one: Any, other: Any) -> bool:
 
 def _hash(one: Any) -> int:
     return hash(type(one))
-
-
-class Controllers(fixtures.Fixture):
-    """Make each controller of Nova's API once, not once for each of its routes.
-
-    They keep nothing between requests; but many have a client of every service.
-    To be used when nova.conf is complete.
-    """
-
-    def _setUp(self) -> None:  # noqa: N802
-        # It loads the validators of extra specs, which read nova.conf.
-        from nova.api.openstack.compute import routes  # noqa: PLC0415
-
-        make = functools.cache(lambda controller: controller())
-        found = tuple(
-            (
-                path,
-                methods
-                if isinstance(methods, str)
-                else {
-                    method: [functools.partial(make, controller), action]
-                    for method, (controller, action) in methods.items()
-                },
-            )
-            for path, methods in routes.ROUTE_LIST
-        )
-        self.useFixture(fixtures.MockPatchObject(routes, "ROUTE_LIST", found))

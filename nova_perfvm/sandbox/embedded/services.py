@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import pathlib
 import uuid
@@ -17,13 +16,12 @@ from nova.tests.functional.libvirt.base import ServersTestBase
 from nova_perfvm.sandbox.embedded.cells import Cells
 from nova_perfvm.sandbox.embedded.connections import Connections
 from nova_perfvm.sandbox.embedded.hosts import HostConf
-from nova_perfvm.sandbox.embedded.messages import Messages
-from nova_perfvm.sandbox.embedded.once import Controllers, Statements
+from nova_perfvm.sandbox.embedded.once import Statements
 from nova_perfvm.sandbox.embedded.ports import let_threads_share
 from nova_perfvm.sandbox.hypervisor.pretences import HARDWARE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from nova_perfvm.sandbox.embedded.hosts import HostSettings, Options
 
@@ -83,13 +81,12 @@ class Services(ServersTestBase):
         logging.getLogger().setLevel(logging.INFO)
         for (group, name), value in self._options.items():
             self.flags(**{name: value}, group=group)
-        self.useFixture(Controllers())
         self.host_conf = self.useFixture(HostConf())
         super()._setup_services()
 
     def start(self) -> None:
         """Start everything but the computes."""
-        for fixture in (Messages, Connections, Statements):
+        for fixture in (Connections, Statements):
             self.useFixture(fixture())
         # Nova's would end the tests that this is made for, and this one is none.
         with fixtures.EnvironmentVariable("OS_TEST_TIMEOUT"):
@@ -102,25 +99,17 @@ class Services(ServersTestBase):
     def start_host(self, name: str, settings: HostSettings, connection: Any) -> None:
         """Start a compute with these HostSettings over a pretended libvirt."""
         self.host_conf.starting(name, settings)
-        with self._provider_config(settings.provider_yaml):
-            self.start_compute(
-                hostname=name, connection=connection, cell_name=settings.cell
-            )
-
-    @contextlib.contextmanager
-    def _provider_config(self, text: str | None) -> Iterator[None]:
-        """Let the compute that starts now find this provider.yaml, no other."""
-        if text is None:
-            yield
-            return
-        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        (directory / "provider.yaml").write_text(text, encoding="utf-8")
+        # The compute reads it as it starts.
         before = nova_conf.CONF.compute.provider_config_location
-        self.flags(provider_config_location=str(directory), group="compute")
-        try:
-            yield
-        finally:
-            self.flags(provider_config_location=before, group="compute")
+        if settings.provider_yaml is not None:
+            directory = self.useFixture(fixtures.TempDir()).path
+            provider = pathlib.Path(directory) / "provider.yaml"
+            provider.write_text(settings.provider_yaml, encoding="utf-8")
+            self.flags(provider_config_location=directory, group="compute")
+        self.start_compute(
+            hostname=name, connection=connection, cell_name=settings.cell
+        )
+        self.flags(provider_config_location=before, group="compute")
 
     def stop_host(self, name: str) -> None:
         """Stop a compute; its guests stay where they are."""

@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import importlib.metadata
 import json
+import shutil
 import sys
 import urllib.parse
 from collections.abc import Callable, Sequence
@@ -57,7 +58,7 @@ class Environment:
     @property
     def schemas(self) -> Path:
         """Where the tables that this OpenStack makes are kept."""
-        return self.directory / f"schemas-{_openstack_digest()[:12]}"
+        return self.directory / "schemas"
 
     @property
     def is_ours(self) -> bool:
@@ -73,7 +74,9 @@ class Environment:
         :raises SandboxError: when something cannot be installed
         """
         plugin = _plugin()
-        wanted = _digest(_openstack_digest(), *plugin, _setup(plugin))
+        constraints = CONSTRAINTS.read_text(encoding="utf-8")
+        made_of = (constraints, *OPENSTACK, sys.version, *plugin, _setup(plugin))
+        wanted = hashlib.sha256("\n".join(made_of).encode()).hexdigest()
         if self._has(wanted):
             return
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -86,6 +89,7 @@ class Environment:
                 command = [sys.executable, "-m", "venv", str(self.directory)]
                 running.run(command, log=log)
                 self._pip(log, *OPENSTACK)
+                shutil.rmtree(self.schemas, ignore_errors=True)
                 self._pip(log, "--no-build-isolation", *plugin)
                 self._stamp.write_text(wanted, encoding="utf-8")
 
@@ -110,14 +114,6 @@ class Environment:
             ],
             log=log,
         )
-
-
-def _digest(*made_of: str) -> str:
-    return hashlib.sha256("\n".join(made_of).encode()).hexdigest()
-
-
-def _openstack_digest() -> str:
-    return _digest(CONSTRAINTS.read_text(encoding="utf-8"), *OPENSTACK, sys.version)
 
 
 def _setup(plugin: Sequence[str]) -> str:

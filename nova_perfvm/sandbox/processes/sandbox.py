@@ -7,7 +7,6 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from nova_perfvm.policy import Policy
 from nova_perfvm.sandbox.processes import (
     computes,
     files,
-    policy,
     ports,
     programs,
     state,
@@ -29,6 +27,7 @@ from nova_perfvm.sandbox.processes.hostspec import (
     parse_hosts,
 )
 from nova_perfvm.sandbox.processes.layout import Layout, default_directory
+from nova_perfvm.sandbox.processes.policy import sandbox_policy
 from nova_perfvm.sandbox.processes.process import Processes, ProcessRecord
 from nova_perfvm.sandbox.processes.settings import CLOUD, SandboxSettings
 from nova_perfvm.sandbox.processes.starter import Starter
@@ -40,21 +39,6 @@ _STOP_ORDER = (
     ("rabbitmq", "mariadb", "memcached"),
     ("",),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxOptions:
-    """What is asked of a start.
-
-    :ivar hosts: see :func:`nova_perfvm.sandbox.processes.hostspec.parse_hosts`;
-        None for what there is already, or the default
-    :ivar policy: a policy file; None for the built-in policy, fitted
-    :ivar schedulers: number of nova-schedulers
-    """
-
-    hosts: str | None = None
-    policy: str | None = None
-    schedulers: int = 2
 
 
 class Sandbox:
@@ -95,14 +79,19 @@ class Sandbox:
             )
         return found
 
-    def up(self, options: SandboxOptions | None = None) -> None:
+    def up(
+        self, hosts: str | None = None, policy: str | None = None, schedulers: int = 2
+    ) -> None:
         """Start everything; on failure nothing is left running.
 
+        :param hosts: see :func:`nova_perfvm.sandbox.processes.hostspec.parse_hosts`;
+            None for what there is already, or the default
+        :param policy: a policy file; None for the built-in policy, fitted
+        :param schedulers: number of nova-schedulers
         :raises PerfVMError: when it runs already, an option cannot be met, or
             something does not come up
         """
-        options = options or SandboxOptions()
-        settings, chosen = self._settle(options)
+        settings, chosen = self._settle(hosts, policy)
         configs = host_configs(settings.pretended, chosen)
         found = programs.find_programs()
         with state.claim(self.layout):
@@ -115,12 +104,11 @@ class Sandbox:
             kept_settings.save(settings, self.layout.settings)
             files.write(
                 *(self.layout, settings, self.environment),
-                *(chosen, configs, options.schedulers),
+                *(chosen, configs, schedulers),
             )
             try:
-                self._starter(settings, found).start_all(
-                    chosen, options.schedulers, self.connect
-                )
+                starter = self._starter(settings, found)
+                starter.start_all(chosen, schedulers, self.connect)
             except BaseException:
                 self._tell("failed: stopping what was started")
                 self._stop_all()
@@ -208,14 +196,15 @@ class Sandbox:
             "PATH": str(Path(self.environment.program("openstack")).parent),
         }
 
-    def _settle(self, options: SandboxOptions) -> tuple[SandboxSettings, Policy]:
+    def _settle(
+        self, hosts: str | None, path: str | None
+    ) -> tuple[SandboxSettings, Policy]:
         """Return the settings, kept or new, and the policy."""
         kept = kept_settings.load(self.layout.settings)
-        hosts = options.hosts or (kept.hosts if kept else DEFAULT_HOSTS)
-        path = options.policy
-        if kept is not None and (options.hosts, path) == (None, None):
+        if kept is not None and (hosts, path) == (None, None):
             path = str(self.layout.policy)
-        chosen = policy.sandbox_policy(parse_hosts(hosts), path)
+        hosts = hosts or (kept.hosts if kept else DEFAULT_HOSTS)
+        chosen = sandbox_policy(parse_hosts(hosts), path)
         if kept is None:
             return kept_settings.new_settings(hosts, chosen.digest), chosen
         if (kept.hosts, kept.policy_digest) != (hosts, chosen.digest):
@@ -227,12 +216,10 @@ class Sandbox:
         return kept, chosen
 
     def _refuse_running(self) -> None:
-        running = [record for record in self.status() if record.alive]
-        if running:
+        if any(record.alive for record in self.status()):
             raise SandboxError(
-                f"the sandbox in {self.layout.directory} is up already: "
-                f"{len(running)} of {len(self.status())} processes run (nova-perfvm "
-                "sandbox status); take it down first (nova-perfvm sandbox down)"
+                f"the sandbox in {self.layout.directory} is up already: take it down "
+                "first (nova-perfvm sandbox down)"
             )
         self.processes.sweep(0)
 

@@ -34,8 +34,11 @@ class EnvironmentTest(testtools.TestCase):
     def test_all_is_installed_once(self):
         self.prepare()
         first = list(self.commands)
+        # One that can only be read will do then; but root may write everything.
+        (self.directory / ".nova-perfvm-lock").unlink()
         self.prepare()
 
+        self.assertFalse((self.directory / ".nova-perfvm-lock").exists())
         self.assertEqual(3, len(first))
         for command, words in zip(
             first, ("-m venv", " nova ", "--no-build-isolation"), strict=True
@@ -55,15 +58,6 @@ class EnvironmentTest(testtools.TestCase):
             other.join()
 
         self.assertEqual(3, len(self.commands))
-
-    def test_one_that_can_only_be_read(self):
-        self.prepare()
-        # Root may write everything.
-        (self.directory / ".nova-perfvm-lock").unlink()
-
-        self.prepare()
-
-        self.assertFalse((self.directory / ".nova-perfvm-lock").exists())
 
     def test_an_update_that_fails_is_repeated(self):
         """Even by the version that was installed before."""

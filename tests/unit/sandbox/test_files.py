@@ -59,11 +59,8 @@ class FilesTest(testtools.TestCase):
             conf = self.read(f"hosts/{host}/nova.conf", f"hosts/{host}/sandbox.conf")
             self.assertEqual(cpus, conf["compute"][option])
             self.assertEqual(host, conf["DEFAULT"]["host"])
-        (provider,) = yaml.safe_load(
-            (
-                self.layout.etc / "hosts/dedicated1/provider_config/provider.yaml"
-            ).read_text()
-        )["providers"]
+        path = self.layout.etc / "hosts/dedicated1/provider_config/provider.yaml"
+        (provider,) = yaml.safe_load(path.read_text())["providers"]
         slots = provider["inventories"]["additional"][0]["CUSTOM_PERFVM_SLOT"]
         self.assertEqual(2, slots["total"])
 
