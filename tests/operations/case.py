@@ -3,7 +3,6 @@
 
 import collections
 import random
-import time
 import traceback
 
 from nova import context, objects
@@ -20,8 +19,6 @@ OFTEN, MORE_OFTEN = 3, 5
 # What is shown of a failing run.
 LAST = 30
 TELL_EVERY = 25
-# What Nova does in the background after an operation, it does within this.
-SETTLE_S = 30
 
 
 class Run:
@@ -47,7 +44,7 @@ class Run:
         self._last = collections.deque(maxlen=LAST)
         self._judge = verdict.Judge(test.cloud, test.hosts, test.CHILDREN)
         self.steps = hostile.HostileSteps(test, self.rng, self._judge)
-        self.weights = steps.WEIGHTS | hostile.ALWAYS
+        self.weights = dict(steps.WEIGHTS)
         if test.FILTER:
             self.weights |= hostile.WITH_FILTER
         if test.CHILDREN:
@@ -150,12 +147,7 @@ class Run:
         self._judge.look()
         found = self._judge.guest_complaints(self.test.most, self.test.sizes, down)
         self.test.assertEqual([], found)
-        deadline = time.monotonic() + SETTLE_S
-        while found := list(self._judge.book_complaints(down)):
-            if time.monotonic() > deadline:
-                raise AssertionError("\n".join(found))
-            time.sleep(0.2)
-            self._judge.look()
+        verdict.await_none(lambda: self._judge.book_complaints(down))
         kinds = {guest.high for guest in self._judge.guests}
         self.both += len(kinds) == 2
 

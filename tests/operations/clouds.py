@@ -216,17 +216,13 @@ class CrampedSlotsCloud(Cloud):
     )
 
 
-class CrampedUnitsCloud(Cloud):
+class CrampedUnitsCloud(UnitsCloud):
     """Elastic hosts, each of which is one class's as soon as it has a VM."""
 
-    PLACEMENT = "units"
     CHILDREN = 2
+    POLICY = {}  # noqa: RUF012
     OPTIONS = _NO_OVERCOMMIT
     HOSTS = tuple(
         Host(f"elastic{n}", "elastic", HostShape.parse("2x20"), 450)
         for n in range(1, 5)
     )
-
-    def start(self, host):
-        super().start(host)
-        converge.enroll(self.api, self.policy, host.name)

@@ -16,7 +16,6 @@ Hosts are forced on none of these with slots: there, nobody looks.
 from tests.operations.steps import RUNS, Steps, UnexpectedError
 
 PLAIN, PINNED, BARE = "plain", "pinned", "bare"
-HINT = {"_nova_check_type": "rebuild"}
 _PINNED = {"hw:cpu_policy": "dedicated", "hw:numa_nodes": "1"}
 FLAVORS = {
     PLAIN: (2, {}),
@@ -35,7 +34,7 @@ TRAITS = (
 
 
 class HostileSteps(Steps):
-    """Operations that have to be refused, but for a hint that Nova drops."""
+    """Operations that have to be refused."""
 
     def __init__(self, test, rng, judge):
         super().__init__(test, rng, judge)
@@ -83,9 +82,6 @@ class HostileSteps(Steps):
         server = self.pick(*RUNS)
         return self.refused(self.act, self.servers.resize, server, flavor)
 
-    def boot_with_hint(self):
-        return self.boot(self.flavor(), hints=HINT)
-
 
 WITH_FILTER = {
     HostileSteps.boot_with_image_of_trait: 1,
@@ -94,4 +90,3 @@ WITH_FILTER = {
     HostileSteps.resize_to_what_is_no_class: 1,
 }
 WITH_UNITS = {HostileSteps.boot_plain_on_elastic_host: 1}
-ALWAYS = {HostileSteps.boot_with_hint: 1}

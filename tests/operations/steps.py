@@ -98,6 +98,9 @@ class Steps:
         self.rng.shuffle(hosts)
         if self.rng.random() < 1 / 2:
             return hosts[0]
+        return self._emptiest(hosts)
+
+    def _emptiest(self, hosts):
         taken = collections.Counter(server.host for server in self.judge.found.values())
         return min(hosts, key=lambda host: taken[host])
 
@@ -107,13 +110,12 @@ class Steps:
         That is the emptiest of those up that run servers of its class.
         """
         kind = server.flavor.partition(".")[0]
-        taken = collections.Counter(s.host for s in self.judge.found.values())
         alike = {
             found.host
             for found in self.listed(*ON_HOST)
             if found.flavor.partition(".")[0] == kind
         }
-        return min(sorted(alike), key=lambda host: taken[host], default=self.host())
+        return self._emptiest(sorted(alike) or [self.host()])
 
     def flavor(self, start="", but=None):
         """Return a flavor of such a name, but not that of this server."""

@@ -6,6 +6,7 @@ Nova lists, the XML that it gave to libvirt, and Placement's books have to agree
 """
 
 import collections
+import time
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -14,6 +15,8 @@ from placement import db_api
 from tests import judge
 
 UNITS = 1000
+# What Nova does in the background after an operation, it does within this.
+SETTLE_S = 60
 
 _TAKEN = sa.text("""
     SELECT a.consumer_id, p.name, c.name, a.used FROM allocations a
@@ -79,6 +82,15 @@ def books():
         return judge.summed_up(connection.execute(_TAKEN), connection.execute(_STOCK))
 
 
+def await_none(complaints):
+    """Wait until there are no complaints: Nova's books may take their time."""
+    deadline = time.monotonic() + SETTLE_S
+    while found := list(complaints()):
+        if time.monotonic() > deadline:
+            raise AssertionError("\n".join(found))
+        time.sleep(0.2)
+
+
 class Judge:
     """Compares what Nova, libvirt and Placement have, after each operation.
 
@@ -121,11 +133,8 @@ class Judge:
         return list(judge.complaints(self._hosts.values(), guests, most, sizes))
 
     def book_complaints(self, down):
-        """List where Nova, libvirt and Placement differ, in words.
-
-        What Nova does in the background after an operation it may still do; look
-        again then.
-        """
+        """Look again, and list where Nova, libvirt and Placement differ, in words."""
+        self.look()
         found = self.found
         yield from self._places(found, self._alive(down))
         placement = books()

@@ -104,18 +104,16 @@ class SandboxTest(testtools.TestCase):
         """Run the openstack client; return what it prints as JSON."""
         return json.loads(self.command("openstack", *arguments, "-f", "json").stdout)
 
-    def nova_perfvm(self, *arguments, check=True):
+    def nova_perfvm(self, command):
         where = ("--directory", str(self.sandbox.layout.directory))
         where += ("--environment", str(self.sandbox.environment.directory))
-        return self.command(
-            *("nova-perfvm", "sandbox", *arguments, *where), check=check
-        )
+        return self.command("nova-perfvm", "sandbox", command, *where, check=False)
 
     # Servers
 
-    def create(self, flavor, host=None, image=content.IMAGE):
+    def create(self, flavor, host=None):
         """Ask for a server; return its id."""
-        body = self.request(flavor, image) | ({} if host is None else {"host": host})
+        body = self.request(flavor) | ({} if host is None else {"host": host})
         response = self.compute.post(
             "/servers", json={"server": body}, microversion="2.86"
         )
@@ -123,12 +121,12 @@ class SandboxTest(testtools.TestCase):
         self.servers.append(response.json()["server"]["id"])
         return self.servers[-1]
 
-    def request(self, flavor, image=content.IMAGE):
+    def request(self, flavor):
         """Return what Nova is asked for."""
         return {
             "name": flavor,
             "flavorRef": self.compute.find_flavor(flavor).id,
-            "imageRef": self.sandbox.connect().image.find_image(image).id,
+            "imageRef": self.sandbox.connect().image.find_image(content.IMAGE).id,
             "networks": "none",
         }
 
@@ -184,12 +182,9 @@ class SandboxTest(testtools.TestCase):
 
     def domain(self, server):
         """Return the domain XML of a server's guest."""
-        return ET.fromstring(self.domain_file(host_of(server), server).read_text())
-
-    def domain_file(self, host, server):
-        """Return where a host keeps a server's XML."""
         name = server["OS-EXT-SRV-ATTR:instance_name"]
-        return self.sandbox.layout.domains(host) / f"{name}.xml"
+        path = self.sandbox.layout.domains(host_of(server)) / f"{name}.xml"
+        return ET.fromstring(path.read_text())
 
     def assert_high_performance(self, server):
         """Judge where a server's vCPUs are; return the node and the CPUs."""

@@ -12,19 +12,14 @@ from keystoneauth1.identity import v3
 ANSWER_S = 600
 
 _NOVA = {"service_type": "compute", "interface": "public"}
-_PLACEMENT = {"service_type": "placement", "interface": "public"}
 
 
 class Call(NamedTuple):
-    """One request.
-
-    :ivar method: GET, POST, PUT or DELETE
-    """
+    """One request to Nova; the method is GET, POST, PUT or DELETE."""
 
     method: str
     path: str
     body: dict | None = None
-    placement: bool = False
 
 
 class Answer(NamedTuple):
@@ -63,8 +58,7 @@ def _client(cloud, calls):
     """Be one client: a token, and a thread for each call."""
     auth = v3.Password(**cloud["auth"])
     own = session.Session(auth=auth, timeout=ANSWER_S)
-    for where in (_NOVA, _PLACEMENT):
-        own.get_endpoint(**where)
+    own.get_endpoint(**_NOVA)
     _BARRIER.wait()
     with ThreadPoolExecutor(max(1, len(calls))) as pool:
         return list(pool.map(lambda call: _answer(own, call), calls))
@@ -76,8 +70,8 @@ def _answer(own, call):
             call.path,
             call.method,
             json=call.body,
-            endpoint_filter=_PLACEMENT if call.placement else _NOVA,
-            microversion="1.36" if call.placement else "2.86",
+            endpoint_filter=_NOVA,
+            microversion="2.86",
             raise_exc=False,
         )
     except exceptions.ClientException as exc:

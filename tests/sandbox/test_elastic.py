@@ -58,15 +58,6 @@ class ElasticTest(DocumentedCommands, looking.LookingMixin, base.SandboxTest):
         shown = self.show(server)
         return shown["status"], base.host_of(shown)
 
-    def test_hosts_are_enrolled_as_the_command_does_it(self):
-        policy = str(self.sandbox.layout.policy)
-        for host in ("elastic1", "elastic2", "dedicated1"):
-            result = self.command(
-                *("openstack", "perfvm", "host", "enroll", host),
-                *("--policy", policy, "--yes"),
-            )
-            self.assertEqual(f"{host}: nothing to do\n", result.stdout)
-
     def test_the_tutorial(self):
         """doc/source/user/tutorial.rst: each command, and what it prints."""
         self.addCleanup(self.forget_the_tutorial)
@@ -111,7 +102,6 @@ class ElasticTest(DocumentedCommands, looking.LookingMixin, base.SandboxTest):
 
     def test_explain_agrees_with_the_scheduler(self):
         self.assert_agreement(
-            some=["host.no_shared_cpus"],
             often=[
                 "host.class_conflict",
                 const.NOVA_AVAILABILITY_ZONE,

@@ -4,7 +4,7 @@
 import itertools
 
 from nova_perfvm import constants as const
-from nova_perfvm.sandbox.processes import ports, waiting
+from nova_perfvm.sandbox.processes import ports
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from tests import documented
 from tests.sandbox import base, looking
@@ -115,7 +115,7 @@ class SlotsTest(
         server = self.boot(HP, host="dedicated1")
         before = self.assert_high_performance(server)
         self.sandbox.kill("nova-compute-dedicated1")
-        self.assertIn("dead", self.nova_perfvm("status", check=False).stdout)
+        self.assertIn("dead", self.nova_perfvm("status").stdout)
 
         self.sandbox.start("nova-compute-dedicated1")
         self.await_report("nova-compute", "dedicated1")
@@ -126,49 +126,9 @@ class SlotsTest(
         self.assertNotEqual(before[0], node)
         self.boot_refused(HP, host="dedicated1")
 
-    def test_live_migration(self):
-        server = self.boot(HP, host="dedicated1")
-        body = {"os-migrateLive": {"host": "dedicated2", "block_migration": "auto"}}
-        response = self.compute.post(
-            f"/servers/{server['id']}/action", json=body, microversion="2.86"
-        )
-        self.assertEqual(202, response.status_code, response.text)
-
-        waiting.until(
-            lambda: (
-                self.show(server["id"])["status"] != "MIGRATING"
-                and self.show(server["id"])["OS-EXT-STS:task_state"] is None
-            ),
-            "the migration",
-            base.SECONDS,
-        )
-
-        moved = self.show(server["id"])
-        self.assertEqual(
-            ("ACTIVE", "dedicated2"), (moved["status"], base.host_of(moved))
-        )
-        _, cpus = self.assert_high_performance(moved)
-        self.assertEqual(set(), {cpu for cpu in cpus if cpu % 2})
-        self.assertFalse(self.domain_file("dedicated1", server).exists())
-
     def test_explain_agrees_with_the_scheduler(self):
-        # RulesTest meets the other rules as often.
+        # RulesTest meets the rules as often.
         self.assert_agreement(
-            some=[
-                "flavor.class_unknown",
-                "flavor.cpu_policy",
-                "flavor.cpu_thread_policy",
-                "flavor.emulator_threads",
-                "flavor.numa_nodes",
-                "flavor.vcpus",
-                "request.no_multiqueue",
-                "host.numa_cell_memory_too_small",
-                "host.class_reserved",
-                "host.label_unknown",
-                "host.no_dedicated_cpus",
-                "host.no_free_slot",
-                "host.no_shared_cpus",
-            ],
             often=[
                 const.NOVA_AVAILABILITY_ZONE,
                 const.PLACEMENT_GROUPS,
@@ -191,7 +151,7 @@ class SlotsTest(
         server = self.boot(HP)
         said = str(self.assertRaises(SandboxError, self.sandbox.up))
         self.assertIn("is up already", said)
-        result = self.nova_perfvm("up", check=False)
+        result = self.nova_perfvm("up")
         self.assertEqual(1, result.returncode)
         self.assertIn("is up already", result.stderr)
         self.assertNotIn("Traceback", result.stderr)
