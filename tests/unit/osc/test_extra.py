@@ -8,6 +8,7 @@ import sys
 import fixtures
 import testtools
 
+from tests.unit.measure import hosts
 from tests.unit.measure.certify import sound
 
 MAIN = (
@@ -23,8 +24,8 @@ class ExtraTest(testtools.TestCase):
         directory = self.useFixture(fixtures.TempDir()).path
         self.files = {}
         for name, text in (
-            ("guest", sound.collected(case.guests[0])),
-            ("host", sound.collected(case.host)),
+            ("guest", hosts.as_json(case.guests[0])),
+            ("host", hosts.as_json(case.host)),
             ("samples", case._samples()),
         ):
             path = pathlib.Path(directory) / f"{name}.json"
