@@ -14,7 +14,7 @@ from nova_perfvm.documents import textfile
 from nova_perfvm.findings import Report
 from nova_perfvm.osc import output
 from nova_perfvm.osc.base import OUTPUT, Arguments, Table, flag
-from nova_perfvm.osc.formats import monitoring, page
+from nova_perfvm.osc.formats import junit, monitoring, page
 from nova_perfvm.osc.judging import JudgingLister
 
 # The entry points of the client's own formats, and of documents.
@@ -40,6 +40,12 @@ class HTMLFormatter(ReportFormatter):
     """One page for people."""
 
     render = staticmethod(page.html)
+
+
+class JUnitFormatter(ReportFormatter):
+    """XML for what runs tests."""
+
+    render = staticmethod(junit.junit)
 
 
 class PrometheusFormatter(ReportFormatter):

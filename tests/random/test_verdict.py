@@ -53,5 +53,7 @@ class TestVerdict(clouds.SlotsCloud):
         self.servers.delete(bare)
         self.assertEqual([], self.complaints())
 
-        self.cloud._connections["dedicated1"]._vms.clear()
+        connection = self.cloud._connections["dedicated1"]
+        for domain in list(connection._vms.values()):
+            connection.forget(domain)
         self.assert_complaint("has guests on None")

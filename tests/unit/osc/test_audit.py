@@ -8,6 +8,7 @@ import io
 import json
 import pathlib
 import unicodedata
+from xml.etree import ElementTree as ET
 
 import fixtures
 import testtools
@@ -83,6 +84,17 @@ class AuditCommandTest(testtools.TestCase):
         read = csv.reader(io.StringIO(self.audit(self.mixed, "-f", "csv")[1]))
         self.assertEqual(3, len(list(read)))
 
+    def test_junit(self):
+        suite = ET.fromstring(self.audit(self.mixed, "-f", "junit")[1])
+        self.assertEqual(
+            ("perfvm audit", str(len(CHECKS)), "1", "1"),
+            tuple(suite.get(n) for n in ("name", "tests", "failures", "skipped")),
+        )
+        names = [case.get("name") for case in suite.iter("testcase")]
+        self.assertEqual([check.title for check in CHECKS], names)
+        (failure,) = suite.iter("failure")
+        self.assertIn(r"openstack server migrate i-<b>&\u0007", failure.text)
+
     def test_notes_fail_nothing(self):
         cloud = small()
         off = {const.IMAGE_VIF_MULTIQUEUE: "no"}
@@ -95,6 +107,7 @@ class AuditCommandTest(testtools.TestCase):
         for formatter, words in (
             ("prometheus", '{code="audit.tenant_image",level="note"} 1\n'),
             ("html", '<article class="note">'),
+            ("junit", "<system-out>note: audit.tenant_image image theirs"),
         ):
             self.assertIn(words, self.audit(path, "-f", formatter)[1])
 
