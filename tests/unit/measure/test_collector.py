@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import stat
@@ -23,6 +24,12 @@ from tests.unit.measure.certify import sound
 
 SCRIPT = pathlib.Path(collector.__file__)
 NOBODY = 65534
+# What may be read: of processes and of /etc no more than this.
+HARMLESS = (
+    r"/(sys|proc/\D[^/]*)(/.*)?"
+    r"|/proc/\d+/(task/\d+/)?(cmdline|comm|status|cgroup|numa_maps|schedstat)"
+    r"|/etc/(os-release|tuned/active_profile|nova/provider_config(/[^/]*\.yaml)?)"
+)
 
 UUID = "0f5a1c2e-1111-4222-8333-444455556666"
 CHANNELS = "Channel parameters for eth0:\nCombined:\t20\n"
@@ -99,6 +106,14 @@ class ThisMachineTest(testtools.TestCase):
                 self.assertEqual(str(nic.readlink()), found.link(str(nic)))
                 line = f"ethtool -l {nic.name}"
                 self.assertIn(line, {*found.commands, *found.unread})
+
+    def test_host(self):
+        done = collect("host", "--interval", "0.1")
+        self.assertEqual((0, b""), (done.returncode, done.stderr))
+        found = reading.loads(done.stdout.decode("ascii"), "the output")
+        self.assertGreater(len(found.files), 50)
+        for path in (*found.files, *found.later):
+            self.assertTrue(re.fullmatch(HARMLESS, path), path)
 
     def test_it_changes_nothing(self):
         """Every file is opened for reading, and nothing else is done to any."""
