@@ -67,7 +67,7 @@ class TestPolicyCommands(ClientMixin, base.FunctionalTest):
             self.assertEqual("note", noted[code]["Level"])
             self.assertIn("accepted in the policy", noted[code]["Observed"])
         wrong = self.write_policy(accept=["policy.flavor_differs"])
-        hint = "did you mean policy.flavors_differ"
+        hint = "expected the code of a finding"
         self.assert_command(2, hint, "policy", "check", wrong)
         self.assert_command(0, "create", "flavor", "sync", "--yes")
         (conf,) = self.files(
