@@ -11,7 +11,7 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import ASSUMED, Provider, Snapshot
-from nova_perfvm.placement.commands import set_traits
+from nova_perfvm.placement.commands import remove_trait
 from nova_perfvm.placement.schemes import (
     SCHEMES,
     guaranteed_iops,
@@ -192,7 +192,7 @@ def _trait_faults(
             f"{trait} is there, without room for slots: Nova never removes a trait "
             "that provider.yaml once gave, and this one keeps general VMs off"
         )
-        remedy = set_traits(root.uuid, without=trait)
+        remedy = remove_trait(root.uuid, trait)
         yield OfferFault(words, code, "" if found else remedy)
 
 

@@ -243,7 +243,10 @@ def _cells(
 ) -> tuple[RequestCell, ...]:
     """Return the NUMA nodes of the server, which are alike."""
     specs = flavor.extra_specs
-    nodes = _count(_either(specs, properties, const.NUMA_NODES), flavor)
+    text = _either(specs, properties, const.NUMA_NODES) or "0"
+    nodes = placement_request.whole_number(text)
+    if nodes is None:
+        raise RequestError(f"flavor {flavor.name}: {text!r} is no whole number")
     page_size_kb = _page_size_kb(specs, properties)
     if not (nodes or page_size_kb is not None or pinned):
         return ()
@@ -258,15 +261,6 @@ def _cells(
     threads = _either(specs, properties, const.CPU_THREAD_POLICY) if pinned else None
     own = share if pinned else 0
     return (RequestCell(share - own, own, share_mb, page_size_kb, threads),) * nodes
-
-
-def _count(text: str | None, flavor: Flavor) -> int:
-    if text is None:
-        return 0
-    found = placement_request.whole_number(text)
-    if found is None:
-        raise RequestError(f"flavor {flavor.name}: {text!r} is no whole number")
-    return found
 
 
 def _page_size_kb(

@@ -133,13 +133,14 @@ def _why_not(view: HostView, part: _Part) -> Iterator[Reason]:
     if not suiting:
         yield from _nowhere(view, part, offering)
         return
-    if any(_gives(provider, part) for provider in suiting):
+    wanted = part.resources.items()
+    if any(all(not shortfall(p, n, a) for n, a in wanted) for p in suiting):
         return
     for scheme in SCHEMES.values():
         if reason := scheme.shortage(part.resources, suiting):
             yield reason
             return
-    for name, amount in part.resources.items():
+    for name, amount in wanted:
         if all(shortfall(provider, name, amount) for provider in suiting):
             yield _resource(suiting[0], name, amount)
 
@@ -164,10 +165,6 @@ def _nowhere(view: HostView, part: _Part, offering: list[Provider]) -> Iterator[
         if not absent:
             yield Reason(const.PLACEMENT_GROUPS, {"groups": 1})
     # Otherwise the first group's traits have been named already.
-
-
-def _gives(provider: Provider, part: _Part) -> bool:
-    return all(not shortfall(provider, n, a) for n, a in part.resources.items())
 
 
 def _resource(provider: Provider, name: str, amount: int) -> Reason:

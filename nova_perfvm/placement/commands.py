@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands of the openstack client that change resource providers."""
 
-from collections.abc import Iterable
 from shlex import quote
 from typing import Final
 
@@ -12,16 +11,9 @@ _TRAIT: Final = (
 )
 
 
-def set_traits(uuid: str, *, more: Iterable[str] = (), without: str = "") -> str:
-    """Return the command that gives a provider other traits, which sets all anew.
-
-    :param uuid: of the provider
-    :param more: traits that it is to have besides
-    :param without: a trait that it is to lose
-    """
-    kept = f"grep -vx {quote(without)} | " if without else ""
-    added = "".join(f" --trait {quote(name)}" for name in more)
+def remove_trait(uuid: str, trait: str) -> str:
+    """Return the command that takes a trait from a provider: it sets the others."""
     return (
-        f"{_TRAIT} set $({_TRAIT} list {uuid} -f value -c name | {kept}"
-        f"sed 's/^/--trait /'){added} {uuid}"
+        f"{_TRAIT} set $({_TRAIT} list {uuid} -f value -c name | "
+        f"grep -vx {quote(trait)} | sed 's/^/--trait /') {uuid}"
     )

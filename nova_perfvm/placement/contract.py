@@ -107,18 +107,12 @@ def trait_differences(
     missing = wanted - found
     if expected:
         missing -= {f"{name} forbidden" for name in expected.left_to_aggregates}
-        missing.update(lacking_host_traits(expected, request))
+        # Those of hosts an image may require as well.
+        required = {
+            t.name for t in request.traits if (t.group, t.state) == ("", "required")
+        }
+        missing.update(f"{name} required" for name in expected.host_traits - required)
     return sorted(found - wanted), sorted(missing)
-
-
-def lacking_host_traits(expected: Contract, request: RequestFacts) -> list[str]:
-    """Return the traits of hosts that neither flavor nor image requires, in words."""
-    found = {
-        name
-        for group, name, state, _ in request.traits
-        if not group and state == "required"
-    }
-    return [f"{name} required" for name in sorted(expected.host_traits - found)]
 
 
 def _groups(request: RequestFacts) -> tuple[Group, ...]:

@@ -25,14 +25,6 @@ from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.policy.flavors import FlavorTemplate, VCPUs
 from nova_perfvm.policy.limits import even_share, memory_fault, name_fault
 
-CPUPolicy = Literal["dedicated", "shared"]
-ThreadPolicy = Literal["prefer", "require", "isolate"]
-SMT = Literal["cores", "threads"]
-EmulatorThreads = Literal["share", "isolate"]
-Exclusive = Literal["host", "cell", "none"]
-PageSize = Literal["small", "large", "2MB", "1GB"]
-DiskSource = Literal["volume", "image"]
-
 Name = Annotated[
     str, Expected("a name of 1 to 255 characters", lambda name: 0 < len(name) < 256)
 ]
@@ -79,7 +71,7 @@ class Disk:
     :ivar write_iops: guaranteed writes per second, None for no guarantee
     """
 
-    source: DiskSource = "image"
+    source: Literal["volume", "image"] = "image"
     volume_type: Name | None = None
     read_iops: IOPS | None = None
     write_iops: IOPS | None = None
@@ -114,15 +106,15 @@ class VMClass:
         Expected("a list of numbers of vCPUs, such as [20]"),
         EACH_ONCE,
     ] = ()
-    cpu_policy: CPUPolicy = "shared"
-    cpu_thread_policy: ThreadPolicy | None = None
-    smt: SMT = "cores"
-    emulator_threads: EmulatorThreads | None = None
+    cpu_policy: Literal["dedicated", "shared"] = "shared"
+    cpu_thread_policy: Literal["prefer", "require", "isolate"] | None = None
+    smt: Literal["cores", "threads"] = "cores"
+    emulator_threads: Literal["share", "isolate"] | None = None
     numa_nodes: NUMANodes | None = None
     max_per_host: VMs | None = None
-    exclusive: Exclusive = "none"
+    exclusive: Literal["host", "cell", "none"] = "none"
     vif_multiqueue: bool = False
-    mem_page_size: PageSize | None = None
+    mem_page_size: Literal["small", "large", "2MB", "1GB"] | None = None
     host_traits: Annotated[
         tuple[HostTrait, ...],
         Expected("a list of traits, such as [HW_NIC_SRIOV]"),

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from nova_perfvm.documents.keys import EACH_ONCE, LEFT_OUT, Expected, count, some
-from nova_perfvm.policy.limits import NAME_PATTERN, is_name_pattern
+from nova_perfvm.documents.keys import EACH_ONCE, LEFT_OUT, count, some
+from nova_perfvm.policy.limits import NAME_PATTERN
 
 VCPUs = Annotated[int, count(1, 4096, "vCPUs")]
 MemoryGB = Annotated[int, count(1, 1048576, "GiB")]
@@ -34,7 +34,7 @@ class FlavorTemplate:
     :ivar sizes: one flavor each
     """
 
-    name: Annotated[str, Expected(NAME_PATTERN, is_name_pattern)]
+    name: Annotated[str, NAME_PATTERN]
     memory_gb: Annotated[
         tuple[MemoryGB, ...],
         some("a list of memory sizes in GiB, such as [64, 128]"),

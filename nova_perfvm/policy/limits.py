@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-import string
 from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.documents.keys import matching
 
 if TYPE_CHECKING:
     from nova_perfvm.policy.classes import VMClass
@@ -14,23 +15,12 @@ PAGE_SIZES_KB: dict[str, int] = {"2MB": 2048, "1GB": 1048576}
 # What nova-api's schema for names of flavors allows.
 _MAX_NAME: Final = 255
 _NAME_FIELDS: Final = ("class", "memory_gb", "root_gb", "vcpus")
-NAME_PATTERN: Final = (
+NAME_PATTERN: Final = matching(
+    rf"([^{{}}]|\{{{{2}}|\}}{{2}}|\{{({'|'.join(_NAME_FIELDS)})\}})+",
     "a name with no fields but "
     + ", ".join(f"{{{field}}}" for field in _NAME_FIELDS)
-    + ", each without a format"
+    + ", each without a format",
 )
-
-
-def is_name_pattern(pattern: str) -> bool:
-    """Return whether the name of any flavor can be made of a pattern."""
-    try:
-        parts = list(string.Formatter().parse(pattern))
-    except ValueError:
-        return False
-    return bool(pattern) and all(
-        name is None or (name in _NAME_FIELDS and not spec and not conversion)
-        for _, name, spec, conversion in parts
-    )
 
 
 def name_fault(name: str) -> str | None:

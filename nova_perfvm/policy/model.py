@@ -30,7 +30,6 @@ from nova_perfvm.policy.room import shape_slots
 from nova_perfvm.policy.shapes import HostShape
 
 Placement = Literal["slots", "units", "none"]
-ManagedHosts = Literal["all", "labelled"]
 
 _SHAPE = "NUMA nodes x cores per node [x threads per core], such as 2x20"
 Slots = Annotated[int, count(1, len(const.CHILD_LETTERS), "slots")]
@@ -76,7 +75,7 @@ class Policy:
         tuple[HostShape, ...], Form.ONE_OR_MORE, some(f"{_SHAPE}, or a list of such")
     ] = field(default=(), metadata={"key": "host_shape"})
     placement: Placement = "slots"
-    managed_hosts: ManagedHosts = "all"
+    managed_hosts: Literal["all", "labelled"] = "all"
     classes: Annotated[
         tuple[VMClass, ...], Form.BY_NAME, some("a mapping of class names to classes")
     ] = ()

@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.policy import Policy, VMClass
 
 # The class of a request, or None where a rule is about VMs of none, too.
@@ -56,17 +55,6 @@ HOSTS: Final[Mapping[str, tuple[State, ...]]] = {
 }
 
 
-class HostFix(NamedTuple):
-    """What to do to a host.
-
-    :ivar step: in words, with the command
-    :ivar view: the host afterwards
-    """
-
-    step: str
-    view: HostView
-
-
 class Refusal(NamedTuple):
     """One of the reasons for which a rule refuses.
 
@@ -78,7 +66,6 @@ class Refusal(NamedTuple):
     :ivar audit: the audit's code for a server that runs against it; empty where
         the audit looks at what servers do to each other instead
     :ivar remedy: what the audit proposes for such a server
-    :ivar fix: what to do to the host instead, where something can be done
     """
 
     code: str
@@ -87,7 +74,6 @@ class Refusal(NamedTuple):
     words: Callable[[dict[str, Any]], str] | None = None
     audit: str = ""
     remedy: Literal["resize", "migrate", "rebuild"] = "resize"
-    fix: Callable[[dict[str, Any], HostView], HostFix] | None = None
 
     def because(self, **figures: Any) -> Reason:
         """Return it as the reason of a refusal, with its figures."""

@@ -53,10 +53,12 @@ class PerfVMFilter(filters.BaseHostFilter):
         """Read the policy; see :func:`nova_perfvm.scheduler.startup.read_policy`."""
         super().__init__()
         self.policy = startup.read_policy("PerfVMFilter")
-        startup.log_whom_it_judges(self.policy)
         self._unreadable = unreadable.UnreadableHosts("PerfVMFilter")
         self._freezes = nova_conf.CONF.perfvm.freeze_objects
-        _warn_about_order(nova_conf.CONF.filter_scheduler.enabled_filters)
+        enabled = nova_conf.CONF.filter_scheduler.enabled_filters
+        for found in options.judge_filters(list(enabled)):
+            level = logging.INFO if found.level is Level.NOTE else logging.WARNING
+            LOG.log(level, "%s: %s: %s", found.code, found.observed, found.remedy)
 
     def filter_all(
         self, filter_obj_list: Iterable[HostState], spec_obj: objects.RequestSpec
@@ -225,13 +227,6 @@ class PerfVMFilter(filters.BaseHostFilter):
 
 def _words(reasons: Iterable[Reason]) -> str:
     return "; ".join(f"{r.code}: {rules.describe(r)}" for r in reasons)
-
-
-def _warn_about_order(enabled_filters: Sequence[str]) -> None:
-    """Log what the list of filters costs, or leaves undone."""
-    for found in options.judge_filters(list(enabled_filters)):
-        level = logging.INFO if found.level is Level.NOTE else logging.WARNING
-        LOG.log(level, "%s: %s: %s", found.code, found.observed, found.remedy)
 
 
 def all_filters() -> list[type[filters.BaseHostFilter]]:

@@ -17,45 +17,25 @@ def read_policy(reader: str) -> Policy:
     """Return the policy that nova.conf names, or the built-in one.
 
     :param reader: who enforces it, for the log
-    :raises SystemExit: when the file cannot be used.  Every mistake is in the
-        log by then, a line each, and the process ends as for any other mistake
-        in its configuration: with that list, not with a traceback.
+    :raises SystemExit: when the file cannot be used, or the mode is none.  Every
+        mistake is in the log by then, a line each, and the process ends as for any
+        other mistake in its configuration: with that list, not with a traceback.
     """
     try:
         path = conf.policy_file(nova_conf.CONF)
         policy = loader.load(path)
-    except DocumentError as exc:
-        message = str(exc)
-    else:
-        LOG.info(
-            "%s judges by %s, sha256 %s, classes %s",
-            reader,
-            path or f"the {loader.BUILT_IN}",
-            policy.digest,
-            ", ".join(policy.by_name),
-        )
-        return policy
-    for line in message.splitlines():
-        LOG.critical(line)
-    raise SystemExit(message)
-
-
-def log_whom_it_judges(policy: Policy) -> None:
-    """Log which hosts the filter judges, and in which mode.
-
-    :raises SystemExit: when the mode is none, as for a policy with mistakes
-    """
-    try:
         mode = nova_conf.CONF.perfvm.mode
-    except ValueError as exc:
-        LOG.critical(exc)
+    except (DocumentError, ValueError) as exc:
+        for line in str(exc).splitlines():
+            LOG.critical(line)
         raise SystemExit(str(exc)) from exc
-    hosts = "all hosts"
-    if policy.managed_hosts == "labelled":
-        hosts = "hosts with a perfvm:class label, and leaves others alone"
     LOG.info(
-        "PerfVMFilter judges %s (managed_hosts: %s); [perfvm]mode is %s",
-        hosts,
+        "%s judges by %s, sha256 %s, classes %s; managed_hosts is %s, [perfvm]mode %s",
+        reader,
+        path or f"the {loader.BUILT_IN}",
+        policy.digest,
+        ", ".join(policy.by_name),
         policy.managed_hosts,
         mode,
     )
+    return policy

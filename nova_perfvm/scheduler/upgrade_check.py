@@ -56,20 +56,16 @@ def release_that_drops_hints(installed: str) -> str | None:
     return None
 
 
-def _policy() -> Policy:
-    return loader.load(conf.policy_file(nova_conf.CONF))
-
-
-def _policy_or_none() -> Policy | None:
+def _policy() -> Policy | None:
     try:
-        return _policy()
+        return loader.load(conf.policy_file(nova_conf.CONF))
     except DocumentError:
         return None
 
 
 def _result(found: Iterable[Finding]) -> Result:
     """Return findings as the result of a check, as notes what the policy accepts."""
-    policy = _policy_or_none()
+    policy = _policy()
     judged = [one.judged_with(policy.accept if policy else ()) for one in found]
     details = "; ".join(
         f"{one.code}: {one.observed}" + (f"; {one.remedy}" if one.remedy else "")
@@ -84,7 +80,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
     def check_policy(self) -> Result:
         """Return whether nova-scheduler would start with the policy file."""
         try:
-            policy = _policy()
+            policy = loader.load(conf.policy_file(nova_conf.CONF))
         except DocumentError as exc:
             return Result(Code.FAILURE, str(exc))
         return _result(advice(policy))
@@ -125,7 +121,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
 
     def check_settings(self) -> Result:
         """Return whether the options are right on which the policy's scheme rests."""
-        policy = _policy_or_none()
+        policy = _policy()
         if policy is None:
             return Result(Code.WARNING, "not checked: the policy cannot be read")
         return _result(_settings(policy))

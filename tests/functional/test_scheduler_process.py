@@ -121,7 +121,7 @@ class NovaSchedulerTest(testtools.TestCase):
                 "nova-scheduler", text_content(self.log.read_text())
             )
         )
-        self.wait_for("PerfVMFilter judges all hosts", "mode is enforce")
+        self.wait_for("PerfVMFilter judges by", "mode enforce")
         self.wait_for("PerfVMFilter rejected")
         commands = documented.of(self)
         for command, mode, says in zip(

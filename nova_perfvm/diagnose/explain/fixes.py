@@ -20,7 +20,6 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.policy import Policy
-from nova_perfvm.rules import REFUSALS
 
 
 @dataclass(frozen=True)
@@ -84,11 +83,6 @@ class Fixer:
         if verdict.accepted:
             return None
         view, steps = _served(verdict)
-        for reason in verdict.rules:
-            refusal = REFUSALS.get(reason.code)
-            if refusal and refusal.fix:
-                step, view = refusal.fix(reason.data, view)
-                steps.append(step)
 
         def enough(servers: Sequence[Server]) -> bool:
             return self._takes(view.without(servers), self._request)

@@ -7,34 +7,12 @@ hosts: here is what explain says, and what the audit finds of servers that came
 there otherwise.
 """
 
-from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from nova_perfvm import findings
 from nova_perfvm.facts import Reason
-from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.placement.commands import set_traits
 from nova_perfvm.policy import VMClass
-from nova_perfvm.rules.rule import HostCase, HostFix, HostRule, Refusal
-
-
-def _fix(data: dict[str, Any], view: HostView) -> HostFix:
-    """Give the traits to the host's provider."""
-    missing = data["missing"]
-    uuid = view.compute.provider
-    step = (
-        "if it has what they stand for, add the traits (the command sets all anew): "
-        f"{set_traits(uuid, more=missing)}"
-    )
-    # Of others nova-compute takes the file to be wrong.
-    if all(name.startswith("CUSTOM_") for name in missing):
-        step += f"; or, in provider.yaml, traits: additional: [{', '.join(missing)}]"
-    top, *others = view.tree
-    top = replace(top, traits=top.traits | frozenset(missing))
-    known = (view.facts.traits or frozenset()) | frozenset(missing)
-    facts = view.facts._replace(traits=known)
-    return HostFix(step, replace(view, facts=facts, tree=(top, *others)))
-
+from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 
 TRAIT_MISSING: Final = Refusal(
     "host.trait_missing",
@@ -49,13 +27,11 @@ TRAIT_MISSING: Final = Refusal(
         "``explain`` says it, and the audit of servers that are there"
     ),
     advice=(
-        "if the host has what the trait stands for, add it to the host's resource "
-        "provider as ``explain`` shows, or, if it begins with ``CUSTOM_``, in its "
-        "``provider.yaml``; else none needed"
+        "if the host has what the trait stands for, add it to those that its resource "
+        "provider has, or, if it begins with ``CUSTOM_``, in its ``provider.yaml``"
     ),
     audit=findings.WRONG_HOST,
     remedy="migrate",
-    fix=_fix,
 )
 
 

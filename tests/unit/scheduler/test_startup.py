@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import dataclasses
 import pathlib
 
 import fixtures
@@ -38,9 +37,11 @@ class StartupTest(testtools.TestCase):
 
     def test_a_file(self):
         self.policy.write_text('schema_version: "1.0"\nmanaged_hosts: labelled\n')
-        self.start(f"policy_file = {self.policy}")
+        self.start(f"policy_file = {self.policy}", "mode = observe")
         self.assertEqual("labelled", startup.read_policy("x").managed_hosts)
         self.assertIn(str(self.policy), self.log.output)
+        words = "managed_hosts is labelled, [perfvm]mode observe"
+        self.assertIn(words, self.log.output)
 
     def test_every_mistake_is_a_line_of_the_log_and_the_process_ends(self):
         self.policy.write_text("placement: slot\nmanaged_hosts: nine\n")
@@ -55,20 +56,8 @@ class StartupTest(testtools.TestCase):
                 self.assertIn(words, str(error))
                 self.assertEqual(1, self.log.output.count(words))
 
-    def test_hosts_and_mode(self):
-        labelled = dataclasses.replace(loader.load(), managed_hosts="labelled")
-        for mode, policy, words in (
-            ("enforce", loader.load(), "judges all hosts (managed_hosts: all)"),
-            ("observe", labelled, "judges hosts with a perfvm:class label, and leaves"),
-        ):
-            self.start(f"mode = {mode}")
-            startup.log_whom_it_judges(policy)
-            line = self.log.output.splitlines()[-1]
-            self.assertIn(words, line)
-            self.assertIn(f"mode is {mode}", line)
-
     def test_a_mode_that_is_none(self):
         self.start("mode = observer")
-        error = self.assertRaises(SystemExit, startup.log_whom_it_judges, loader.load())
+        error = self.assertRaises(SystemExit, startup.read_policy, "x")
         self.assertIn("observer", str(error))
         self.assertIn("observer", self.log.output)
