@@ -5,6 +5,7 @@ Files that they read are of a host and VMs without a fault, or are made by the c
 before.  ``ssh HOST`` and ``sudo`` are stand-ins that run the rest here.
 """
 
+import dataclasses
 import json
 import os
 import re
@@ -65,6 +66,15 @@ def outputs(text):
 def spread_out(text):
     """Return a text as it is whatever the width of the terminal."""
     return re.sub(r"-{3,}", "---", " ".join(text.split()))
+
+
+def kisti(reads, writes, *latencies_ms):
+    """Return fio's JSON of figures that another tool measured."""
+    document = json.loads(test_disk.fio(iodepth="8", numjobs="1"))
+    (job,) = document["jobs"]
+    job["read"] = {"iops": reads, "lat_ns": {"mean": latencies_ms[0] * 1e6}}
+    job["write"] = {"iops": writes, "lat_ns": {"mean": latencies_ms[-1] * 1e6}}
+    return json.dumps(document)
 
 
 class DocumentedTest(test_run.RunCase):
@@ -232,5 +242,12 @@ class DocumentedTest(test_run.RunCase):
     def test_disk_consolidation(self):
         self.need("fio")
         vm = test_disk.fio()
-        self.run_page(documented.of(self), **{"vm1.json": vm, "vm2.json": vm})
+        *commands, shown = documented.of(self)
+        self.run_page(commands, **{"vm1.json": vm, "vm2.json": vm})
         json.loads((self.work / "alone.json").read_text())
+        reads, writes, latencies = test_disk.FIVE["NAS"]
+        alone = test_disk.ALONE["NAS"]
+        five = dict(enumerate(zip(reads, writes, latencies, strict=True), start=1))
+        measured = {f"vm{number}.json": kisti(*found) for number, found in five.items()}
+        measured["alone.json"] = kisti(*dataclasses.astuple(alone)[:4])
+        self.run_page([shown], **measured)
