@@ -37,9 +37,15 @@ _MOST_CPUS: Final = cpuset.MAX_CPU + 1
 HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 # Nova asks Placement for something on account of these, and explain does not.
 _UNSEEN: Final = (
-    *("accel:device_profile", "hw:cpu_realtime", "hw:maxphysaddr_mode"),
-    *("hw:mem_encryption", "hw:pci_numa_affinity_policy", "hw:pmem", "hw:tpm_version"),
-    *("os:secure_boot", "pci_passthrough:alias"),
+    "accel:device_profile",
+    "hw:cpu_realtime",
+    "hw:maxphysaddr_mode",
+    "hw:mem_encryption",
+    "hw:pci_numa_affinity_policy",
+    "hw:pmem",
+    "hw:tpm_version",
+    "os:secure_boot",
+    "pci_passthrough:alias",
 )
 
 

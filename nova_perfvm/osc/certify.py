@@ -87,7 +87,8 @@ class Certify(JudgingCommand, PolicyCommand):
         page_path = str(Path(parsed_args.output).with_suffix(".html"))
         read = {
             *(policy_file(parsed_args), parsed_args.host_collect, parsed_args.samples),
-            *(*parsed_args.guest_collect, parsed_args.previous),
+            *parsed_args.guest_collect,
+            parsed_args.previous,
         }
         for path in (parsed_args.output, page_path):
             if path in read or parsed_args.output == page_path:

@@ -21,8 +21,15 @@ if TYPE_CHECKING:
 
 _WARNED: Final = 1
 _COMPARED: Final = (
-    *("Metric", "Threads", "VM", "At once", "Vs host", "Vs share"),
-    *("Target", "Verdict", "Reason"),
+    "Metric",
+    "Threads",
+    "VM",
+    "At once",
+    "Vs host",
+    "Vs share",
+    "Target",
+    "Verdict",
+    "Reason",
 )
 _SCALED: Final = ("Name", "Number", "What", "Observed", "Limit", "Verdict", "Reason")
 
@@ -107,9 +114,13 @@ class Scaling(JudgingCommand, Lister):
         self.exit_status = verdict.worst(row.verdict for row in found).exit_code
         return _SCALED, [
             (
-                *(row.name, row.number, row.what),
-                *(f"{row.observed:.4g}", f"{row.limit:g}"),
-                *(row.verdict.name, row.reason),
+                row.name,
+                row.number,
+                row.what,
+                f"{row.observed:.4g}",
+                f"{row.limit:g}",
+                row.verdict.name,
+                row.reason,
             )
             for row in found
         ]
@@ -133,8 +144,14 @@ def _row(found: Comparison) -> tuple[Any, ...]:
         for name, value in (("host", found.vs_host), ("share", found.vs_share))
     ]
     return (
-        *(found.metric, found.threads, found.who, found.at_once, *ratios),
-        *(f"{found.target:.3g}", found.verdict.name, found.reason),
+        found.metric,
+        found.threads,
+        found.who,
+        found.at_once,
+        *ratios,
+        f"{found.target:.3g}",
+        found.verdict.name,
+        found.reason,
     )
 
 

@@ -88,7 +88,11 @@ class FindingsLister(ReportingLister):
     """
 
     columns: ClassVar[tuple[str, ...]] = (
-        *("Code", "Level", "Subject", "Observed", "Remedy"),
+        "Code",
+        "Level",
+        "Subject",
+        "Observed",
+        "Remedy",
     )
 
     def reported(self, parsed_args: argparse.Namespace, report: Report) -> Table:

@@ -22,8 +22,14 @@ _UNDER_WAY: Final = frozenset({"BUILD", "RESIZE", "MIGRATING", "REBUILD"})
 # their state, such as to unpause them.
 _ACTIVE: Final = frozenset(
     {
-        *("ACTIVE", "HARD_REBOOT", "MIGRATING", "PASSWORD"),
-        *("REBOOT", "REBUILD", "RESIZE", "SHUTOFF"),
+        "ACTIVE",
+        "HARD_REBOOT",
+        "MIGRATING",
+        "PASSWORD",
+        "REBOOT",
+        "REBUILD",
+        "RESIZE",
+        "SHUTOFF",
     }
 )
 # What Nova notes as the fault where nova-compute got no answer: of exceptions

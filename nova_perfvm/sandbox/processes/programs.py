@@ -15,8 +15,12 @@ PATH: Final = (
     "/usr/lib/rabbitmq/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 PROGRAMS: Final = (
-    *("mariadbd", "mariadb-install-db", "mariadb", "mariadb-dump"),
-    *("rabbitmq-server", "memcached"),
+    "mariadbd",
+    "mariadb-install-db",
+    "mariadb",
+    "mariadb-dump",
+    "rabbitmq-server",
+    "memcached",
 )
 # Debian's, with what pip builds uwsgi with, which is in no wheel.
 PACKAGES: Final = "mariadb-server rabbitmq-server memcached gcc python3-dev"

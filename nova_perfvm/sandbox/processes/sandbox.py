@@ -103,8 +103,12 @@ class Sandbox:
             self.environment.prepare(self.layout.logs / "install.log", self._tell)
             kept_settings.save(settings, self.layout.settings)
             files.write(
-                *(self.layout, settings, self.environment),
-                *(chosen, configs, schedulers),
+                self.layout,
+                settings,
+                self.environment,
+                chosen,
+                configs,
+                schedulers,
             )
             try:
                 starter = self._starter(settings, found)
@@ -225,8 +229,12 @@ class Sandbox:
 
     def _starter(self, settings: SandboxSettings, found: programs.Programs) -> Starter:
         return Starter(
-            *(self.layout, settings, self.environment),
-            *(found, self.processes, self._tell),
+            self.layout,
+            settings,
+            self.environment,
+            found,
+            self.processes,
+            self._tell,
         )
 
     def _stop_all(self) -> None:

@@ -37,7 +37,9 @@ class FlavorsTest(base.PerfVMTest):
         flavor = self.make_flavor()
         key, name = const.CLASS_KEY, self.specs(self.high_performance)[const.CLASS_KEY]
         for wrong in (
-            *({key: f"{name}x"}, {key: name.upper()}, {key: ""}),
+            {key: f"{name}x"},
+            {key: name.upper()},
+            {key: ""},
             {f"{key}s": name},
         ):
             self.assertRaises(
