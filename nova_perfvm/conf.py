@@ -50,9 +50,10 @@ Related options:
 Path of the policy file that declares the VM classes.
 
 It is read once, when a process starts, and its SHA-256 is logged; restart
-nova-scheduler and nova-api after a change. With a file that is missing or has
-mistakes, nova-scheduler does not start and lists every mistake; nova-api
-starts, and refuses every ``perfvm:`` extra spec until the file is mended.
+nova-scheduler and nova-api after a change. Every controller must have the same
+file. With a file that is missing or has mistakes, nova-scheduler does not
+start and lists every mistake; nova-api starts, and refuses every ``perfvm:``
+extra spec until the file is mended.
 
 Possible values:
 
@@ -63,7 +64,8 @@ Related options:
 
 * ``[filter_scheduler]available_filters`` must list
   ``nova_perfvm.scheduler.filters.all_filters`` beside Nova's own.
-* ``[filter_scheduler]enabled_filters`` must list ``PerfVMFilter``.
+* ``[filter_scheduler]enabled_filters`` must list ``PerfVMFilter``, then
+  ``PerfVMNUMATopologyFilter`` in the place of Nova's ``NUMATopologyFilter``.
 """,
     ),
     cfg.BoolOpt(
@@ -103,7 +105,7 @@ Related options:
 * ``[filter_scheduler]weight_classes`` must list
   ``nova_perfvm.scheduler.weights.PerfVMWeigher``.
 * The aggregate metadata ``perfvm_weight_multiplier`` overrides it for the
-  hosts of an aggregate.
+  hosts of an aggregate; of several values the smallest holds.
 """,
     ),
 ]

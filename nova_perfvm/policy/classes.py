@@ -209,9 +209,9 @@ class VMClass:
 
     def mistakes(self) -> Iterator[Mistake]:
         """List what does not go together, whatever the policy's hosts are."""
-        for key, nothing in {} if self.pinned else _PINNED_ONLY.items():
+        for key, nothing in _PINNED_ONLY.items():
             value = getattr(self, key)
-            if value != nothing:
+            if value != nothing and not self.pinned:
                 message = f"{value} is for pinned VMs only: remove it, or set"
                 yield Mistake((key,), f"{message} cpu_policy: dedicated")
         if self.pinned and self.vcpus is None:
@@ -256,7 +256,7 @@ class VMClass:
         ):
             if even_share(size, nodes) is None:
                 message = f"{size} vCPUs cannot be split evenly over {nodes} NUMA nodes"
-                yield Mistake((key,), message)
+                yield Mistake((key,), f"{message}: change one of the two")
 
     def _flavor_mistakes(self, flavors: FlavorTemplate) -> Iterator[Mistake]:
         # What would be dropped in silence.
@@ -269,6 +269,8 @@ class VMClass:
         elif flavors.root_gb and not flavors.memory_gb:
             message = "is for the flavors of memory_gb, which is missing: remove it"
             yield Mistake(("flavors", "root_gb"), message)
+        elif self.vcpus is None and not self.pinned and not flavors.sizes:
+            yield Mistake(("flavors",), "names flavors of no size: give sizes")
         for index, size in enumerate(flavors.sizes):
             where = ("flavors", "sizes", str(index))
             if self.vcpus not in {None, size.vcpus}:

@@ -101,6 +101,7 @@ OF_A_CLASS = (
     ),
     # Keys of flavors that would be dropped in silence.
     ("flavors: {name: a, memory_gb: [4]}", "flavors.memory_gb", "use sizes"),
+    ("flavors: {name: a}", "flavors", "names flavors of no size"),
     (
         "vcpus: 4, flavors: {name: a, root_gb: 5}",
         "flavors.root_gb",
