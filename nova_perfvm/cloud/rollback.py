@@ -14,6 +14,7 @@ from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose.hosts import elastic_hosts
+from nova_perfvm.facts.host_view import views_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +66,7 @@ def plan_rollback(
     :param delete_children: delete the providers that earlier runs have detached
     """
     seen = read_snapshot(api)
-    views = elastic_hosts(seen)
+    views = elastic_hosts(views_of(seen))
     plans = [plan_unenroll(view, strip=strip) for view in views]
     refusals = [refusal for plan in plans for refusal in plan.refusals]
     if seen.unseen_hosts:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,7 +50,7 @@ def summarize(policy: Policy, snapshot: Snapshot) -> list[HostSummary]:
 
 
 def elastic_hosts(
-    snapshot: Snapshot, wanted: Collection[str] = frozenset()
+    views: Iterable[HostView], wanted: Collection[str] = frozenset()
 ) -> tuple[HostView, ...]:
     """Return the hosts that are enrolled, if only in part, and some others.
 
@@ -58,7 +58,7 @@ def elastic_hosts(
     """
     return tuple(
         view
-        for view in views_of(snapshot)
+        for view in views
         if view.tree
         and (
             view.enrolled

@@ -18,7 +18,7 @@ from nova_perfvm.diagnose.explain.verdicts import (
     settings_for,
 )
 from nova_perfvm.facts.demand import RequestError
-from nova_perfvm.facts.host_view import HostView, views_of
+from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.policy import Policy
@@ -99,7 +99,7 @@ def look(
     :raises NotFoundError: when the cloud has no such flavor, or more than one
     """
     subject = Subject(policy, snapshot, generators=generators)
-    views = views_of(snapshot)
+    views = subject.views
     settings = settings or settings_for(policy)
     return Overview(
         subject=subject,
@@ -118,9 +118,10 @@ def _judged(
 ) -> list[FlavorVerdicts]:
     snapshot = subject.snapshot
     found = []
-    for name in names or [flavor.name for flavor in subject.flavors]:
+    listed = {flavor.name: flavor.class_name for flavor in subject.flavors}
+    for name in listed if names is None else names:
         verdicts: tuple[HostVerdict, ...] = ()
-        class_name, note = "", ""
+        class_name, note = listed.get(name, ""), ""
         try:
             if names is not None or name in subject.flavors_today:
                 request, _ = request_of(snapshot, flavor=name)

@@ -89,7 +89,7 @@ def compare_servers(old: Policy, new: Policy, snapshot: Snapshot) -> list[Differ
     class leaves them behind.  Of hosts each policy counts those that it manages.
     """
     before, after = (_found(policy, snapshot) for policy in (old, new))
-    known = {(found.subject, found.code) for found in before}
+    known = {str(found) for found in before}
     names = {str(server) for server in snapshot.servers}
     return [
         Difference(
@@ -100,7 +100,7 @@ def compare_servers(old: Policy, new: Policy, snapshot: Snapshot) -> list[Differ
             f"{found.observed}: {' && '.join(found.remedy.splitlines())}",
         )
         for found in after
-        if (found.subject, found.code) not in known
+        if str(found) not in known
     ]
 
 

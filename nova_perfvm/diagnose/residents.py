@@ -125,8 +125,9 @@ def _judge(
     # Only a policy that has grown leaves a general VM with units of some.
     if server is None or set(units.values()) - {1}:
         return kind, (
-            f"holds units of {view.host} as no flavor asks for them ({held}): wait for "
-            "what Nova does with it, confirm or revert it, clean up, or move it away"
+            f"holds units of {view.host} as no flavor asks for them, or none at all "
+            f"({held}): wait for what Nova does with it, confirm or revert it, clean "
+            "up, or move it away"
         )
     if server.task is not None or server.status == "VERIFY_RESIZE":
         state = server.task or server.status

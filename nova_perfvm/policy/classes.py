@@ -258,8 +258,8 @@ class VMClass:
                 message = f"{size} vCPUs cannot be split evenly over {nodes} NUMA nodes"
                 yield Mistake((key,), f"{message}: change one of the two")
 
-    def _flavor_mistakes(self, flavors: FlavorTemplate) -> Iterator[Mistake]:
-        # What would be dropped in silence.
+    def _dropped_keys(self, flavors: FlavorTemplate) -> Iterator[Mistake]:
+        """List keys of flavors that say nothing of any flavor."""
         if flavors.memory_gb and self.vcpus is None and not self.pinned:
             yield Mistake(
                 ("flavors", "memory_gb"),
@@ -271,6 +271,9 @@ class VMClass:
             yield Mistake(("flavors", "root_gb"), message)
         elif self.vcpus is None and not self.pinned and not flavors.sizes:
             yield Mistake(("flavors",), "names flavors of no size: give sizes")
+
+    def _flavor_mistakes(self, flavors: FlavorTemplate) -> Iterator[Mistake]:
+        yield from self._dropped_keys(flavors)
         for index, size in enumerate(flavors.sizes):
             where = ("flavors", "sizes", str(index))
             if self.vcpus not in {None, size.vcpus}:

@@ -2,7 +2,7 @@
 """Whether servers, flavors and images are what they claim to be."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from shlex import quote
 from typing import Final
 
@@ -111,6 +111,7 @@ def _found_by_another_check(subject: Subject, server: Server, code: str) -> bool
 
 def check_changed(subject: Subject) -> Iterator[Finding]:
     """List servers whose flavor is not the flavor of that name any more."""
+    listed = {flavor.name for flavor in subject.flavors}
     for server in subject.snapshot.servers:
         flavor = subject.flavors_today.get(server.flavor)
         if flavor is None or server.host is None:
@@ -124,7 +125,10 @@ def check_changed(subject: Subject) -> Iterator[Finding]:
                 str(server),
                 f"on {server.host}: flavor {flavor.name} was changed: "
                 f"{', '.join(changed)}",
-                subject.resize(server),
+                # Another's flavor is of no class: today's is what its owner wants.
+                subject.resize(server)
+                if flavor.name in listed
+                else moves.resize(server.id, server.status, quote(flavor.id)),
             )
 
 
@@ -163,15 +167,23 @@ def check_flavors(subject: Subject) -> Iterator[Finding]:
             continue
         differs = _best(subject, subject.policy.by_name[name], flavor)
         if differs:
-            # What the policy does not list is not synced.
-            listed = flavor.name.endswith(tuple(names))
-            delete = f"openstack flavor delete {quote(flavor.id)}"
             yield Finding.of(
                 codes.FLAVOR_DIFFERS,
                 f"flavor {flavor.name}",
                 f"not as class {name} is: {', '.join(differs)}",
-                "openstack perfvm flavor sync" if listed else delete,
+                _as_the_policy_has_it(flavor, names),
             )
+
+
+def _as_the_policy_has_it(flavor: Flavor, names: Iterable[str]) -> str:
+    """Return the command for a flavor that differs, by the names that are listed."""
+    listed = next((name for name in names if flavor.name.endswith(name)), None)
+    if listed is None:
+        # What the policy does not list is not synced.
+        return f"openstack flavor delete {quote(flavor.id)}"
+    prefix = flavor.name.removesuffix(listed)
+    option = f" --prefix {quote(prefix)}" if prefix else ""
+    return f"openstack perfvm flavor sync{option}"
 
 
 def _best(subject: Subject, vm_class: VMClass, flavor: Flavor) -> list[str]:
@@ -249,8 +261,11 @@ def check_spelling(subject: Subject) -> Iterator[Finding]:
 def _near_miss(
     subject: str, key: str, remedy: str, code: str = codes.NEAR_MISS
 ) -> Finding:
-    words = f"its key {one_line(key)} means nothing: {const.CLASS_KEY} names a class"
-    return Finding.of(code, subject, f"{words}, of flavors and aggregates", remedy)
+    words = (
+        f"its key {one_line(key)} means nothing: a class is named by "
+        f"{const.CLASS_KEY}, on flavors and aggregates only"
+    )
+    return Finding.of(code, subject, words, remedy)
 
 
 def _is_near(key: str) -> bool:

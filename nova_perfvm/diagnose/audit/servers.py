@@ -60,9 +60,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         ServerFacts(
             id=server.id,
             name=str(server),
-            class_name=vm_class.name
-            if (vm_class := subject.class_of(server))
-            else None,
+            class_name=getattr(subject.class_of(server), "name", None),
             host=host,
             pinned_cpus=server.pinned_cpus,
             nodes=frozenset(
@@ -151,7 +149,7 @@ def _classes(
         if vm_class.exclusive != "cell":
             continue
         mine = [s for s in servers if s.class_name == vm_class.name]
-        others = [s for s in servers if s not in mine]
+        others = [s for s in servers if s.class_name != vm_class.name]
         own = [cell for cell in cells if any(server.on(cell) for server in mine)]
         # Unpinned VMs float over all shared CPUs of their host.
         shared = any(cell.cpuset for cell in own)
@@ -175,6 +173,8 @@ def _classes(
             nodes = ", ".join(str(cell.id) for cell in own)
             words = f"several classes, and {vm_class.name} wants NUMA nodes ({nodes})"
             yield _mixed(host, words, leave)
+            # Of two such classes only one is told to go.
+            servers = [server for server in servers if server not in leave]
 
 
 def _mixed(host: str, words: str, leave: Sequence[ServerFacts]) -> Finding:

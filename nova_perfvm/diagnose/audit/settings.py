@@ -49,7 +49,8 @@ def check_elastic(subject: Subject) -> Iterator[Finding]:
         fault = setting.fault(subject.nova_settings.get(setting.key))
         if fault and (fallback or wrong != codes.FALLBACK_QUERY):
             found = Finding.of(wrong, "nova.conf", fault, setting.remedy)
-            # A warning to other schemes; here no pinned VM comes.
+            # A wrong fallback query is a warning to other schemes; here no pinned VM
+            # comes without it.
             yield found._replace(level=Level.FAILURE)
 
 

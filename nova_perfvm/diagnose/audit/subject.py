@@ -82,7 +82,7 @@ class Subject:
     @cached_property
     def elastic(self) -> tuple[HostView, ...]:
         """The hosts that are enrolled, if only in part, and those that are to be."""
-        return elastic_hosts(self.snapshot, self.wanted)
+        return elastic_hosts(self.views, self.wanted)
 
     @cached_property
     def elastic_hosts(self) -> dict[str, HostView]:

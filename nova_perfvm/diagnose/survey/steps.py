@@ -46,13 +46,18 @@ def steps(policy: Policy, hosts: Sequence[HostUse]) -> Iterator[AdoptionStep]:
         "# placement.conf of every Placement API, then restart it\n"
         f"{options.as_ini([options.RETRIES])}",
     )
+    now = tuple(_now(policy, hosts))
+    later = (
+        " Pinned VMs come to hosts without CPU sets by Nova's fallback query alone: "
+        f"set {options.NO_FALLBACK_QUERY} = True when all hosts have some."
+    )
     yield AdoptionStep(
         "Install it on the controllers",
         "Into Nova's environment; restart nova-api, then nova-scheduler. While mode is "
-        "observe it refuses nothing. Pinned VMs come to hosts without CPU sets by "
-        "Nova's fallback query alone: end it when all hosts have some.",
+        "observe it refuses nothing."
+        + ("" if now == options.wanted(policy, options.SCHEDULER) else later),
         "pip install nova-perfvm\n# nova.conf of nova-scheduler; nova-api needs "
-        f"[perfvm], too\n{options.as_ini(_now(policy, hosts), _why)}"
+        f"[perfvm], too\n{options.as_ini(now, _why)}"
         f"[perfvm]\npolicy_file = {options.POLICY_FILE}\nmode = observe\n"
         "nova-perfvm-status upgrade check",
     )
@@ -63,7 +68,8 @@ def steps(policy: Policy, hosts: Sequence[HostUse]) -> Iterator[AdoptionStep]:
         "New flavors; those that there are stay as they are.",
         f"{sync} --dry-run\n{sync}",
     )
-    yield from _hosts(policy, _first(hosts))
+    if first := _first(hosts):
+        yield from _hosts(policy, first)
     yield AdoptionStep(
         "Let the filter refuse",
         'First read what it would: "would reject" in nova-scheduler\'s log, and what '
@@ -114,13 +120,14 @@ def _hosts(policy: Policy, first: Sequence[HostUse]) -> Iterator[AdoptionStep]:
         "\n".join(map(_configure, names, first)),
     )
     label: tuple[str, ...] = ()
+    why = "The filter judges all hosts."
     if policy.managed_hosts == "labelled":
         label = labels.label_commands(policy.pinned_classes[:1], names)
+        why = "The filter judges hosts with a label, and no others."
     enable = (f"openstack compute service set --enable {n} nova-compute" for n in names)
     yield AdoptionStep(
         "Let them take VMs",
-        "Under managed_hosts: labelled the filter judges hosts with a label, and no "
-        "others.",
+        why,
         "\n".join((*label, *enable)),
     )
 

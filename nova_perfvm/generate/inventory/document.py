@@ -82,7 +82,8 @@ class InventoryHost:
     def mistakes(self) -> Iterator[Mistake]:
         """List what is missing, or there twice."""
         described = (self.shape, self.mode, self.class_name, self.memory_gb)
-        if any(described) if self.cells else None in described[:2]:
+        wrong = any(described) if self.cells else not (self.shape and self.mode)
+        if wrong:
             yield Mistake((), "expected shape and mode, or cells alone")
         for index, twice in _again(cell.dedicated | cell.shared for cell in self.cells):
             yield Mistake(("cells", index), f"another NUMA node has CPUs {twice}, too")

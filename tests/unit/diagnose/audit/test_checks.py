@@ -417,7 +417,7 @@ class FlavorsTest(AuditTest):
             self.assertEqual("openstack perfvm flavor sync", finding.remedy)
         # What is not listed is not synced; what has a prefix is.
         for name, remedy in (
-            ("dc1-" + HP, "openstack perfvm flavor sync"),
+            ("dc1-" + HP, "openstack perfvm flavor sync --prefix dc1-"),
             ("by-hand", f"openstack flavor delete {HP}"),
         ):
             cloud.flavors[HP] = dataclasses.replace(cloud.flavors[HP], name=name)
