@@ -11,7 +11,7 @@ from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import AuditReport, Subject
 from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.recorded_policy import RecordedPolicy, recorded
+from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import PLACEMENT_CONF, Table, argument, flag
@@ -74,8 +74,7 @@ class Audit(FindingsLister, ChangingCommand):
 
             settings = read_settings(parsed_args.placement_conf)
             database = placement_database.read(parsed_args.placement_conf)
-        seen = snapshots.look(self, parsed_args.snapshot)
-        self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
+        seen = snapshots.look_by(self, parsed_args, policy, parsed_args.snapshot)
         known = (policy, seen, settings, extensions.load_generators())
         return Subject(*known, parsed_args.stuck_after, database)
 

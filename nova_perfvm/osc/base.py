@@ -320,20 +320,18 @@ PLACEMENT_CONF: Final = file_argument(
     "isolates transactions",
 )
 
-CHANGING: Final = one_of(
-    flag("--dry-run", "only show what would be changed"),
-    flag("--yes", "ask no question"),
-)
+YES: Final = flag("--yes", "ask no question")
+CHANGING: Final = one_of(flag("--dry-run", "only show what would be changed"), YES)
 
 
-def ask(stream: TextIO, otherwise: str = "--dry-run") -> bool:
+def ask(stream: TextIO, otherwise: str = ", or --dry-run") -> bool:
     """Ask whether to proceed.
 
-    :param otherwise: the option with which nothing is changed
+    :param otherwise: the end of the error that says how to do without an answer
     :raises PerfVMError: when nobody is there to be asked
     """
     if not sys.stdin.isatty():
-        raise PerfVMError(f"nobody is there to be asked: add --yes, or {otherwise}")
+        raise PerfVMError(f"nobody is there to be asked: add --yes{otherwise}")
     stream.write("Proceed? [y/N] ")
     stream.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -12,7 +12,7 @@ from nova_perfvm.diagnose import capacity
 from nova_perfvm.diagnose.capacity import Slots
 from nova_perfvm.diagnose.explain import SchedulerSettings
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.osc.base import NOVA_CONF, Argument, Table, argument
+from nova_perfvm.osc.base import Argument, Table, argument
 from nova_perfvm.osc.judging import LookingCommand
 from nova_perfvm.policy import Policy
 
@@ -46,10 +46,7 @@ class ShowCapacity(LookingCommand, Lister):
     smallest flavor now.  Unfit is the rest.
     """
 
-    arguments = (
-        by_argument("host"),
-        NOVA_CONF,
-    )
+    arguments = (by_argument("host"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Count the slots."""

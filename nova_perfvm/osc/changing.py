@@ -17,13 +17,14 @@ from nova_perfvm.cloud.at_once import each
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.snapshot import host_of_child
 from nova_perfvm.osc.base import CHANGING, Arguments, PolicyCommand, argument, ask, flag
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.printable import number_of
 
 DELETE_CHILDREN: Final = flag(
     "--delete-children",
-    "delete the empty providers, too, that such a command has left before",
+    "also delete the empty providers that earlier runs have left",
 )
 
 # What makes the plan of a host; what changes one, called with its name and among.
@@ -63,13 +64,15 @@ class ChangingCommand(PolicyCommand):
 
     def say_what_stays(self) -> None:
         """Say when to delete what such commands have detached."""
-        count = len(live_hosts.detached_children(self.cloud))
-        if count:
+        children = live_hosts.detached_children(self.cloud)
+        if children:
+            hosts = sorted({host_of_child(child.name) or "" for child in children})
             self.say(
-                f"{number_of(count, 'empty provider')} will stay until nova-compute "
-                f"has forgotten them, in {FORGOTTEN_S // 60} minutes, or if [compute]"
-                "resource_provider_association_refresh is 0 or above 300, when it has "
-                "restarted; run this then with --delete-children"
+                f"{number_of(len(children), 'empty provider')} will stay until "
+                f"nova-compute has forgotten them, in {FORGOTTEN_S // 60} minutes, or "
+                "if [compute]resource_provider_association_refresh is 0 or above 300, "
+                "when it has restarted; run this then with --delete-children: they are "
+                f"of {', '.join(hosts)}"
             )
 
 
@@ -102,8 +105,9 @@ class HostsCommand(ChangingCommand):
             # A host may be named twice, by its service and by its hypervisor.
             plans = dict(found[name] for name in names if name in found)
             hosts = [host for host, plan in plans.items() if plan.changes]
-            for host in plans.keys() - hosts:
-                self.write(f"{host}: nothing to do\n")
+            for host in plans:
+                if host not in hosts:
+                    self.write(f"{host}: nothing to do\n")
             steps = [
                 f"{h}: would {change}" for h in hosts for change in plans[h].changes
             ]

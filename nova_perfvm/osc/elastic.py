@@ -16,7 +16,6 @@ from nova_perfvm.cloud.rollback import plan_rollback, rollback
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Selection, Subject
 from nova_perfvm.exceptions import PerfVMError, unknown_host
-from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
     NOVA_CONF,
@@ -148,12 +147,11 @@ class Preflight(FindingsLister):
         database = None
         if placement is not None:
             database = placement_database.read(parsed_args.placement_conf)
-        seen = snapshots.look(self)
+        seen = snapshots.look_by(self, parsed_args, policy)
         known = {name for host in seen.hosts for name in (host.host, host.node)}
         unknown = sorted(set(parsed_args.hosts) - known)
         if unknown:
             raise PerfVMError("; ".join(unknown_host(name, known) for name in unknown))
-        self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
         subject = Subject(
             policy,
             seen,

@@ -22,7 +22,7 @@ from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
-    NOVA_CONF,
+    YES,
     Arguments,
     Table,
     ask,
@@ -40,8 +40,6 @@ _INTERRUPTED: Final = (
     "again leaves it to Nova"
 )
 
-YES: Final = flag("--yes", "ask no question")
-
 
 class CarryingOut(ObservingCommand, RecordingCommand, Lister):
     """A command that makes the migrations of a plan, and lists what became of each."""
@@ -56,7 +54,7 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
         path = parsed_args.record
         for progress in execution.remaining:
             self.remark([migrate.describe(progress.move)])
-        if not parsed_args.yes and not ask(self.app.stderr, "leave the execution out"):
+        if not parsed_args.yes and not ask(self.app.stderr, ""):
             self.exit_status = _REMAIN
             self.remark(["nothing was changed"])
             return _listed(execution)
@@ -126,7 +124,6 @@ class ResumePlan(CarryingOut):
     arguments: Arguments = (
         file_argument("record", help="what --record has written"),
         snapshots.NOVA_DB,
-        NOVA_CONF,
         YES,
     )
 

@@ -17,7 +17,7 @@ from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.explain import Explanation, Row, SchedulerSettings
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.osc.base import NOVA_CONF, Table, argument, flag, one_of
+from nova_perfvm.osc.base import Table, argument, flag, one_of
 from nova_perfvm.osc.formats.explained import Reasons, Remedy
 from nova_perfvm.osc.judging import LookingLister
 from nova_perfvm.osc.requested import REQUEST, request_of
@@ -64,7 +64,6 @@ class Explain(LookingLister):
         ),
         argument("--host", metavar="HOST", help="look at this host only"),
         *REQUEST,
-        NOVA_CONF,
         flag("--long", "one row for each host, with the arithmetic of its NUMA nodes"),
     )
 

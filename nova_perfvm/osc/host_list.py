@@ -17,9 +17,8 @@ from nova_perfvm.diagnose.hosts import (
     summarize,
 )
 from nova_perfvm.exceptions import PerfVMError, unknown_host
-from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.osc.base import PolicyCommand, Table, argument
-from nova_perfvm.osc.snapshot import look
+from nova_perfvm.osc.snapshot import look_by
 
 _COLUMNS = (
     "Host",
@@ -50,9 +49,7 @@ class SummarizingCommand(PolicyCommand):
     def summaries(self, parsed_args: argparse.Namespace) -> list[HostSummary]:
         """Look at the cloud; warn where another policy is recorded there."""
         policy = self.policy(parsed_args)
-        seen = look(self)
-        self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
-        return summarize(policy, seen)
+        return summarize(policy, look_by(self, parsed_args, policy))
 
 
 class ListHosts(SummarizingCommand, Lister):

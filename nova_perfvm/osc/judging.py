@@ -14,12 +14,12 @@ from cliff.lister import Lister
 from nova_perfvm.diagnose.explain import SchedulerSettings, settings_for
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import CANNOT_TELL, Level, exit_code
 from nova_perfvm.generate import inventory, options
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
+    NOVA_CONF,
     Arguments,
     PerfVMCommand,
     PolicyCommand,
@@ -91,6 +91,7 @@ class ObservingCommand(PolicyCommand):
             help="inventory file that tells hosts' NUMA nodes, for those of which "
             "Nova's database has told none",
         ),
+        NOVA_CONF,
     )
 
     def settings(
@@ -119,10 +120,11 @@ class ObservingCommand(PolicyCommand):
         if parsed_args.inventory is not None:
             cells = inventory.load(parsed_args.inventory, policy)
         saved = getattr(parsed_args, "snapshot", None)
-        found = snapshots.look(self, saved, nova_conf=parsed_args.from_nova_db)
+        found = snapshots.look_by(
+            self, parsed_args, policy, saved, nova_conf=parsed_args.from_nova_db
+        )
         if saved is not None:
             self.remark([f"as it was at {found.taken_at}"])
-        self.compare_policy(parsed_args, policy, recorded(found.aggregates))
         if cells is not None:
             found, remarks = inventory.with_inventory(found, cells)
             self.remark(remarks)

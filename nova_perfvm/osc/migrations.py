@@ -12,7 +12,6 @@ from nova_perfvm.changes.migrations.model import MigrationPlan, command
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import (
-    NOVA_CONF,
     Arguments,
     Table,
     argument,
@@ -45,7 +44,6 @@ class MigrationsLister(PlanningCommand, LookingLister):
             metavar="HOST|SERVER",
             help="leave a host or a server alone; more than once for several",
         ),
-        NOVA_CONF,
     )
 
     def planning(self, parsed_args: argparse.Namespace) -> Planning:

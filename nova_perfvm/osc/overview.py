@@ -8,7 +8,7 @@ import argparse
 from nova_perfvm.diagnose import overview
 from nova_perfvm.diagnose.overview import Overview
 from nova_perfvm.generate.properties import extensions
-from nova_perfvm.osc.base import NOVA_CONF, OUTPUT, argument
+from nova_perfvm.osc.base import OUTPUT, argument
 from nova_perfvm.osc.judging import LookingCommand
 from nova_perfvm.osc.snapshot import seen_in
 
@@ -25,7 +25,6 @@ class OverviewCommand(LookingCommand):
             help="judge hosts for this flavor of the cloud, may be repeated (default: "
             "those of the policy)",
         ),
-        NOVA_CONF,
         OUTPUT,
     )
 

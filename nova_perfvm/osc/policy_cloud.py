@@ -10,11 +10,10 @@ from nova_perfvm.cloud import flavors
 from nova_perfvm.cloud.config_file import read_settings
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Selection, Subject, Sync
-from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.osc.base import NOVA_CONF, POLICY_FILE, Table, policy_path
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
 from nova_perfvm.osc.reports import FindingsLister
-from nova_perfvm.osc.snapshot import look
+from nova_perfvm.osc.snapshot import look_by
 
 
 class CheckCloudPolicy(FindingsLister):
@@ -39,11 +38,9 @@ class CheckCloudPolicy(FindingsLister):
         plan = Plan()
         if policy.lists_flavors or parsed_args.memory_gb:
             plan = flavors.plan(self.cloud, flavors_of(policy, parsed_args))
-        seen = look(self)
-        self.compare_policy(parsed_args, policy, recorded(seen.aggregates))
         subject = Subject(
             policy,
-            seen,
+            look_by(self, parsed_args, policy),
             nova_settings=settings,
             sync=Sync(tuple(map(str, plan.changes)), plan.refusals),
             isolated_aggregates=parsed_args.isolated_aggregates,

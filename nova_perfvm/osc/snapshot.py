@@ -12,6 +12,7 @@ from nova_perfvm.cloud import snapshot as live
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
+from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import (
     PerfVMCommand,
@@ -21,6 +22,7 @@ from nova_perfvm.osc.base import (
     policy_name,
 )
 from nova_perfvm.osc.output import ProgressLine
+from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
 SNAPSHOT: Final = file_argument(
@@ -130,4 +132,25 @@ def look(command: PerfVMCommand, saved: str | None = None, **how: Any) -> Snapsh
         found = snapshot.load(saved)
     for gap in found.gaps:
         command.app.stderr.write(f"not seen: {gap}\n")
+    return found
+
+
+def look_by(
+    command: PolicyCommand,
+    parsed_args: argparse.Namespace,
+    policy: Policy,
+    saved: str | None = None,
+    **how: Any,
+) -> Snapshot:
+    """Look, and compare the policy with those that are named in what is seen.
+
+    :raises PerfVMError: when it cannot be read, the cloud fails, or the command
+        changes a cloud and another policy is recorded there
+    """
+    found = look(command, saved, **how)
+    command.compare_policy(parsed_args, policy, recorded(found.aggregates))
+    if found.policy_digest not in {None, policy.digest}:
+        command.warn(
+            f"the snapshot was taken with another policy ({found.policy_digest})"
+        )
     return found

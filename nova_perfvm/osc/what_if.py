@@ -11,7 +11,6 @@ from nova_perfvm.changes.what_if.new_hosts import NewHosts
 from nova_perfvm.changes.what_if.suppose import Supposed, suppose
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import (
-    NOVA_CONF,
     Table,
     argument,
     count,
@@ -71,7 +70,6 @@ class WhatIf(LookingLister):
             help="remove this host; its servers are placed again",
         ),
         by_argument("cloud"),
-        NOVA_CONF,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -94,10 +92,6 @@ class WhatIf(LookingLister):
         settings = self.settings(parsed_args, old)
         afterwards = self.settings(parsed_args, new or old)
         snapshot = self.snapshot(parsed_args, old)
-        if snapshot.policy_digest not in {None, old.digest}:
-            self.warn(
-                f"the snapshot was taken with another policy ({snapshot.policy_digest})"
-            )
         found = suppose(old, snapshot, changes, afterwards)
         self.remark(found.in_words())
         self.exit_status = int(bool(found.homeless or found.left_behind))

@@ -117,6 +117,7 @@ class SeveralHostsTest(CloudCommandCase):
         _, stdout, _ = self.run_on("unenroll", "h1", "h5", "--yes")
         (said,) = (line for line in stdout if "empty" in line)
         self.assertTrue(said.startswith("2 empty providers will stay"), said)
+        self.assertTrue(said.endswith("they are of h5"), said)
 
     def test_ctrl_c(self):
         def interrupt(work, items, workers, interrupted):
