@@ -153,7 +153,7 @@ def _in_the_way(
             yield (
                 f"aggregate {aggregate} is for hosts with "
                 f"{', '.join(sorted(found.elastic_traits - {trait}))}, and this "
-                f"policy's have {trait}: give it another name"
+                f"policy's have {trait}: openstack aggregate set --name NEW {aggregate}"
             )
     wanted = {child.name: child for child in children}
     for name, other in view.elsewhere.items():

@@ -97,13 +97,13 @@ class DeleteName(Change):
 
 @dataclass(frozen=True)
 class CreateAggregate(Change):
-    """Create an aggregate that isolates its hosts."""
+    """Create an aggregate, without metadata and hosts."""
 
     words = "create aggregate {0.name}"
     name: str
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud with one more aggregate, that is bare."""
+        """Return a cloud with one more aggregate."""
         made = Aggregate(
             id=1 + max((a.id for a in seen.aggregates), default=0),
             uuid=str(uuid.uuid5(_NAMESPACE, self.name)),

@@ -107,7 +107,7 @@ def _steps(view: HostView, holders: dict[str, set[str]]) -> Iterator[do.Change]:
 
 
 def kept_aggregates(aggregates: Iterable[Aggregate]) -> Iterator[str]:
-    """Yield which aggregates stay that may be ours, and how they go."""
+    """Yield which aggregates stay that may be ours, and how to delete them."""
     for aggregate in aggregates:
         policy = aggregate.name == const.POLICY_AGGREGATE
         # An enroll that was cut off leaves it without metadata.
@@ -116,6 +116,6 @@ def kept_aggregates(aggregates: Iterable[Aggregate]) -> Iterator[str]:
         if (ours or policy) and not goes:
             yield (
                 f"aggregate {aggregate.name} stays: it has hosts or metadata that this "
-                "project did not give it; if nobody needs it: openstack aggregate "
-                f"delete {quote(aggregate.name)}"
+                "project did not give it; if nobody needs it, take its hosts out, and: "
+                f"openstack aggregate delete {quote(aggregate.name)}"
             )

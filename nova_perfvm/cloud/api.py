@@ -135,9 +135,10 @@ class API:
             # What Nova or Glance has while there is more.
             if not page or not answer.keys() & {f"{key}_links", "next"}:
                 return
-            # Migrations have IDs, too, by which they are not found.
-            last = page[-1]
-            marker = f"&marker={last.get('uuid') or last['id']}"
+            # Migrations have IDs, too, by which they are not found.  Images have
+            # whatever properties their owners give them.
+            last = page[-1]["uuid" if key == "migrations" else "id"]
+            marker = f"&marker={last}"
 
     def _request(
         self, service: str, method: str, path: str, body: Any = None, key: str = ""

@@ -54,6 +54,7 @@ def refresh(api: API, snapshot: Snapshot, hosts: Iterable[str]) -> Snapshot:
             *fresh.servers,
         ),
         gaps=snapshot.gaps,
+        unseen_hosts=tuple(sorted({*snapshot.unseen_hosts, *fresh.unseen_hosts})),
         policy_digest=snapshot.policy_digest,
     )
 

@@ -11,17 +11,18 @@ from nova_perfvm.changes.steps import DeleteChild
 from nova_perfvm.changes.unenroll import kept_aggregates, plan_forget, plan_unenroll
 from nova_perfvm.cloud import answers, converge, live_hosts
 from nova_perfvm.cloud.apply import Applier
-from nova_perfvm.cloud.errors import CloudError
+from nova_perfvm.cloud.errors import CloudError, RefusedError
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose.hosts import elastic_hosts
 from nova_perfvm.facts.host_view import views_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from nova_perfvm.changes.steps import Change
     from nova_perfvm.cloud.api import API
     from nova_perfvm.cloud.converge import Tell
+    from nova_perfvm.facts.snapshot import Flavor
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,8 @@ def plan_rollback(
     if refusals:
         # Nothing is done then, so what an earlier run has left remains as well.
         refusals += [remains for view in views for remains in view.remains]
-    askers = tuple(
-        [f"flavor {f.name}" for f in seen.flavors if _asks_units(f.extra_specs)]
-        + [f"VM {s}" for s in seen.servers if _asks_units(s.extra_specs)]
+    askers = _asking(seen.flavors) + tuple(
+        f"VM {server}" for server in seen.servers if _asks_units(server.extra_specs)
     )
     changes = [change for plan in plans for change in plan.changes]
     common = _common(api, askers, delete_children=delete_children, emptied=True)
@@ -105,11 +105,15 @@ def rollback(
     :raises RefusedError: while VMs carry units and are not to be stripped of them
     :raises CloudError: when a request failed; running again goes on from there
     """
+    if plan.refusals:
+        raise RefusedError(plan.refusals)
     among = live_hosts.hypervisors(api)
     for host in plan.hosts:
         converge.unenroll(api, host, strip=strip, tell=tell, among=among)
+    # Since the plan was made somebody may have made a flavor.
+    askers = (*plan.askers, *_asking(answers.flavors(api)))
     remained = []
-    for change in _common(api, plan.askers, delete_children=delete_children):
+    for change in _common(api, askers, delete_children=delete_children):
         if isinstance(change, DeleteChild) and change not in plan.changes:
             # nova-compute may know those that this run has detached.
             continue
@@ -131,6 +135,11 @@ def _common(
         live_hosts.detached_children(api) if delete_children else (),
         emptied=emptied,
     ).changes
+
+
+def _asking(flavors: Iterable[Flavor]) -> tuple[str, ...]:
+    """Return the flavors that ask for units."""
+    return tuple(f"flavor {f.name}" for f in flavors if _asks_units(f.extra_specs))
 
 
 def _asks_units(extra_specs: Mapping[str, str]) -> bool:

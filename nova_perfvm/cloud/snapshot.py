@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     Hypervisors = Sequence[Mapping[str, Any]]
 
 AT_ONCE: Final = 8
-# Of some hosts others read, too, and the SDK's session keeps ten connections.
+# Where only some hosts are read: several such reads run at once, and the SDK's
+# session keeps ten connections.
 _FEW: Final = 2
 # Of hypervisors, while a cell is down.
 _PAGE: Final = 64
@@ -100,7 +101,7 @@ class _Reader:
         self._before = before
         self._progress = progress
         self._gaps: list[str] = []
-        # Hosts of cells that are down, and of those that Nova lists behind one.
+        # Hosts whose cell is down, or is listed after one that is.
         self._unseen: list[str] = []
 
     def read(self, policy_digest: str | None) -> Snapshot:
@@ -212,7 +213,8 @@ class _Reader:
         found = [one for one in listed if one["service"]["host"] not in lost]
         if lost:
             seen = {one["service"]["host"] for one in found}
-            self._unseen = sorted(services.keys() - seen)
+            asked = set(self._host_names()) or services.keys()
+            self._unseen = sorted(asked - seen)
             noun = "host" if len(self._unseen) == 1 else "hosts"
             self._gaps.append(
                 f"cells: Nova cannot reach the cell of {noun} "

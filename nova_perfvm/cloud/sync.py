@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from nova_perfvm.changes.steps import Change, CreateName
 from nova_perfvm.cloud.errors import CloudError
+
+# Refusals of one flavor or image; without a login all are refused.
+_OF_ONE: Final = frozenset(range(400, 500)) - {401}
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ def make(
     apply: Callable[[Change], None],
     tell: Callable[[Change], None],
 ) -> list[Failed]:
-    """Make the changes of a plan; return those that were refused.
+    """Make the changes of a plan; return those that were not made.
 
     What is refused of a flavor or an image stops its other changes, and no other's.
 
@@ -37,17 +40,19 @@ def make(
     :raises CloudError: when a request failed, or a name was refused that flavors
         need; running again goes on from there
     """
-    failed: dict[str, Failed] = {}
+    whys: dict[str, str] = {}
+    failed = []
     for change in changes:
         subject = getattr(change, "id", None) or change.name
-        if subject in failed:
-            continue
-        tell(change)
-        try:
-            apply(change)
-        except CloudError as exc:
-            # No flavor works without the names.
-            if isinstance(change, CreateName) or not 400 <= exc.status < 500:
-                raise
-            failed[subject] = Failed(change, str(exc))
-    return list(failed.values())
+        if subject not in whys:
+            tell(change)
+            try:
+                apply(change)
+            except CloudError as exc:
+                # No flavor works without the names.
+                if isinstance(change, CreateName) or exc.status not in _OF_ONE:
+                    raise
+                whys[subject] = str(exc)
+        if subject in whys:
+            failed.append(Failed(change, whys[subject]))
+    return failed

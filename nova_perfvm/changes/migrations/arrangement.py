@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from nova_perfvm.changes.migrations.hosts import recorded, server_added
 from nova_perfvm.changes.migrations.model import Move
@@ -21,9 +21,6 @@ from nova_perfvm.diagnose.explain.verdicts import offer
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.rules import packing
-
-# At most so many VMs of a kind are counted on one host.
-MOST_ROOM: Final = 1000
 
 
 class PlannedHost:
@@ -50,7 +47,7 @@ class PlannedHost:
             and shares(policy, kind.request.facts, view.facts) is not None
         )
 
-    def _room(self, kind: ServerKind, most: int = MOST_ROOM) -> int:
+    def _room(self, kind: ServerKind, most: int) -> int:
         """Return how many new servers it would take, one after the other.
 
         :param most: where to stop counting

@@ -171,7 +171,7 @@ def _cheapest(
     best: tuple[float, Arrangement] | None = None
     small = len(start.hosts) <= _SMALL
     for depth in _DEPTHS:
-        if best is not None and depth and not small:
+        if best is not None and not small:
             # There is a way, if not the cheapest.
             break
         found = openings(start, kind, start.hosts, wanted=count - have, limit=count)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
@@ -116,10 +116,17 @@ def with_new_hosts(
     return found, tuple(host.host for host in hosts)
 
 
-def _least(snapshot: Snapshot, resource_class: str) -> Inventory | None:
-    """Return an inventory of the cloud's hosts: no promise rests on luck."""
-    known = (p.inventories.get(resource_class) for p in snapshot.providers)
-    return min(filter(None, known), key=lambda found: found.capacity, default=None)
+def _least(
+    snapshot: Snapshot, resource_class: str, key: Callable[[Inventory], float]
+) -> Inventory | None:
+    """Return the least inventory of the cloud's hosts: no promise rests on luck."""
+    roots = {host.provider for host in snapshot.hosts}
+    known = (
+        provider.inventories.get(resource_class)
+        for provider in snapshot.providers
+        if provider.uuid in roots
+    )
+    return min(filter(None, known), key=key, default=None)
 
 
 def _inventories(
@@ -132,10 +139,10 @@ def _inventories(
         yield const.PCPU, Inventory(len(sets.dedicated), len(sets.dedicated))
     shared = len(sets.shared | sets.either)
     if shared:
-        like = _least(snapshot, const.VCPU)
+        like = _least(snapshot, const.VCPU, lambda found: found.allocation_ratio)
         ratio = like.allocation_ratio if like else _NOVA_RATIO
         yield const.VCPU, Inventory(shared, shared, allocation_ratio=ratio)
-    disk = _least(snapshot, "DISK_GB")
+    disk = _least(snapshot, "DISK_GB", lambda found: found.capacity)
     if disk is not None:
         yield "DISK_GB", disk
     for entry in _additional(config, "inventories"):

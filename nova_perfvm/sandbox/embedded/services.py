@@ -106,10 +106,12 @@ class Services(ServersTestBase):
             provider = pathlib.Path(directory) / "provider.yaml"
             provider.write_text(settings.provider_yaml, encoding="utf-8")
             self.flags(provider_config_location=directory, group="compute")
-        self.start_compute(
-            hostname=name, connection=connection, cell_name=settings.cell
-        )
-        self.flags(provider_config_location=before, group="compute")
+        try:
+            self.start_compute(
+                hostname=name, connection=connection, cell_name=settings.cell
+            )
+        finally:
+            self.flags(provider_config_location=before, group="compute")
 
     def stop_host(self, name: str) -> None:
         """Stop a compute; its guests stay where they are."""

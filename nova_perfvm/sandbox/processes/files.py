@@ -271,9 +271,10 @@ def write(
         _write(own / "nova.conf", files[rendering.NOVA_CONF])
         _write(own / "sandbox.conf", _COMPUTE.format_map(values | {"name": host}))
         provider = own / "provider_config" / rendering.PROVIDER_YAML
-        _write(provider, files.get(rendering.PROVIDER_YAML, ""))
-        if rendering.PROVIDER_YAML not in files:
-            provider.unlink()
+        provider.parent.mkdir(parents=True, exist_ok=True)
+        provider.unlink(missing_ok=True)
+        if rendering.PROVIDER_YAML in files:
+            _write(provider, files[rendering.PROVIDER_YAML])
         layout.domains(host).mkdir(parents=True, exist_ok=True)
 
 

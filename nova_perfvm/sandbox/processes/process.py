@@ -123,10 +123,11 @@ class Processes:
 
     def find(self, name: str) -> ProcessRecord | None:
         """Return the process of a name; None if none was started."""
-        path = self._path(name)
-        if not path.exists():
+        try:
+            text = self._path(name).read_text(encoding="utf-8")
+        except FileNotFoundError:
             return None
-        return ProcessRecord(**json.loads(path.read_text(encoding="utf-8")))
+        return ProcessRecord(**json.loads(text))
 
     def kill(self, name: str) -> None:
         """Kill a process and its children, as a crash would.

@@ -156,8 +156,9 @@ class Starter:
     def _await_api(self, name: str) -> None:
         url = self.settings.url(name, "/")
         record = self.processes.find(name)
-        if record is not None:
-            waiting.until_ready(self.processes, record, lambda: waiting.answers(url))
+        if record is None:
+            raise SandboxError(f"{name} was stopped while it started")
+        waiting.until_ready(self.processes, record, lambda: waiting.answers(url))
 
     def _start_api(self, name: str) -> None:
         """Start uwsgi with the application of an API."""

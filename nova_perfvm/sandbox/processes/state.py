@@ -8,7 +8,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from typing import Final
+from typing import BinaryIO, Final
 
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
@@ -34,18 +34,26 @@ def claim(layout: Layout) -> Iterator[None]:
                 "one that nova-perfvm sandbox up has made; use another --directory"
             )
         with layout.lock.open("ab") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not _locks(lock, layout):
                 raise SandboxError(
                     f"another nova-perfvm sandbox command works on {directory}"
-                ) from None
+                )
             if os.fstat(lock.fileno()).st_size == 0:
                 lock.write(MARK)
                 lock.flush()
             yield
     except PermissionError as exc:
         raise SandboxError(f"{exc.filename or directory}: {exc.strerror}") from exc
+
+
+def _locks(lock: BinaryIO, layout: Layout) -> bool:
+    """Lock the directory; return whether nobody else has it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A wipe may have removed the file meanwhile, and another command made one.
+        return os.path.samestat(os.fstat(lock.fileno()), layout.lock.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
 
 
 def clear(layout: Layout) -> None:
@@ -58,7 +66,7 @@ def clear(layout: Layout) -> None:
     try:
         layout.settings.unlink(missing_ok=True)
         for path in set(layout.directory.iterdir()) - {layout.lock}:
-            if path.is_dir():
+            if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink()
