@@ -10,7 +10,7 @@ from typing import NamedTuple
 from nova_perfvm import constants as const
 from nova_perfvm import findings
 from nova_perfvm.facts.host_view import HostView, views_of
-from nova_perfvm.facts.snapshot import ASSUMED, Provider, Snapshot
+from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN, Provider, Snapshot
 from nova_perfvm.placement.commands import remove_trait
 from nova_perfvm.placement.schemes import (
     SCHEMES,
@@ -20,8 +20,6 @@ from nova_perfvm.placement.schemes import (
 )
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import slots as room
-
-UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)

@@ -176,12 +176,6 @@ def as_ini(
     return "\n".join(sections.values())
 
 
-def fallback_query(policy: Policy) -> Setting:
-    """Return what a policy wants of Nova's query for VCPU in place of PCPU."""
-    settings = scheme_of(policy).settings()
-    return next(s for s in settings if s.key == FALLBACK_QUERY.key)
-
-
 def not_enforced(found: FileOptions) -> Iterator[str]:
     """Yield why the filter refuses nothing, if a copy of nova.conf says so.
 

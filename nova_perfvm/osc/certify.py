@@ -86,7 +86,11 @@ class Certify(JudgingCommand, PolicyCommand):
         """Judge, write both files, and say what the verdict is."""
         page_path = str(Path(parsed_args.output).with_suffix(".html"))
         read = {
-            *(policy_file(parsed_args), parsed_args.host_collect, parsed_args.samples),
+            policy_file(parsed_args),
+            parsed_args.host_collect,
+            parsed_args.samples,
+            parsed_args.snapshot,
+            parsed_args.nova_conf,
             *parsed_args.guest_collect,
             parsed_args.previous,
         }
@@ -114,7 +118,6 @@ class Certify(JudgingCommand, PolicyCommand):
             ),
             parsed_args.flavor,
             read_snapshot=snapshots.read,
-            host_name=None,
             within_s=60 * parsed_args.within,
             target=parsed_args.target,
             latency_target=parsed_args.latency_target,

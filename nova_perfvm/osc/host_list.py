@@ -11,12 +11,12 @@ from cliff.lister import Lister
 from cliff.show import ShowOne
 
 from nova_perfvm.diagnose.hosts import (
-    UNKNOWN,
     HostSummary,
     inventories_of,
     summarize,
 )
 from nova_perfvm.exceptions import PerfVMError, unknown_host
+from nova_perfvm.facts.snapshot import UNKNOWN
 from nova_perfvm.osc.base import PolicyCommand, Table, argument
 from nova_perfvm.osc.snapshot import look_by
 

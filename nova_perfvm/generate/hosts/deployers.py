@@ -70,7 +70,8 @@ def _helm_nova(config: HostConfig) -> dict[str, Any]:
     """Return values of the chart nova; ``HOST`` is the host's name."""
     mounts = {}
     if options.POLICY in config.scheduler:
-        mount = {"mountPath": options.POLICY_FILE, "subPath": "perfvm.yaml"}
+        name = options.POLICY_FILE.rpartition("/")[2]
+        mount = {"mountPath": options.POLICY_FILE, "subPath": name}
         source = {"configMap": {"name": "nova-perfvm-policy"}}
         for reader in ("nova_scheduler", "nova_api_osapi"):
             mounts[reader] = _mount(reader, "perfvm-policy", mount, source)

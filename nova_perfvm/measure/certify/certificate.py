@@ -19,7 +19,6 @@ def make(
     flavor: str,
     *,
     read_snapshot: Callable[[str], Snapshot],
-    host_name: str | None,
     within_s: float,
     target: float,
     latency_target: float,
@@ -41,7 +40,6 @@ def make(
             paths,
             flavor,
             read_snapshot=read_snapshot,
-            host_name=host_name,
             within_s=within_s,
         )
     except InputsError as exc:

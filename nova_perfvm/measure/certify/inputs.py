@@ -174,20 +174,18 @@ def load(
     flavor: str,
     *,
     read_snapshot: Callable[[str], Snapshot],
-    host_name: str | None = None,
     within_s: float = DEFAULT_WITHIN_S,
 ) -> Inputs:
     """Read all files.
 
     :param flavor: the name of one of the policy's flavors
-    :param host_name: the host's name in the snapshot; None for its own
     :raises InputsError: with all mistakes of all files
     """
     reading_all = _Reading(paths)
     policy = reading_all.policy()
     wanted = reading_all.attempt(_flavor, policy, flavor) if policy else None
     host = reading_all.host()
-    nova = reading_all.nova(host, host_name, read_snapshot)
+    nova = reading_all.nova(host, read_snapshot)
     guests = reading_all.guests()
     measured, run = reading_all.samples()
     mistakes = reading_all.mistakes
@@ -248,7 +246,6 @@ class _Reading:
     def nova(
         self,
         host: Collected | None,
-        name: str | None,
         read_snapshot: Callable[[str], Snapshot],
     ) -> NovaView | None:
         if self.paths.snapshot not in self._good:
@@ -256,7 +253,7 @@ class _Reading:
         snapshot = self.attempt(read_snapshot, self.paths.snapshot)
         if snapshot is None or host is None:
             return None
-        return self.attempt(nova_view.of_host, snapshot, name or host.hostname)
+        return self.attempt(nova_view.of_host, snapshot, host.hostname)
 
     def guests(self) -> tuple[Collected, ...]:
         named = Counter(self.paths.guests)

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from nova_perfvm.documents.yaml_lines import dump_yaml
-from nova_perfvm.generate.flavors import FlavorError, PolicyFlavor
+from nova_perfvm.generate.flavors import PolicyFlavor
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 
@@ -44,25 +43,6 @@ def resource_values(flavor: PolicyFlavor) -> dict[str, Any]:
         "is_public": True,
         "extra_specs": dict(flavor.extra_specs),
     }
-
-
-def resources(flavors: Iterable[PolicyFlavor]) -> dict[str, dict[str, Any]]:
-    """Return flavors by names that languages take for those of resources.
-
-    A name has an underscore for all that is no letter or digit: ``hp_20c_64g``.
-
-    :raises FlavorError: when two flavors would have the same
-    """
-    found: dict[str, dict[str, Any]] = {}
-    for flavor in flavors:
-        name = re.sub(r"^(?=\d)|\W", "_", flavor.name, flags=re.ASCII)
-        if name in found:
-            raise FlavorError(
-                f"{found[name]['name']!r} and {flavor.name!r} would both be the "
-                f"resource {name}: give them names that differ in letters or digits"
-            )
-        found[name] = resource_values(flavor)
-    return found
 
 
 def as_json(document: Any) -> str:

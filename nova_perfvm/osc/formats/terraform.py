@@ -6,10 +6,11 @@ It is in Terraform's JSON syntax, which other tools read, too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from nova_perfvm.generate.flavors import PolicyFlavor
+from nova_perfvm.generate.flavors import FlavorError, PolicyFlavor
 from nova_perfvm.osc.formats import document, shell
 
 _PROVIDER: Final = {"openstack": {"source": "terraform-provider-openstack/openstack"}}
@@ -21,7 +22,7 @@ def flavor_resources(flavors: Sequence[PolicyFlavor]) -> str:
     The provider has no resource for the traits and resource classes that Placement
     has to know, so a comment has the commands.
     """
-    resources = {"openstack_compute_flavor_v2": document.resources(flavors)}
+    resources = {"openstack_compute_flavor_v2": _resources(flavors)}
     return document.as_json(
         {
             "//": shell.names_first(flavors),
@@ -29,6 +30,25 @@ def flavor_resources(flavors: Sequence[PolicyFlavor]) -> str:
             "resource": _as_they_are(resources),
         }
     )
+
+
+def _resources(flavors: Sequence[PolicyFlavor]) -> dict[str, dict[str, Any]]:
+    """Return flavors by names that Terraform takes for those of resources.
+
+    A name has an underscore for all that is no letter or digit: ``hp_20c_64g``.
+
+    :raises FlavorError: when two flavors would have the same
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for flavor in flavors:
+        name = re.sub(r"^(?=\d)|\W", "_", flavor.name, flags=re.ASCII)
+        if name in found:
+            raise FlavorError(
+                f"{found[name]['name']!r} and {flavor.name!r} would both be the "
+                f"resource {name}: give them names that differ in letters or digits"
+            )
+        found[name] = document.resource_values(flavor)
+    return found
 
 
 def image_locals(properties: Mapping[str, str]) -> str:

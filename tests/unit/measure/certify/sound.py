@@ -184,7 +184,6 @@ class Case:
             self.flavor,
             **{
                 "read_snapshot": lambda path: snapshots.loads(textfile.read(path)),
-                "host_name": None,
                 "within_s": 3600,
                 "target": 0.70,
                 "latency_target": 2.0,
