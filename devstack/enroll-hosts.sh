@@ -9,7 +9,8 @@
 # --slots N  high-performance VMs that fit each of these hosts; 0 for hosts of
 #            general VMs.  Without it Nova's view of their CPUs says.
 #
-# TOP_DIR is DevStack's directory (~/devstack).
+# TOP_DIR is DevStack's directory (~/devstack), PERFVM_POLICY the policy
+# (/etc/nova/perfvm.yaml).
 
 set -o errexit
 
@@ -19,7 +20,7 @@ if [[ "$1" == --slots ]]; then
     shift 2
 fi
 if [[ "$1" == -* ]]; then
-    sed -n '3,13s/^# \{0,1\}//p' "$0"
+    sed -n '3,14s/^# \{0,1\}//p' "$0"
     exit 2
 fi
 
