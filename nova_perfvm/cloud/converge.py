@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Enroll and unenroll hosts: plan on what is there, carry it out, look again."""
+"""Change a host by a plan, such as to enroll it: carry it out, and look again."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.changes import steps as do
-from nova_perfvm.changes.enroll import plan_close, plan_enroll
-from nova_perfvm.changes.unenroll import plan_unenroll
+from nova_perfvm.changes.enroll import plan_close
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import (
     CloudError,
@@ -19,17 +18,17 @@ from nova_perfvm.cloud.errors import (
     RefusedError,
 )
 from nova_perfvm.cloud.live_hosts import hypervisors, read_host
+from nova_perfvm.facts.host_view import HostView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from nova_perfvm.cloud.api import API
     from nova_perfvm.cloud.live_hosts import Hypervisors
-    from nova_perfvm.facts.host_view import HostView
-    from nova_perfvm.policy import Policy
 
-    Planner = Callable[[HostView], do.Plan]
-    Tell = Callable[[do.Change], None]
+# What makes the plan of a host, and what is told of each change.
+Planner = Callable[[HostView], do.Plan]
+Tell = Callable[[do.Change], None]
 
 # Steps after which a plan is made anew: a handful, and one for each attempt.
 _ROUNDS: Final = 40
@@ -42,54 +41,23 @@ def silent(_change: do.Change) -> None:
     """Tell nobody."""
 
 
-def enroll(
+def change_host(
     api: API,
-    policy: Policy,
     host: str,
+    planner: Planner,
     *,
-    slots: int | None = None,
-    backfill: bool = False,
-    delete_children: bool = False,
     tell: Tell = silent,
     among: Hypervisors | None = None,
 ) -> int:
-    """Make a host elastic, or repair it; return the number of changes made.
+    """Change a host until its plan is empty; return the number of changes made.
 
-    :param slots: see :func:`nova_perfvm.changes.enroll.plan_enroll`, as for the
-        next two
+    :param planner: makes the plan of the host, as it is seen then
     :param tell: called before each change
     :param among: see :func:`nova_perfvm.cloud.live_hosts.read_host`
     :raises RefusedError: when something is in the way; then nothing was
         changed, or the host was left closed to new VMs
     :raises CloudError: when a request failed; running again goes on from there
     """
-    planner = partial(
-        plan_enroll,
-        policy,
-        slots=slots,
-        backfill=backfill,
-        delete_children=delete_children,
-    )
-    return _Run(api, host, tell, among).to_the_end(planner)
-
-
-def unenroll(
-    api: API,
-    host: str,
-    *,
-    strip: bool = False,
-    delete_children: bool = False,
-    tell: Tell = silent,
-    among: Hypervisors | None = None,
-) -> int:
-    """Make a host an ordinary one again; return the number of changes made.
-
-    :param strip: take the units out of the allocations of VMs on it
-    :param delete_children: delete those that earlier runs have detached
-    :raises RefusedError: while VMs there carry units, unless they are stripped
-    :raises CloudError: when a request failed; running again goes on from there
-    """
-    planner = partial(plan_unenroll, strip=strip, delete_children=delete_children)
     return _Run(api, host, tell, among).to_the_end(planner)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
@@ -108,8 +109,9 @@ def rollback(
     if plan.refusals:
         raise RefusedError(plan.refusals)
     among = live_hosts.hypervisors(api)
+    planner = partial(plan_unenroll, strip=strip)
     for host in plan.hosts:
-        converge.unenroll(api, host, strip=strip, tell=tell, among=among)
+        converge.change_host(api, host, planner, tell=tell, among=among)
     # Since the plan was made somebody may have made a flavor.
     askers = (*plan.askers, *_asking(answers.flavors(api)))
     remained = []

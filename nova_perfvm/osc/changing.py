@@ -11,12 +11,11 @@ from typing import Any, Final, TextIO
 from cliff.lister import Lister
 
 from nova_perfvm.changes.steps import Plan
-from nova_perfvm.cloud import live_hosts
+from nova_perfvm.cloud import converge, live_hosts
 from nova_perfvm.cloud.apply import FORGOTTEN_S
 from nova_perfvm.cloud.at_once import each
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import host_of_child
 from nova_perfvm.osc.base import CHANGING, Arguments, PolicyCommand, argument, ask, flag
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
@@ -26,9 +25,6 @@ DELETE_CHILDREN: Final = flag(
     "--delete-children",
     "also delete the empty providers that earlier runs have left",
 )
-
-# What makes the plan of a host; what changes one, called with its name and among.
-Prepared = tuple[Callable[[HostView], Plan], Callable[..., int]]
 
 _WORKERS: Final = 4
 
@@ -90,13 +86,13 @@ class HostsCommand(ChangingCommand):
         DELETE_CHILDREN,
     )
 
-    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
-        """Return what makes the plan of a host, and what changes one."""
+    def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:
+        """Return what makes the plan of a host."""
         raise NotImplementedError
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Plan, ask, and change; 1 if a host was not changed as wanted."""
-        self._plan, self._carry_out = self.prepare(parsed_args)
+        self._plan = self.planner(parsed_args)
         self._among = live_hosts.hypervisors(self.cloud)
         names = list(dict.fromkeys(parsed_args.hosts))
         self.exit_status = 0
@@ -137,7 +133,7 @@ class HostsCommand(ChangingCommand):
         return view.host, plan
 
     def _change(self, host: str) -> int:
-        return self._carry_out(host, among=self._among)
+        return converge.change_host(self.cloud, host, self._plan, among=self._among)
 
     def _each(
         self, what: str, work: Callable[[str], Any], items: Sequence[str]

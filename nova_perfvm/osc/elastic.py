@@ -28,7 +28,6 @@ from nova_perfvm.osc.changing import (
     DELETE_CHILDREN,
     ChangingCommand,
     HostsCommand,
-    Prepared,
 )
 from nova_perfvm.osc.recording import RecordingCommand
 from nova_perfvm.osc.reports import FindingsLister
@@ -53,14 +52,15 @@ class EnrollHost(HostsCommand, RecordingCommand):
         ),
     )
 
-    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
-        """Plan to enroll, and enroll."""
+    def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:
+        """Plan to enroll."""
         policy = self.checked_policy(parsed_args)
-        names = ("slots", "backfill", "delete_children")
-        options = {name: getattr(parsed_args, name) for name in names}
-        return (
-            partial(plan_enroll, policy, **options),
-            partial(converge.enroll, self.cloud, policy, **options),
+        return partial(
+            plan_enroll,
+            policy,
+            slots=parsed_args.slots,
+            backfill=parsed_args.backfill,
+            delete_children=parsed_args.delete_children,
         )
 
     def agreed(self, parsed_args: argparse.Namespace, steps: Sequence[str]) -> bool:
@@ -80,13 +80,9 @@ class UnenrollHost(HostsCommand):
 
     ended = "no longer enrolled"
 
-    def prepare(self, parsed_args: argparse.Namespace) -> Prepared:
-        """Plan to unenroll, and unenroll."""
-        options = {"delete_children": parsed_args.delete_children}
-        return (
-            partial(plan_unenroll, **options),
-            partial(converge.unenroll, self.cloud, **options),
-        )
+    def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:
+        """Plan to unenroll."""
+        return partial(plan_unenroll, delete_children=parsed_args.delete_children)
 
 
 class Rollback(ChangingCommand):

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of elastic hosts share."""
 
+import functools
 import threading
 
 import fixtures
 from nova.scheduler.client.report import SchedulerReportClient
 
 from nova_perfvm import constants as const
+from nova_perfvm.changes.enroll import plan_enroll
+from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.cloud import answers, converge, live_hosts
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
@@ -121,10 +124,12 @@ class ElasticTest(SDKMixin, base.FunctionalTest):
         return server
 
     def enroll(self, host, **options):
-        return converge.enroll(self.api, self.policy, host, **options)
+        planner = functools.partial(plan_enroll, self.policy, **options)
+        return converge.change_host(self.api, host, planner)
 
     def unenroll(self, host, **options):
-        return converge.unenroll(self.api, host, **options)
+        planner = functools.partial(plan_unenroll, **options)
+        return converge.change_host(self.api, host, planner)
 
     def view(self, host):
         return live_hosts.read_host(self.api, host)

@@ -2,11 +2,13 @@
 """From the enabled cloud to plain Nova, as its page says, with VMs running."""
 
 import dataclasses
+import functools
 import io
 import shlex
 import time
 
 from nova_perfvm import constants as const
+from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.cloud import answers, apply, converge
 from nova_perfvm.cloud.api import API
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
@@ -68,7 +70,8 @@ class TestUninstall(client.ClientMixin, base.FunctionalTest):
         )
         for host in ("h1", "h2"):
             self.cloud.start_host(host)
-            converge.enroll(self.api, self.policy, host)
+            planner = functools.partial(plan_enroll, self.policy)
+            converge.change_host(self.api, host, planner)
             # As after five minutes: it has read which children its host has.
             self.cloud.restart_host(host)
         self.cloud.label_hosts("high-performance", "h1")

@@ -7,8 +7,10 @@ after one has gone.
 """
 
 import dataclasses
+import functools
 import time
 
+from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.cloud import apply, converge, live_hosts
 from nova_perfvm.policy import Elastic
 from tests.functional import base
@@ -31,8 +33,9 @@ class TestProviderCache(ElasticTest):
 
     def start(self, policy):
         """Enroll the hosts; let each compute know the children, as in five minutes."""
+        planner = functools.partial(plan_enroll, policy, backfill=True)
         for host in HOSTS:
-            converge.enroll(self.api, policy, host, backfill=True)
+            converge.change_host(self.api, host, planner)
             self.cloud.restart_host(host)
 
     def report(self):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hosts that random operations meet, and the policies one after the other."""
 
+import functools
 import pathlib
 import sys
 import time
@@ -8,6 +9,7 @@ import time
 import fixtures
 import yaml
 
+from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.cloud import converge
 from nova_perfvm.cloud.api import API
 from nova_perfvm.generate.flavors import generate_flavors
@@ -182,12 +184,9 @@ class UnitsCloud(Cloud):
         self.enroll(host)
 
     def enroll(self, host, slots=None):
-        converge.enroll(
-            self.api,
-            self.policy,
-            host.name,
-            slots=host.slots if slots is None else slots,
-        )
+        slots = host.slots if slots is None else slots
+        planner = functools.partial(plan_enroll, self.policy, slots=slots)
+        converge.change_host(self.api, host.name, planner)
 
     def more_per_host(self):
         self.most = 4

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from nova_perfvm import constants as const
+from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.cloud import converge, policy_record
 from nova_perfvm.cloud import flavors as flavors_of_cloud
 from nova_perfvm.cloud.api import API
@@ -88,7 +90,8 @@ def make_content(
         for host in hosts:
             # As openstack perfvm host enroll does; no API shows cpu sets.
             slots = 0 if host.mode == "shared" else None
-            converge.enroll(api, policy, host.name, slots=slots)
+            planner = partial(plan_enroll, policy, slots=slots)
+            converge.change_host(api, host.name, planner)
         tell(f"{len(hosts)} hosts enrolled")
 
 

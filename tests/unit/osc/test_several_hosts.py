@@ -29,8 +29,7 @@ class SeveralHostsTest(CloudCommandCase):
         self.answer("live_hosts.detached_children", ())
         for name, value in (
             ("live_hosts.read_host", self.look),
-            ("converge.enroll", self.change),
-            ("converge.unenroll", lambda api, host, **how: self.change(api, 0, host)),
+            ("converge.change_host", self.change),
         ):
             self.useFixture(fixtures.MonkeyPatch(f"nova_perfvm.cloud.{name}", value))
 
@@ -40,7 +39,7 @@ class SeveralHostsTest(CloudCommandCase):
             raise CloudError(f"no compute host {name}")
         return self.views[name]
 
-    def change(self, _api, _policy, host, **_how):
+    def change(self, _api, host, _planner, **_how):
         if host in self.errors:
             raise self.errors[host]
         self.changed[host] = self.changed.get(host, 0) + 1
