@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -27,6 +27,9 @@ from nova_perfvm.policy import HostShape
 
 _VOLUMES: Final = "os-extended-volumes:volumes_attached"
 _HOST: Final = "OS-EXT-SRV-ATTR:host"
+# The hypervisors of some hosts, as Nova shows them.
+Hypervisors = Sequence[Mapping[str, Any]]
+
 # What Nova says (2.69) of a service or a server that it knows of by its cell only.
 _CELL_IS_DOWN: Final = "UNKNOWN"
 
@@ -69,8 +72,8 @@ def in_lost_cells(services: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
 @openstack_errors()
 def names(api: API) -> frozenset[str]:
     """Return the project's traits and resource classes that Placement knows."""
-    prefix = const.TRAIT_CHILD.removesuffix("CHILD_")
-    traits = api.placement("GET", f"/traits?name=startswith:{prefix}", key="traits")
+    path = f"/traits?name=startswith:{const.CUSTOM_PREFIX}"
+    traits = api.placement("GET", path, key="traits")
     classes = api.placement("GET", "/resource_classes", key="resource_classes")
     found = {found["name"] for found in classes} & {const.RC_UNIT}
     return frozenset(found.union(traits))

@@ -23,8 +23,8 @@ from nova_perfvm.facts.host_view import HostView
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nova_perfvm.cloud.answers import Hypervisors
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.cloud.live_hosts import Hypervisors
 
 # What makes the plan of a host, and what is told of each change.
 Planner = Callable[[HostView], do.Plan]

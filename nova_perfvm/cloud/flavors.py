@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.flavors import (
@@ -22,7 +22,7 @@ from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, openstack_errors
 from nova_perfvm.cloud.sync import Failed, make
-from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
+from nova_perfvm.generate.flavors import PolicyFlavor
 
 
 def plan(api: API, desired: Sequence[PolicyFlavor], **options: Any) -> Plan:
@@ -31,8 +31,7 @@ def plan(api: API, desired: Sequence[PolicyFlavor], **options: Any) -> Plan:
     :param options: see :func:`nova_perfvm.changes.flavors.plan_flavors`
     :raises CloudError: when a request fails
     """
-    known = known_names(api, all_placement_names(desired))
-    return plan_flavors(desired, flavors(api), known, **options)
+    return plan_flavors(desired, flavors(api), known_names(api), **options)
 
 
 def sync(
@@ -57,17 +56,11 @@ def flavors(api: API) -> list[SeenFlavor]:
 
 
 @openstack_errors()
-def known_names(api: API, wanted: Collection[tuple[str, str]]) -> frozenset[str]:
-    """Return those traits and resource classes, as (kind, name), that exist."""
-    known: set[str] = set()
-    traits = sorted(name for kind, name in wanted if kind == "trait")
-    if traits:
-        query = urlencode({"name": f"in:{','.join(traits)}"})
-        known.update(api.placement("GET", f"/traits?{query}", key="traits"))
-    if any(kind != "trait" for kind, _ in wanted):
-        found = api.placement("GET", "/resource_classes", key="resource_classes")
-        known.update(entry["name"] for entry in found)
-    return frozenset(known & {name for _, name in wanted})
+def known_names(api: API) -> frozenset[str]:
+    """Return the custom traits and the resource classes that exist."""
+    traits = api.placement("GET", "/traits?name=startswith:CUSTOM_", key="traits")
+    classes = api.placement("GET", "/resource_classes", key="resource_classes")
+    return frozenset(traits).union(found["name"] for found in classes)
 
 
 def _apply(api: API, change: do.Change) -> None:

@@ -14,8 +14,8 @@ from nova_perfvm.facts.migration_states import UNFINISHED
 
 if TYPE_CHECKING:
     from nova_perfvm.changes.steps import Allocate
+    from nova_perfvm.cloud.answers import Hypervisors
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.cloud.live_hosts import Hypervisors
     from nova_perfvm.facts.host_view import HostView
     from nova_perfvm.policy import Policy
 

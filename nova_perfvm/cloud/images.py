@@ -60,12 +60,12 @@ def find_image(api: API, name: str) -> Image:
 
     :raises CloudError: when there is none, or several
     """
-    if _is_id(name):
-        try:
-            return answers.image(api.glance("GET", f"/images/{quote(name)}"))
-        except NotThereError:
-            # A name may look like an ID.
-            pass
+    try:
+        uuid.UUID(name)
+        return answers.image(api.glance("GET", f"/images/{quote(name)}"))
+    except (ValueError, NotThereError):
+        # It is a name, which may look like an ID.
+        pass
     project = api.project()
     found = [answers.image(image) for image in api.images(name=name)]
     found = [i for i in found if not i.belongs_to_tenant(project)] or found
@@ -108,11 +108,3 @@ def _operation(op: str, key: str, value: Any = None) -> dict[str, Any]:
     # The two characters that mean something in a JSON pointer.
     path = "/" + key.replace("~", "~0").replace("/", "~1")
     return {"op": op, "path": path} | ({} if value is None else {"value": value})
-
-
-def _is_id(name: str) -> bool:
-    try:
-        uuid.UUID(name)
-    except ValueError:
-        return False
-    return True

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from nova_perfvm.cloud.answers import provider, providers
+from nova_perfvm.cloud.answers import Hypervisors, provider, providers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, openstack_errors
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.exceptions import unknown_host
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Provider, host_of_child
-
-Hypervisors = Sequence[Mapping[str, Any]]
 
 
 @openstack_errors()

@@ -23,6 +23,7 @@ from nova_perfvm.printable import some_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from nova_perfvm.cloud.answers import Hypervisors
     from nova_perfvm.cloud.api import API
     from nova_perfvm.facts.snapshot import (
         Flavor,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     # Told what is being read, how much of it is done, and of how much.
     Progress = Callable[[str, int, int], None]
-    Hypervisors = Sequence[Mapping[str, Any]]
 
 AT_ONCE: Final = 8
 # Where only some hosts are read: several such reads run at once, and the SDK's

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from nova_perfvm.documents.mistakes import UnreadableFileError
 from nova_perfvm.exceptions import PerfVMError
@@ -105,14 +105,7 @@ def exclusively(path: str) -> Iterator[None]:
     lock = target.with_name(f".{target.name}.lock")
     with contextlib.ExitStack() as stack:
         try:
-            file = stack.enter_context(lock.open("wb"))
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever had it before may have removed it since.
-            mine = lock.exists() and os.path.samestat(
-                os.fstat(file.fileno()), lock.stat()
-            )
-        except BlockingIOError:
-            mine = False
+            mine = locks(stack.enter_context(lock.open("wb")), lock)
         except OSError as exc:
             raise PerfVMError(f"cannot write {lock}: {exc.strerror or exc}") from exc
         if not mine:
@@ -121,6 +114,16 @@ def exclusively(path: str) -> Iterator[None]:
             )
         stack.callback(lock.unlink, missing_ok=True)
         yield
+
+
+def locks(file: BinaryIO, path: Path) -> bool:
+    """Lock an open file; return whether nobody else has it, and it is at its path."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Whoever had it before may have removed it since, and somebody made another.
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
 
 
 def _mode(target: Path) -> int:

@@ -25,13 +25,18 @@ _UNREADABLE: Final = (
 )
 
 
+class _RefusedError(yaml.MarkedYAMLError):
+    """YAML that is not taken here."""
+
+
 class _Loader(yaml.SafeLoader):
     """PyYAML's, that takes no aliases: a few lines of them are billions of values."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             event = self.get_event()  # type: ignore[no-untyped-call]
-            raise _refusal("an alias: write out what it stands for", event.start_mark)
+            problem = "an alias: write out what it stands for"
+            raise _RefusedError(problem=problem, problem_mark=event.start_mark)
         return super().compose_node(parent, index)
 
 
@@ -55,7 +60,8 @@ class YAMLText:
         except yaml.MarkedYAMLError as exc:
             what = ", ".join(part for part in (exc.context, exc.problem) if part)
             mark: Any = exc.problem_mark
-            message = f"no YAML at column {mark.column + 1}: {what}"
+            kind = "" if isinstance(exc, _RefusedError) else "no YAML at "
+            message = f"{kind}column {mark.column + 1}: {what}"
             self.mistakes = [Mistake((), message, mark.line + 1)]
         except RecursionError:
             self.mistakes = [Mistake((), "nested too deeply")]
@@ -87,9 +93,8 @@ class YAMLText:
         found: dict[str, Any] = {}
         for key, value in node.value:
             if not key.tag.endswith(":str"):
-                raise _refusal(
-                    "a key that is no name: put it in quotes", key.start_mark
-                )
+                problem = "a key that is no name: put it in quotes"
+                raise _RefusedError(problem=problem, problem_mark=key.start_mark)
             name = _scalar(loader, key)
             here = (*path, name)
             line = key.start_mark.line + 1
@@ -125,10 +130,6 @@ def dump_yaml(document: Any) -> str:
     return text
 
 
-def _refusal(problem: str, mark: yaml.Mark) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
-
-
 def _scalar(loader: _Loader, node: yaml.ScalarNode) -> Any:
     """Read one value, since an error of all would not tell its place."""
     try:
@@ -139,4 +140,5 @@ def _scalar(loader: _Loader, node: yaml.ScalarNode) -> Any:
         why = "too long"
     except _UNREADABLE as exc:
         why = str(exc)
-    raise _refusal(f"unreadable value: {why}", node.start_mark)
+    problem = f"unreadable value: {why}"
+    raise _RefusedError(problem=problem, problem_mark=node.start_mark)

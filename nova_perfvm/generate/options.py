@@ -45,7 +45,7 @@ NOVAS_NUMA_FILTER: Final = "NUMATopologyFilter"
 # Ours in its place: the same verdicts, for a fraction of the cost.
 NUMA_FILTER: Final = "PerfVMNUMATopologyFilter"
 # [filter_scheduler]enabled_filters of Nova 34 as it comes.
-_NOVA_FILTERS: Final = (
+NOVA_FILTERS: Final = (
     "ComputeFilter",
     "ComputeCapabilitiesFilter",
     "ImagePropertiesFilter",
@@ -70,7 +70,7 @@ AVAILABLE_FILTERS: Final = Setting(
 ENABLED_FILTERS: Final = Setting(
     "filter_scheduler",
     "enabled_filters",
-    (",".join((*_NOVA_FILTERS, FILTER, NUMA_FILTER)),),
+    (",".join((*NOVA_FILTERS, FILTER, NUMA_FILTER)),),
     f"Nova's default and two more. If your list differs, keep it and add {FILTER}, "
     f"then {NUMA_FILTER} in the place of {NOVAS_NUMA_FILTER}: the same verdicts, for "
     "a fraction of the cost.",

@@ -47,7 +47,7 @@ class FaultsTest(storms.StormTest):
             asked = pool.submit(clients.ask, self.cloud, calls, storms.CLIENTS)
             self.await_some_running()
             name = choose()
-            self.sandbox.kill(name)
+            self.sandbox.processes.kill(name)
             base.tell(f"{name} was killed")
             time.sleep(5)
             self.sandbox.start(name)

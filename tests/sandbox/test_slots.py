@@ -102,19 +102,19 @@ class SlotsTest(
         self.compute.delete_aggregate(aggregate)
 
     def test_scheduler_is_killed(self):
-        self.sandbox.kill("nova-scheduler-1")
+        self.sandbox.processes.kill("nova-scheduler-1")
 
         self.boot(GENERAL)
         self.sandbox.start("nova-scheduler-1")
         self.await_report("nova-scheduler", "nova-scheduler-1")
-        self.sandbox.kill("nova-scheduler-2")
+        self.sandbox.processes.kill("nova-scheduler-2")
         self.boot(GENERAL)
         self.sandbox.start("nova-scheduler-2")
 
     def test_compute_is_killed(self):
         server = self.boot(HP, host="dedicated1")
         before = self.assert_high_performance(server)
-        self.sandbox.kill("nova-compute-dedicated1")
+        self.sandbox.processes.kill("nova-compute-dedicated1")
         self.assertIn("dead", self.nova_perfvm("status").stdout)
 
         self.sandbox.start("nova-compute-dedicated1")

@@ -13,6 +13,14 @@ from nova.tests import fixtures as nova_fixtures
 from nova_perfvm import conf
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.hosts import HostRequest, generate, rendering
+from nova_perfvm.generate.options import (
+    AVAILABLE_FILTERS,
+    FILTER,
+    NOVA_FILTERS,
+    NOVAS_NUMA_FILTER,
+    NUMA_FILTER,
+    WEIGHT_CLASSES,
+)
 from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox.embedded import guest
 from nova_perfvm.sandbox.embedded.decisions import Decisions
@@ -30,24 +38,10 @@ if TYPE_CHECKING:
     from nova_perfvm.sandbox.embedded.decisions import FilterVerdict
     from nova_perfvm.sandbox.embedded.servers import BootedServer
 
-NOVA_FILTERS = (
-    "ComputeFilter",
-    "ComputeCapabilitiesFilter",
-    "ImagePropertiesFilter",
-    "ServerGroupAntiAffinityFilter",
-    "ServerGroupAffinityFilter",
-)
-# Before the filter of NUMA topologies, which costs more a host.
-DEFAULT_FILTERS = (*NOVA_FILTERS, "PerfVMFilter", "PerfVMNUMATopologyFilter")
-FILTERS_WITHOUT_PERFVM = (*NOVA_FILTERS, "NUMATopologyFilter")
-
-AVAILABLE_FILTERS = (
-    "nova.scheduler.filters.all_filters",
-    "nova_perfvm.scheduler.filters.all_filters",
-)
-
-NOVA_WEIGHERS = ("nova.scheduler.weights.all_weighers",)
-DEFAULT_WEIGHERS = (*NOVA_WEIGHERS, "nova_perfvm.scheduler.weights.PerfVMWeigher")
+DEFAULT_FILTERS = (*NOVA_FILTERS, FILTER, NUMA_FILTER)
+FILTERS_WITHOUT_PERFVM = (*NOVA_FILTERS, NOVAS_NUMA_FILTER)
+DEFAULT_WEIGHERS = tuple(WEIGHT_CLASSES.values[0].split(","))
+NOVA_WEIGHERS = DEFAULT_WEIGHERS[:1]
 
 
 class ServiceExitError(PerfVMError):
@@ -78,7 +72,7 @@ class EmbeddedCloud(fixtures.Fixture):
     ) -> None:
         super().__init__()
         self._options = {
-            ("filter_scheduler", "available_filters"): list(AVAILABLE_FILTERS),
+            ("filter_scheduler", "available_filters"): list(AVAILABLE_FILTERS.values),
             ("filter_scheduler", "enabled_filters"): list(enabled_filters),
             ("filter_scheduler", "weight_classes"): list(weight_classes),
             ("workarounds", "disable_fallback_pcpu_query"): disable_fallback_pcpu_query,

@@ -11,6 +11,7 @@ from typing import Final
 import yaml
 
 from nova_perfvm.generate.hosts import HostConfig, rendering
+from nova_perfvm.microversions import COMPUTE, PLACEMENT
 from nova_perfvm.policy import Policy, loader
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.layout import Layout
@@ -249,8 +250,7 @@ def write(
     """
     for directory in (layout.logs, layout.made, layout.data / "nova" / "instances"):
         directory.mkdir(parents=True, exist_ok=True)
-    # Servers' topology is shown from 2.78 on; 2.86 has extra specs checked.
-    versions = {"compute_api_version": "2.96", "placement_api_version": "1.36"}
+    versions = {"compute_api_version": COMPUTE, "placement_api_version": PLACEMENT}
     clouds = {"clouds": {CLOUD: settings.cloud | versions}}
     _write(layout.clouds, yaml.safe_dump(clouds, sort_keys=False))
     _write(layout.policy, loader.dump(policy))

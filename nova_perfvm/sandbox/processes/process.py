@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from nova_perfvm.documents import textfile
 from nova_perfvm.sandbox.processes import ports
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.layout import Layout
@@ -111,9 +112,7 @@ class Processes:
         path = self._path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         # It appears whole: sandbox status may be looking.
-        scratch = path.with_suffix(".new")
-        scratch.write_text(json.dumps(asdict(record)), encoding="utf-8")
-        scratch.replace(path)
+        textfile.replace(str(path), json.dumps(asdict(record)), private=True)
         return record
 
     def all(self) -> list[ProcessRecord]:

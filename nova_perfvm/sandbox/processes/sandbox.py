@@ -145,13 +145,6 @@ class Sandbox:
         """Return every process that was started and not stopped, dead ones, too."""
         return self.processes.all()
 
-    def kill(self, name: str) -> None:
-        """End a process as a crash would, with its children.
-
-        :raises SandboxError: when it does not run
-        """
-        self.processes.kill(name)
-
     def start(self, name: str) -> None:
         """Start one process of a running sandbox again.
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from nova_perfvm.documents import textfile
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.hostspec import PretendedHost, parse_hosts
 from nova_perfvm.sandbox.processes.ports import ADDRESS, choose_ports
@@ -96,5 +97,5 @@ def load(path: Path) -> SandboxSettings | None:
 
 def save(settings: SandboxSettings, path: Path) -> None:
     """Write the settings for the owner's eyes only, as a password is among them."""
-    path.touch(mode=0o600)
-    path.write_text(json.dumps(asdict(settings), indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(asdict(settings), indent=1) + "\n"
+    textfile.replace(str(path), text, private=True)

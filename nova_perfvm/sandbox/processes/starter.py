@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
@@ -84,18 +84,18 @@ class Starter:
         self._computes.start(hosts)
         await_reports(self.processes, connect(), hosts, since)
         self.tell(f"{len(hosts)} computes")
-        for _ in self._once("hosts"):
-            self._databases.discover_hosts()
-        for _ in self._once("content"):
-            content.make_content(connect(), policy, hosts, self.tell)
+        self._once("hosts", self._databases.discover_hosts)
+        self._once(
+            "content",
+            lambda: content.make_content(connect(), policy, hosts, self.tell),
+        )
 
     def _start_servers(self) -> None:
         with ThreadPoolExecutor(len(self._servers)) as pool:
             mariadb, *others = [pool.submit(run) for run in self._servers.values()]
             mariadb.result()
             self.tell("MariaDB")
-            for _ in self._once("databases"):
-                self._databases.make(self.tell)
+            self._once("databases", lambda: self._databases.make(self.tell))
             for job in others:
                 job.result()
         self.tell("RabbitMQ, memcached")
@@ -104,8 +104,9 @@ class Starter:
         for name in ("keystone", "placement", "glance"):
             self._launch(name)
         self._await_api("keystone")
-        for _ in self._once("catalogue"):
-            content.make_catalogue(connect(), self.settings)
+        self._once(
+            "catalogue", lambda: content.make_catalogue(connect(), self.settings)
+        )
         self.tell("keystone")
         names = [f"{SCHEDULER}-{n}" for n in range(1, schedulers + 1)]
         for name in ("neutron", "nova-api", CONDUCTOR, *names):
@@ -114,11 +115,11 @@ class Starter:
             self._await_api(name)
             self.tell(name)
 
-    def _once(self, what: str) -> Iterator[None]:
-        """Run a loop's body if it never came to its end before."""
+    def _once(self, what: str, make: Callable[[], None]) -> None:
+        """Make something, unless it was made to its end before."""
         mark = self.layout.made / what
         if not mark.exists():
-            yield
+            make()
             mark.touch()
 
     def start(self, name: str) -> None:

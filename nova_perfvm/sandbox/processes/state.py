@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from typing import BinaryIO, Final
+from typing import Final
 
+from nova_perfvm.documents import textfile
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.layout import Layout
@@ -34,7 +34,7 @@ def claim(layout: Layout) -> Iterator[None]:
                 "one that nova-perfvm sandbox up has made; use another --directory"
             )
         with layout.lock.open("ab") as lock:
-            if not _locks(lock, layout):
+            if not textfile.locks(lock, layout.lock):
                 raise SandboxError(
                     f"another nova-perfvm sandbox command works on {directory}"
                 )
@@ -44,16 +44,6 @@ def claim(layout: Layout) -> Iterator[None]:
             yield
     except PermissionError as exc:
         raise SandboxError(f"{exc.filename or directory}: {exc.strerror}") from exc
-
-
-def _locks(lock: BinaryIO, layout: Layout) -> bool:
-    """Lock the directory; return whether nobody else has it."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # A wipe may have removed the file meanwhile, and another command made one.
-        return os.path.samestat(os.fstat(lock.fileno()), layout.lock.stat())
-    except (BlockingIOError, FileNotFoundError):
-        return False
 
 
 def clear(layout: Layout) -> None:

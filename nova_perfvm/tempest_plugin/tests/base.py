@@ -15,6 +15,7 @@ from tempest.lib import exceptions as lib_exc
 from tempest.lib.common import api_version_utils
 from tempest.lib.common.utils import data_utils
 
+from nova_perfvm.microversions import COMPUTE, PLACEMENT
 from nova_perfvm.tempest_plugin import inventories
 
 CONF = config.CONF
@@ -32,8 +33,7 @@ class PerfVMTest(test.BaseTestCase):
 
     credentials = ("admin",)
 
-    # From here on nova-api validates extra specs; topology is older (2.78).
-    min_microversion = "2.86"
+    min_microversion = COMPUTE
     max_microversion = "latest"
 
     @classmethod
@@ -78,7 +78,7 @@ class PerfVMTest(test.BaseTestCase):
         """Find the flavors, and make room in the project's quotas."""
         super().resource_setup()
         cls.setup_api_microversion_fixture(
-            compute_microversion=cls.min_microversion, placement_microversion="1.36"
+            compute_microversion=cls.min_microversion, placement_microversion=PLACEMENT
         )
         found = cls.flavors.list_flavors(detail=True, is_public="None")["flavors"]
         cls.flavor_of = {flavor["name"]: flavor for flavor in found}

@@ -8,9 +8,9 @@ from nova_perfvm.documents.yaml_lines import YAMLText
 
 # A text, and what is said of it; where a line is told, it is that of the fault.
 REFUSED = (
-    ("a: &a [1]\nb: [*a, *a]\n", "line 2: (top level): no YAML at column 5: an alias"),
-    ("a: &x [*x]", "line 1: (top level): no YAML at column 8: an alias"),
-    ("a:\n  <<: {x: 1}", "line 2: (top level): no YAML at column 3: a key that is no"),
+    ("a: &a [1]\nb: [*a, *a]\n", "line 2: (top level): column 5: an alias"),
+    ("a: &x [*x]", "line 1: (top level): column 8: an alias"),
+    ("a:\n  <<: {x: 1}", "line 2: (top level): column 3: a key that is no"),
     ("[" * 100_000, "nested too deeply"),
     ("a: " + "{b: " * 2000 + "}" * 2000, "nested too deeply"),
     ("- " * 10_000, "nested too deeply"),
@@ -19,9 +19,9 @@ REFUSED = (
         for character in "\0\x1b\x7f\ud800\ufffe"
     ),
     ('a: "\\U0011ffff"', "no YAML: "),
-    ("\na: 2026-99-99", "line 2: (top level): no YAML at column 4: unreadable value"),
+    ("\na: 2026-99-99", "line 2: (top level): column 4: unreadable value"),
     *(
-        (f"a: {value}", "line 1: (top level): no YAML at column 4: unreadable value: ")
+        (f"a: {value}", "line 1: (top level): column 4: unreadable value: ")
         for value in (
             *("1" * 5000, f"0x{'f' * 5000}", "!!timestamp x", '!!int ""'),
             *("!!bool x", '"\\ud800"'),
