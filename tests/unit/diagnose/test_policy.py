@@ -247,10 +247,17 @@ class DiffTest(testtools.TestCase):
         snapshot = cloud().snapshot()
         one = self.high(max_per_host=1)
         both = {"vm1 (i-vm1)", "vm2 (i-vm2)"}
+        isolate = self.high(cpu_thread_policy="isolate")
         for old, new, expected in (
             (POLICY, POLICY, set()),
             (POLICY, one, {("host", "h1", codes.TOO_MANY_ON_HOST)}),
             (one, POLICY, set()),
+            # A second fault of the same kind is told, too.
+            (
+                isolate,
+                self.high(isolate, mem_page_size="1GB"),
+                {("server", name, codes.NOT_OF_CLASS) for name in both},
+            ),
             (
                 POLICY,
                 self.high(vcpus=18),

@@ -271,6 +271,17 @@ class OneChangeTest(AuditTest):
                 *words,
             )
 
+        def changed(cloud):
+            """One of no class, whose owner wants what it is today."""
+            flavor = dataclasses.replace(cloud.flavors[GENERAL], id="odd", name="odd")
+            flavor = dataclasses.replace(flavor, extra_specs={})
+            cloud.flavors["odd"] = flavor
+            cloud.add_general("d", "g1", "odd")
+            cloud.change_flavor("odd", memory_mb=9)
+
+        words = ("ram was 4096, is 9", "openstack server resize --flavor odd i-d")
+        self.one(changed, ["flavor_changed d"], *words)
+
     def test_placement_and_hosts(self):
         over, much = "usage_exceeds_inventory {}", "claimed_too_much {}"
         vcpus, two = {"VCPU": 500}, {const.RC_SLOT: 2}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import dataclasses
+
 import testtools
 
 from nova_perfvm import findings as codes
@@ -153,3 +155,13 @@ class ExclusiveCellTest(testtools.TestCase):
         cells = {"h": both.cells}
         (found,) = audit.check_servers(self.POLICY, cells, (one, other), **unknown)
         self.assertEqual(codes.CELLS_UNKNOWN, found.code)
+
+    def test_of_two_such_classes_one_leaves(self):
+        vm_class, *others = self.POLICY.classes
+        gold = dataclasses.replace(vm_class, name="gold")
+        policy = dataclasses.replace(self.POLICY, classes=(vm_class, gold, *others))
+        servers = (hp("a", 0), hp("b", 20)._replace(class_name="gold"))
+        cells = {"h": hosts.host("2x40").cells}
+        (found,) = audit.check_servers(policy, cells, servers)
+        self.assertEqual(codes.CLASSES_MIXED, found.code)
+        self.assertEqual("openstack server migrate b", found.remedy)
