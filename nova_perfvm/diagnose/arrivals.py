@@ -6,12 +6,17 @@ the most free CPUs, then with the most free memory, come first, unless the VM
 needs all of them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from nova_perfvm.diagnose.explain.verdicts import match_cells
+from nova_perfvm.diagnose.explain.verdicts import (
+    SchedulerSettings,
+    match_cells,
+    offer,
+)
 from nova_perfvm.facts import HostFacts, NUMACell, RequestCell, RequestFacts
+from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import resolve_class
@@ -53,29 +58,36 @@ def shares(
 
 
 def arrived(
+    policy: Policy,
+    settings: SchedulerSettings,
+    request: Request,
     view: HostView,
-    request: RequestFacts,
-    found: Iterable[Share],
     consumer: str,
-    allocation: Mapping[str, Mapping[str, int]],
-) -> HostView:
-    """Return a host when a VM has come to it; its servers stay as they are listed.
+) -> tuple[HostView, tuple[Share, ...]] | None:
+    """Return a host when a VM has come to it, and what the VM has of its cells.
 
-    :param found: see :func:`shares`
+    None if the host does not take it.  Its servers stay as they are listed.
+
+    :param request: one that is of its class, see :func:`.rules.check_request`
     :param consumer: who holds the allocation
-    :param allocation: amounts by provider's UUID
     """
+    allocation = offer(policy, request, view, settings, checked=True)
+    if allocation is None:
+        return None
+    found = shares(policy, request.facts, view.facts)
+    if found is None:
+        return None
     by_cell = {share.cell: share for share in found}
     facts = view.facts._replace(
         cells=[
             _taken(cell, by_cell[cell.id]) if cell.id in by_cell else cell
             for cell in view.facts.cells
         ],
-        vcpus_used=view.facts.vcpus_used + request.vcpus,
+        vcpus_used=view.facts.vcpus_used + request.facts.vcpus,
         num_instances=view.facts.num_instances + 1,
-        unpinned=view.facts.unpinned + (not request.pinned),
+        unpinned=view.facts.unpinned + (not request.facts.pinned),
     )
-    return replace(view, facts=facts).allocated(consumer, allocation)
+    return replace(view, facts=facts).allocated(consumer, allocation), found
 
 
 def _ordered(

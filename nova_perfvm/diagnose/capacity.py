@@ -10,12 +10,8 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from nova_perfvm.diagnose.arrivals import arrived, shares
-from nova_perfvm.diagnose.explain.verdicts import (
-    SchedulerSettings,
-    offer,
-    settings_for,
-)
+from nova_perfvm.diagnose.arrivals import arrived
+from nova_perfvm.diagnose.explain.verdicts import SchedulerSettings, settings_for
 from nova_perfvm.facts.demand import Request, request_for, server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Flavor, Snapshot
@@ -152,14 +148,9 @@ def filled(
     """Yield a host with one VM more, and one more, until it takes no more."""
     if check_request(policy, request.facts):
         return
-    number = 0
-    while True:
-        allocation = offer(policy, request, view, settings, checked=True)
-        if allocation is None:
+    for number in itertools.count():
+        after = arrived(policy, settings, request, view, f"next-{number}")
+        if after is None:
             return
-        found = shares(policy, request.facts, view.facts)
-        if found is None:
-            return
-        view = arrived(view, request.facts, found, f"next-{number}", allocation)
-        number += 1
+        view, _ = after
         yield view

@@ -14,7 +14,7 @@ from nova_perfvm.diagnose.explain.report import request_of
 from nova_perfvm.diagnose.explain.verdicts import (
     HostVerdict,
     SchedulerSettings,
-    judge_all,
+    judge,
     settings_for,
 )
 from nova_perfvm.facts.demand import RequestError
@@ -126,7 +126,9 @@ def _judged(
             if names is not None or name in subject.flavors_today:
                 request, _ = request_of(snapshot, flavor=name)
                 class_name = request.facts.class_name or ""
-                verdicts = judge_all(subject.policy, request, views, settings)
+                verdicts = tuple(
+                    judge(subject.policy, request, view, settings) for view in views
+                )
             else:
                 note = "not in the cloud: openstack perfvm flavor sync makes it"
         except RequestError as exc:

@@ -19,8 +19,7 @@ from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.cloud import migrate
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.explain import request_of, settings_for
-from nova_perfvm.diagnose.explain.verdicts import judge_all
+from nova_perfvm.diagnose.explain import judge, request_of, settings_for
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.findings import Level
 from tests.functional.minutes import MinutesPass
@@ -95,9 +94,10 @@ class Refusals:
         views = views_of(seen)
         for flavor in self.test.flavors:
             request, _ = request_of(seen, flavor=flavor, volume_backed=True)
-            for found in judge_all(self.test.policy, request, views, self.settings):
+            for view in views:
+                found = judge(self.test.policy, request, view, self.settings)
                 if found.accepted:
-                    yield flavor, found.view.name
+                    yield flavor, view.name
 
     def _plan(self, flavor, seen):
         request, _ = request_of(seen, flavor=flavor, volume_backed=True)

@@ -15,9 +15,8 @@ from typing import Any
 from nova_perfvm.changes.migrations.hosts import recorded, server_added
 from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.changes.migrations.planning import Planning, ServerKind
-from nova_perfvm.diagnose.arrivals import shares
+from nova_perfvm.diagnose.arrivals import arrived
 from nova_perfvm.diagnose.capacity import filled
-from nova_perfvm.diagnose.explain.verdicts import offer
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.rules import packing
@@ -39,13 +38,10 @@ class PlannedHost:
 
     def _fits(self, kind: ServerKind) -> bool:
         """Return whether it would take a server."""
-        policy, view = self._planning.policy, self.view
-        return (
-            kind.right
-            and offer(policy, kind.request, view, self._planning.settings, checked=True)
-            is not None
-            and shares(policy, kind.request.facts, view.facts) is not None
-        )
+        if not kind.right:
+            return False
+        policy, settings = self._planning.policy, self._planning.settings
+        return arrived(policy, settings, kind.request, self.view, "new") is not None
 
     def _room(self, kind: ServerKind, most: int) -> int:
         """Return how many new servers it would take, one after the other.
@@ -143,6 +139,8 @@ class Arrangement:
         policy, settings = self.planning.policy, self.planning.settings
         view = self.hosts[target].view
         after = server_added(policy, settings, kind.request, server, view)
+        if after is None:
+            return None
         return self.changed(
             source.without([server]),
             after,

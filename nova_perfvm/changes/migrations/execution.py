@@ -18,7 +18,6 @@ from nova_perfvm.diagnose.moves import kinds
 from nova_perfvm.facts.snapshot import Migration, Server
 
 State = Literal["pending", "asked", "done"]
-STATES: Final[tuple[State, ...]] = ("pending", "asked", "done")
 
 _TO_CONFIRM: Final = "VERIFY_RESIZE"
 # Over, but for the confirmation.

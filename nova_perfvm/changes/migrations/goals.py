@@ -121,7 +121,8 @@ def _left(
 
 def defragment(planning: Planning, vm_class: VMClass) -> MigrationPlan:
     """Return the migrations after which the most slots of a class are free."""
-    start, kind = Arrangement(planning), kind_of_slots(planning, vm_class)
+    start = Arrangement(planning)
+    kind = planning.kind_of_request(request_of_class(planning.policy, vm_class))
     most_moves = planning.wishes.max_moves
     end = enlarged(start, kind, ALL_SLOTS, most_moves)
     gained = end.room(kind, ALL_SLOTS) - start.room(kind, ALL_SLOTS)
@@ -137,11 +138,6 @@ def defragment(planning: Planning, vm_class: VMClass) -> MigrationPlan:
         reasons=reasons,
         notes=tuple(_notes(planning)),
     )
-
-
-def kind_of_slots(planning: Planning, vm_class: VMClass) -> ServerKind:
-    """Return the kind of VMs that slots of a class are for."""
-    return planning.kind_of_request(request_of_class(planning.policy, vm_class))
 
 
 def enlarged(

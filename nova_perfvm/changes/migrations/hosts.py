@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from nova_perfvm.diagnose.arrivals import Share, arrived, shares
-from nova_perfvm.diagnose.explain.verdicts import SchedulerSettings, offer
-from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.diagnose.arrivals import Share, arrived
+from nova_perfvm.diagnose.explain.verdicts import SchedulerSettings
 from nova_perfvm.facts import RequestCell
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
@@ -21,29 +20,22 @@ from nova_perfvm.facts.snapshot import (
 from nova_perfvm.policy import Policy
 
 
-class NoRoomError(PerfVMError):
-    """A host does not take a server."""
-
-
 def server_added(
     policy: Policy,
     settings: SchedulerSettings,
     request: Request,
     server: Server,
     view: HostView,
-) -> HostView:
-    """Return a host after a server has come there.
+) -> HostView | None:
+    """Return a host after a server has come there; None if it does not take it.
 
+    :param request: the server's, which is of its class
     :param view: the host before, while the server still holds its former resources
-    :raises NoRoomError: when it does not take the server
     """
-    allocation = offer(policy, request, view, settings)
-    found = None
-    if allocation is not None:
-        found = shares(policy, request.facts, view.facts)
-    if allocation is None or found is None:
-        raise NoRoomError(f"{view.host} does not take {server}")
-    view = arrived(view, request.facts, found, server.id, allocation)
+    after = arrived(policy, settings, request, view, server.id)
+    if after is None:
+        return None
+    view, found = after
     there = replace(
         server,
         host=view.host,

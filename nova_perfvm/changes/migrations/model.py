@@ -17,7 +17,7 @@ from nova_perfvm.diagnose.arrivals import shares
 from nova_perfvm.diagnose.explain.verdicts import (
     HostVerdict,
     SchedulerSettings,
-    judge_all,
+    judge,
     settings_for,
 )
 from nova_perfvm.exceptions import PerfVMError
@@ -150,13 +150,12 @@ def allows(
     :raises MoveError: when there is no such host
     :raises RequestError: when nova-api would refuse its flavor and image today
     """
-    request = request_to_move(snapshot, server)
-    settings = settings or settings_for(policy)
-    views = views_of(snapshot, {host})
-    found = next(iter(judge_all(policy, request, views, settings)), None)
-    if found is None:
+    view = next(iter(views_of(snapshot, {host})), None)
+    if view is None:
         raise MoveError(f"there is no compute host {host!r} in the snapshot")
-    if found.accepted and shares(policy, request.facts, found.view.facts) is None:
+    request = request_to_move(snapshot, server)
+    found = judge(policy, request, view, settings or settings_for(policy))
+    if found.accepted and shares(policy, request.facts, view.facts) is None:
         cells = [[cell.vcpus, cell.pcpus] for cell in request.facts.cells]
         reason = Reason(const.NOVA_NUMA_TOPOLOGY, {"cells": cells})
         return replace(found, numa=(reason,))

@@ -6,8 +6,8 @@ is enough, and each of the servers is needed.  It is the smallest there is when
 it is one server; of more, another set may be smaller.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.explain.verdicts import (
@@ -48,32 +48,22 @@ class Fix:
         return f"host {self.host}: {'; '.join(filter(None, parts))}"
 
 
+@dataclass
 class Fixer:
     """Finds what to do for hosts of a cloud, so that they would take a request.
 
+    :ivar views: of all hosts
     :ivar stuck: hosts on which servers are in the way that no other host takes
+    :ivar takers: by what servers ask for, who would take them
     """
 
-    def __init__(
-        self,
-        policy: Policy,
-        snapshot: Snapshot,
-        request: Request,
-        views: Iterable[HostView],
-        settings: SchedulerSettings,
-    ) -> None:
-        """Judge nothing yet.
-
-        :param views: of all hosts
-        """
-        self._policy = policy
-        self._snapshot = snapshot
-        self._request = request
-        self._views = tuple(views)
-        self._settings = settings
-        # By what servers ask for, who would take them.
-        self._takers: dict[str, set[str]] = {}
-        self.stuck: list[str] = []
+    policy: Policy
+    snapshot: Snapshot
+    request: Request
+    views: Sequence[HostView]
+    settings: SchedulerSettings
+    stuck: list[str] = field(default_factory=list)
+    takers: dict[str, set[str]] = field(default_factory=dict)
 
     def fix(self, verdict: HostVerdict) -> Fix | None:
         """Return the smallest change found for one host, None if none was found.
@@ -85,10 +75,10 @@ class Fixer:
         view, steps = _served(verdict)
 
         def enough(servers: Sequence[Server]) -> bool:
-            return self._takes(view.without(servers), self._request)
+            return self._takes(view.without(servers), self.request)
 
         # Nobody makes room for himself.
-        others = [s for s in view.servers if s.id != self._request.server]
+        others = [s for s in view.servers if s.id != self.request.server]
         if not enough(others):
             return None
         servers = _smallest([s for s in others if self._can_leave(s)], enough)
@@ -99,22 +89,22 @@ class Fixer:
         return Fix(view.name, tuple(steps), servers)
 
     def _takes(self, view: HostView, request: Request) -> bool:
-        return offer(self._policy, request, view, self._settings) is not None
+        return offer(self.policy, request, view, self.settings) is not None
 
     def _can_leave(self, server: Server) -> bool:
         """Return whether a server can leave its host, offloaded or to another."""
         if not moves.goes_elsewhere(server):
             return True
         try:
-            request = moves.request_of(self._snapshot, server)
+            request = moves.request_of(self.snapshot, server)
         except RequestError:
             # nova-api would refuse its flavor and image today.
             return False
         asked = repr(replace(request, server=""))
-        if asked not in self._takers:
-            takers = {v.host for v in self._views if self._takes(v, request)}
-            self._takers[asked] = takers
-        return bool(self._takers[asked] - {server.host})
+        if asked not in self.takers:
+            takers = {v.host for v in self.views if self._takes(v, request)}
+            self.takers[asked] = takers
+        return bool(self.takers[asked] - {server.host})
 
 
 def _served(verdict: HostVerdict) -> tuple[HostView, list[str]]:

@@ -11,7 +11,7 @@ from nova_perfvm.diagnose.explain.fixes import Fix, Fixer
 from nova_perfvm.diagnose.explain.verdicts import (
     HostVerdict,
     SchedulerSettings,
-    judge_all,
+    judge,
 )
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
@@ -205,10 +205,9 @@ def explain(
             )
         if not views:
             raise NotFoundError(unknown_host(host, (v.host for v in everything)))
-    verdicts = tuple(
-        verdict if offered is None else _compared(verdict, offered)
-        for verdict in judge_all(policy, request, views, settings)
-    )
+    verdicts = tuple(judge(policy, request, view, settings) for view in views)
+    if offered is not None:
+        verdicts = tuple(_compared(verdict, offered) for verdict in verdicts)
     fixer = Fixer(policy, snapshot, request, everything, settings)
     fixes = tuple(map(fixer.fix, verdicts))
     notes = [*assumed_cells(verdict.view.compute for verdict in verdicts)]

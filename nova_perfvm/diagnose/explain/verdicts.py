@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verdict on each host: of the services, of Placement, and of the rules."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -133,16 +133,6 @@ def offer(
         return None
     answer = _ask(view, request, settings)
     return None if answer.reasons else answer.allocation
-
-
-def judge_all(
-    policy: Policy,
-    request: Request,
-    views: Iterable[HostView],
-    settings: SchedulerSettings,
-) -> tuple[HostVerdict, ...]:
-    """Return the verdict on each host."""
-    return tuple(judge(policy, request, view, settings) for view in views)
 
 
 def _service(

@@ -12,8 +12,7 @@ from nova_perfvm.changes.migrations import goals, model
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.explain import request_of, settings_for
-from nova_perfvm.diagnose.explain.verdicts import judge_all
+from nova_perfvm.diagnose.explain import judge, request_of, settings_for
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Migration
 from nova_perfvm.findings import Level
@@ -33,8 +32,12 @@ def found_by_audit(policy, snapshot):
 def taking(policy, snapshot, flavor):
     """Return the hosts that take a new server, by the verdicts of explain."""
     request, _ = request_of(snapshot, flavor=flavor)
-    verdicts = judge_all(policy, request, views_of(snapshot), settings_for(policy))
-    return tuple(verdict.view.name for verdict in verdicts if verdict.accepted)
+    rules = settings_for(policy)
+    return tuple(
+        view.name
+        for view in views_of(snapshot)
+        if judge(policy, request, view, rules).accepted
+    )
 
 
 class PlanCase(testtools.TestCase):
