@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Final
 
 from nova_perfvm.changes.migrations import goals
-from nova_perfvm.changes.migrations.model import command
+from nova_perfvm.changes.migrations.model import MigrationPlan
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.diagnose.explain.verdicts import settings_for
-from nova_perfvm.diagnose.survey import Recovery, pinned_sizes
+from nova_perfvm.diagnose.survey import pinned_sizes
 from nova_perfvm.diagnose.survey.judged import as_if, is_taken_in
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.policy import Policy, VMClass
@@ -20,8 +20,8 @@ from nova_perfvm.policy import Policy, VMClass
 MOST_MOVES: Final = 100
 
 
-def recovery(policy: Policy, snapshot: Snapshot) -> Recovery:
-    """Return what migrations win back of the unfit slots of the first pinned class.
+def recovery(policy: Policy, snapshot: Snapshot) -> MigrationPlan:
+    """Return migrations that win back unfit slots of the first pinned class.
 
     In a cloud that has been taken in, by the policy's rules.  Elsewhere by Nova's
     alone: VMs of other sizes may go wherever they have room, as they may today.
@@ -39,16 +39,7 @@ def recovery(policy: Policy, snapshot: Snapshot) -> Recovery:
     judging, seen = as_if(policy, snapshot)
     options = PlanOptions(max_moves=MOST_MOVES)
     planning = Planning(judging, seen, settings_for(judging), options)
-    plan = goals.defragment(planning, judging.pinned_classes[0])
-    return Recovery(
-        slots=plan.gained,
-        live=plan.live,
-        memory_mb=plan.memory_mb,
-        moves=tuple(
-            (f"{move.name}: {move.source} to {move.target}", command(move))
-            for move in plan.moves
-        ),
-    )
+    return goals.defragment(planning, judging.pinned_classes[0])
 
 
 def _others(policy: Policy, snapshot: Snapshot) -> Iterator[VMClass]:

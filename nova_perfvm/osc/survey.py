@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from typing import Final
 
 from nova_perfvm.changes import recover
@@ -91,14 +90,14 @@ class ShowSurvey(ReportingLister):
             policy = self.policy(parsed_args)
         seen = self.snapshot(parsed_args)
         found = survey(seen, policy, parsed_args.vcpus)
+        won = None
         if found.policy is not None and found.slots.unfit:
             won = recover.recovery(found.policy, seen)
-            found = replace(found, recovery=won)
         if parsed_args.policy_out is not None:
             self._write(found, parsed_args.policy_out)
-        parsed_args.report = found
+        parsed_args.report = found, won
         self.exit_status = 1 if seen.gaps or found.policy is None else 0
-        return _COLUMNS, list(page.rows(found))
+        return _COLUMNS, list(page.rows((found, won)))
 
     def _write(self, found: Survey, path: str) -> None:
         """Write the proposed policy, once it is proved.
@@ -111,6 +110,7 @@ class ShowSurvey(ReportingLister):
         textfile.replace(path, text)
         self.app.stderr.write(f"{path}: the policy that is proposed\n")
 
-    def summary(self, report: Survey) -> str:
+    def summary(self, report: page.Report) -> str:
         """Say in one line what was found."""
-        return page.headline(report)
+        survey, _ = report
+        return page.headline(survey)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The survey's page in a real browser: read, by keyboard, narrow, dark."""
 
-import dataclasses
-
 from nova_perfvm.changes import recover
 from nova_perfvm.diagnose.survey import survey
 from nova_perfvm.osc.formats.survey import html
@@ -23,10 +21,8 @@ class SurveyPageCase(PageCase):
         """Show the page that the command would write."""
         snapshot = cloud.snapshot()
         found = survey(snapshot)
-        if found.policy is not None:
-            won = recover.recovery(found.policy, snapshot)
-            found = dataclasses.replace(found, recovery=won)
-        self.show_text(html(found))
+        won = recover.recovery(found.policy, snapshot) if found.policy else None
+        self.show_text(html((found, won)))
         if opened:
             self.browser.run(f"{OPEN}; null")
             self.browser.settle()

@@ -3,12 +3,11 @@
 
 from nova_perfvm.diagnose.survey.propose import Proposal, ProposalError, propose
 from nova_perfvm.diagnose.survey.sizes import pinned_sizes
-from nova_perfvm.diagnose.survey.survey import Recovery, Survey, survey
+from nova_perfvm.diagnose.survey.survey import Survey, survey
 
 __all__ = [
     "Proposal",
     "ProposalError",
-    "Recovery",
     "Survey",
     "pinned_sizes",
     "propose",

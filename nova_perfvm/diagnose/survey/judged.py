@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
-from nova_perfvm.facts.snapshot import Server, Snapshot
+from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.schemes import is_ours
 from nova_perfvm.policy import Policy
@@ -87,25 +87,14 @@ def findings(policy: Policy, snapshot: Snapshot) -> tuple[Finding, ...]:
 
     :param snapshot: the cloud as it is
     """
-    found = _as_if(policy, snapshot)
-    return tuple(sorted(found, key=lambda f: f.level, reverse=True))
-
-
-def _as_if(policy: Policy, snapshot: Snapshot) -> Iterator[Finding]:
-    unseen = {str(server) for server in snapshot.servers if _is_hidden(server)}
+    # Those that own CPUs, and nobody has looked up where.
+    unseen = {str(s) for s in snapshot.servers if s.pinned is None and s.owns_cpus}
+    found = []
     for finding in audit.run(audit.Subject(*as_if(policy, snapshot))).findings:
-        if finding.code in _NOT_YET:
+        hidden = finding.code == codes.NOT_PINNED and finding.subject in unseen
+        if hidden or finding.code in _NOT_YET:
             continue
-        if finding.code == codes.NOT_PINNED and finding.subject in unseen:
-            # Nobody has seen where it is.
-            continue
-        if finding.code == CLASSLESS_PINNED.audit:
-            # What to do is not to make another VM of it, but to keep it elsewhere.
-            yield finding._replace(remedy="")
-            continue
-        yield finding
-
-
-def _is_hidden(server: Server) -> bool:
-    """Return whether nobody has looked up where a server that owns CPUs has them."""
-    return server.pinned is None and server.owns_cpus
+        # To be kept elsewhere, not to be made another VM.
+        classless = finding.code == CLASSLESS_PINNED.audit
+        found.append(finding._replace(remedy="") if classless else finding)
+    return tuple(found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.settings import unseen
@@ -26,20 +25,6 @@ from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.printable import number_of
 
 
-class Recovery(NamedTuple):
-    """What migrations win back of unfit slots.
-
-    :ivar live: how many of the migrations leave the VM running
-    :ivar memory_mb: of the VMs that move
-    :ivar moves: each in words, and the commands for it
-    """
-
-    slots: int
-    live: int
-    memory_mb: int
-    moves: tuple[tuple[str, str], ...]
-
-
 @dataclass(frozen=True)
 class Survey:
     """What a cloud is to a policy that was made of it.
@@ -52,7 +37,6 @@ class Survey:
     :ivar findings: what violates the policy today, the worst first
     :ivar refused: what enforcing it would refuse; of a proposed one: if it managed all
         hosts
-    :ivar recovery: of unfit slots; None where nobody has planned it
     """
 
     taken_at: str
@@ -66,7 +50,6 @@ class Survey:
     steps: tuple[AdoptionStep, ...]
     gaps: tuple[Finding, ...]
     refused: tuple[RefusedFlavor, ...] = ()
-    recovery: Recovery | None = None
 
     @property
     def vm_class(self) -> VMClass | None:

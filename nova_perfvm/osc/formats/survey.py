@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
+from nova_perfvm.changes.migrations.model import MigrationPlan, command
 from nova_perfvm.diagnose.survey import Survey
 from nova_perfvm.diagnose.survey.hosts import HostUse
 from nova_perfvm.findings import Finding
@@ -19,6 +20,8 @@ MOST_FINDINGS: Final = 5
 _COLOURS: Final = {"used": "ok", "free": "ok", "unfit": "failure"}
 
 Row = tuple[str, str, Any, str]
+# What was seen, and the migrations that win unfit slots back, if there are some.
+Report = tuple[Survey, MigrationPlan | None]
 
 
 def headline(survey: Survey) -> str:
@@ -40,15 +43,16 @@ def headline(survey: Survey) -> str:
     )
 
 
-def rows(survey: Survey) -> Iterator[Row]:
+def rows(report: Report) -> Iterator[Row]:
     """Yield the figures, each with its part of the report."""
+    survey, won = report
     for what, hosts, details in _kinds(survey):
         yield "hosts", what, hosts, details
     for size in survey.sizes:
         details = f"on {number_of(size.hosts, 'host')}: {', '.join(size.flavor_names)}"
         yield "pinned VMs", f"{size.vcpus} vCPUs", len(size.servers), details
     if survey.policy is not None:
-        for what, number, details in _slots(survey):
+        for what, number, details in _slots(survey, won):
             yield "slots", what, number, details
     for refused in survey.refused:
         details = f"{refused.code}: {refused.words}"
@@ -74,7 +78,7 @@ def _kinds(survey: Survey) -> list[tuple[str, int, str]]:
     return sorted(found, key=lambda row: -row[1])
 
 
-def _slots(survey: Survey) -> Iterator[tuple[str, int, str]]:
+def _slots(survey: Survey, won: MigrationPlan | None) -> Iterator[tuple[str, int, str]]:
     slots, vm_class = survey.slots, survey.vm_class
     size = f"of {vm_class.vcpus} vCPUs" if vm_class else ""
     yield "used", slots.used, f"with a VM {size}"
@@ -84,18 +88,18 @@ def _slots(survey: Survey) -> Iterator[tuple[str, int, str]]:
         slots.unfit,
         "other VMs, memory or the service's state are in the way",
     )
-    won = survey.recovery
     if won is not None:
         live = f"{won.live} of them live, of {won.memory_mb // 1024} GiB of memory"
         by = f"of the unfit ones, by {number_of(len(won.moves), 'migration')}, {live}"
-        yield "recoverable", won.slots, by
+        yield "recoverable", won.gained, by
     emptied = "on hosts without dedicated CPUs, each emptied and configured"
     yield "possible", survey.possible, emptied
 
 
-def html(survey: Survey) -> str:
+def html(report: Report) -> str:
     """Return the page: figures, hosts, violations, the policy, the way, gaps."""
-    slots = list(_slots(survey)) if survey.policy else []
+    survey, won = report
+    slots = list(_slots(survey, won)) if survey.policy else []
     findings: dict[str, list[Finding]] = {}
     for finding in survey.findings:
         findings.setdefault(finding.code, []).append(finding)
@@ -105,6 +109,7 @@ def html(survey: Survey) -> str:
         headline=headline(survey),
         kinds=_kinds(survey),
         slots=slots,
+        moves=[(move, command(move)) for move in won.moves] if won else [],
         counts=[(n, _COLOURS.get(what, "unknown"), what) for what, n, _ in slots],
         findings=[(c, found[0].level.value, found) for c, found in findings.items()],
         most_findings=MOST_FINDINGS,

@@ -143,6 +143,7 @@ class PageTest(SurveyCase):
         self.assertEqual(1, text.count("audit.no_multiqueue ("))
         self.assertIn("audit.no_multiqueue (3)", text)
         self.assertIn("2 migrations, in their order", text)
+        self.assertRegex(text, r"b\d: h\d to h\d\s*openstack .*server migrate")
         cloud = clouds.pools()
         for number in range(20):
             cloud.add_host(f"x{number}")
