@@ -88,7 +88,6 @@ def execute(
     *,
     settings: SchedulerSettings | None = None,
     watcher: Watcher | None = None,
-    patience_min: float = PATIENCE_MIN,
 ) -> ExecutionOutcome:
     """Make the moves that remain; look at the cloud again before each.
 
@@ -98,21 +97,11 @@ def execute(
 
     :param snapshot: of the cloud, taken just now
     :param settings: those of nova-scheduler; None for what the policy needs
-    :param patience_min: how long to wait for one move, in minutes; Nova continues
-        it after that
     :returns: the execution as far as it came; moves behind one that failed are not
         started
     """
-    run = _Run(
-        api,
-        policy,
-        settings,
-        snapshot,
-        execution,
-        watcher or Watcher(),
-        patience_min * 60,
-    )
-    return run.outcome()
+    watcher = watcher or Watcher()
+    return _Run(api, policy, settings, snapshot, execution, watcher).outcome()
 
 
 @dataclass
@@ -125,7 +114,6 @@ class _Run:
     snapshot: Snapshot
     execution: Execution
     watcher: Watcher
-    patience_s: float
 
     def outcome(self) -> ExecutionOutcome:
         """Make the moves that remain; see :func:`execute`."""
@@ -333,12 +321,12 @@ class _Run:
         :raises StoppedError: when it is
         """
         move = self.execution.moves[number].move
-        deadline = time.monotonic() + self.patience_s
+        deadline = time.monotonic() + 60 * PATIENCE_MIN
         pause_s = _FIRST_PAUSE_S
         while True:
             if time.monotonic() > deadline:
                 raise StoppedError(
-                    f"Nova has not finished after {self.patience_s / 60:g} minutes and "
+                    f"Nova has not finished after {PATIENCE_MIN} minutes and "
                     "continues: see openstack server migration list"
                 )
             self._show(number, move)

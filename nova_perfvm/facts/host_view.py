@@ -134,9 +134,13 @@ class HostView:
     def describe(self, consumer: str) -> str:
         """Name a consumer of the host's providers to an operator."""
         server = self.cloud.server_by_id.get(consumer)
-        if server is not None and server.host == self.host:
+        if server is None:
+            return f"consumer {consumer}, a migration or what is left of one,"
+        if server.host == self.host:
             return str(server)
-        return describe_consumer(consumer, server)
+        if server.host:
+            return f"{server}, which Nova has on {server.host},"
+        return f"{server}, which is on no host yet,"
 
     def without(self, servers: Collection[Server]) -> HostView:
         """Return the host as it is when these servers have left."""
@@ -196,18 +200,6 @@ class HostView:
             tree=tuple(add(provider) for provider in self.tree),
             sharing=tuple(add(provider) for provider in self.sharing),
         )
-
-
-def describe_consumer(consumer: str, server: Server | None) -> str:
-    """Return what a consumer of a host is that is no server on the host.
-
-    :param server: the server with this ID, if there is one
-    """
-    if server is None:
-        return f"consumer {consumer}, a migration or what is left of one,"
-    if server.host:
-        return f"{server}, which Nova has on {server.host},"
-    return f"{server}, which is on no host yet,"
 
 
 def view_of(snapshot: Snapshot, host: str) -> HostView:

@@ -113,7 +113,7 @@ class TestBothClasses(ElasticCase):
 
         self.assertEqual("e1", moved.host)
         subject = audit.Subject(self.policy, read_snapshot(self.api))
-        results = dict(audit.run_selection(audit.Selection.PREFLIGHT, subject))
+        results = dict(audit.run(subject, audit.Selection.PREFLIGHT).results)
         lacking = [
             found.observed
             for found in results["VMs on these hosts carry units"]

@@ -11,6 +11,7 @@ import fixtures
 import testtools
 from nova.virt.libvirt import driver as libvirt_driver
 
+from nova_perfvm.cloud import migrate
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.sandbox import releases
 from tests.functional.elastic import DeathError
@@ -160,7 +161,8 @@ class TestInterrupted(InterruptedCase):
             original(*args, **options)
 
         with fixtures.MonkeyPatch(f"{DRIVER}.live_migration", wait):
-            outcome = self.execute(execution, patience_min=1 / 60)
+            with fixtures.MonkeyPatch(f"{migrate.__name__}.PATIENCE_MIN", 1 / 60):
+                outcome = self.execute(execution)
             self.assertIn("Nova has not finished", outcome.why)
             self.assertEqual(["asked"], self.states(outcome.execution))
             with self.die_in("_show"):

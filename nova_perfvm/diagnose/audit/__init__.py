@@ -11,7 +11,6 @@ from nova_perfvm.diagnose.audit.checks import (
     AuditReport,
     Selection,
     run,
-    run_selection,
     selected,
 )
 from nova_perfvm.diagnose.audit.placement import check_consumers
@@ -30,6 +29,5 @@ __all__ = [
     "check_servers",
     "overused",
     "run",
-    "run_selection",
     "selected",
 ]

@@ -126,22 +126,21 @@ def selected(selection: Selection) -> tuple[CloudCheck, ...]:
     return tuple(check for check in CHECKS if selection in check.selections)
 
 
-def run_selection(selection: Selection, subject: Subject) -> tuple[CheckFindings, ...]:
-    """Run the checks of a command: as notes, what the policy accepts."""
+def run(subject: Subject, selection: Selection = Selection.AUDIT) -> AuditReport:
+    """Audit a cloud, or run the checks of another command.
+
+    What the policy accepts is noted.
+    """
     accept = subject.policy.accept
-    return tuple(
+    results = (
         CheckFindings(
             check.title,
             tuple(found.judged_with(accept) for found in check.find(subject)),
         )
         for check in selected(selection)
     )
-
-
-def run(subject: Subject, selection: Selection = Selection.AUDIT) -> AuditReport:
-    """Audit a cloud, or run the checks of another command."""
     return AuditReport(
-        results=run_selection(selection, subject),
+        results=tuple(results),
         taken_at=subject.snapshot.taken_at,
         policy_digest=subject.policy.digest,
         hosts=len(subject.snapshot.hosts),

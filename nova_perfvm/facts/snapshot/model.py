@@ -272,8 +272,3 @@ class Snapshot:
             for host in self.hosts
             if host.host == migration.source
         )
-
-    @cached_property
-    def assumed_divisions(self) -> frozenset[str]:
-        """The hosts of which nobody knows on which cells dedicated CPUs are."""
-        return frozenset(host.host for host in self.hosts if host.division_assumed)

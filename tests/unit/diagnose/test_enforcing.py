@@ -62,7 +62,7 @@ class RefusedTest(testtools.TestCase):
 class PreflightTest(testtools.TestCase):
     def check(self, cloud, policy):
         subject = audit.Subject(policy, cloud.snapshot())
-        return dict(audit.run_selection(Selection.PREFLIGHT, subject))[CHECK]
+        return dict(audit.run(subject, Selection.PREFLIGHT).results)[CHECK]
 
     def test_a_warning_with_its_remedy(self):
         found, _ = self.check(clouds.pools(), ALL)

@@ -76,6 +76,6 @@ class JudgeTest(testtools.TestCase):
                 loader.load(), Snapshot(""), settings, placement_database=database
             )
             for selection in (audit.Selection.AUDIT, audit.Selection.PREFLIGHT):
-                results = dict(audit.run_selection(selection, subject))
+                results = dict(audit.run(subject, selection).results)
                 found = results["Placement grants what it has"]
                 self.assertEqual(expected, len(found))

@@ -87,7 +87,7 @@ class CheckTest(testtools.TestCase):
     def check(self, title, policy=POLICY, snapshot=None, **facts):
         """Return what one check found."""
         subject = audit.Subject(policy, snapshot or cloud().snapshot(), **facts)
-        return dict(audit.run_selection(Selection.POLICY, subject))[title]
+        return dict(audit.run(subject, Selection.POLICY).results)[title]
 
     def codes(self, title, *arguments, **facts):
         return [finding.code for finding in self.check(title, *arguments, **facts)]

@@ -31,7 +31,7 @@ class LabelsTest(testtools.TestCase):
             self.assertEqual(expected, adapters.host_facts(state).labels)
             seen = Snapshot("2026-01-01T00:00:00+00:00", aggregates=(aggregate,))
             for selection in (audit.Selection.AUDIT, audit.Selection.POLICY):
-                results = audit.run_selection(selection, audit.Subject(policy, seen))
+                results = audit.run(audit.Subject(policy, seen), selection).results
                 found = dict(results)["Classes of aggregates"]
                 self.assertEqual("gold" in value, bool(found), value)
 

@@ -45,7 +45,7 @@ class PreflightCase(PlanCase):
             vars(subject)["elastic"] = hosts
         return [
             finding
-            for result in audit.run_selection(Selection.PREFLIGHT, subject)
+            for result in audit.run(subject, Selection.PREFLIGHT).results
             for finding in result.findings
             if finding.level is not Level.OK and finding.code not in ADVICE
         ]
