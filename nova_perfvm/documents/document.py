@@ -122,7 +122,7 @@ def parse_document(
         mistakes = [Mistake((), f"{fault}; expected {expected}")]
     value = None
     if not mistakes:
-        value, mistakes = read_document(kinds, of, data, defaults)
+        value, mistakes = _read_document(kinds, of, data, defaults)
         if check and value is not None:
             mistakes = list(check(value))
         mistakes = parsed.in_order(mistakes) if parsed else mistakes
@@ -131,7 +131,7 @@ def parse_document(
     return cast("T", value)
 
 
-def read_document(
+def _read_document(
     kinds: str | Iterable[str],
     of: type[T],
     data: Any,

@@ -42,15 +42,6 @@ class ShowPolicy(PolicyCommand):
     """Print the effective policy, every key written out, and its hash."""
 
     arguments = (
-        argument(
-            "--set",
-            dest="overrides",
-            action="append",
-            default=[],
-            metavar="KEY=VALUE",
-            help="another value for a key, such as classes.high-performance.vcpus=4 "
-            "(YAML; may be given several times)",
-        ),
         format_argument(
             sorted(_FORMATS),
             "default: %(default)s, which is a policy file",
@@ -60,7 +51,7 @@ class ShowPolicy(PolicyCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Load the policy and print it."""
-        policy = loader.load(policy_name(parsed_args), parsed_args.overrides)
+        policy = loader.load(policy_name(parsed_args))
         self.write(_FORMATS[parsed_args.format](policy))
 
 

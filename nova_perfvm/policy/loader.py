@@ -3,22 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from nova_perfvm.documents import textfile
-from nova_perfvm.documents.document import (
-    KINDS,
-    dump_document,
-    parse_document,
-    read_document,
-)
-from nova_perfvm.documents.mistakes import DocumentError
-from nova_perfvm.documents.yaml_lines import YAMLText
+from nova_perfvm.documents.document import KINDS, dump_document, parse_document
 from nova_perfvm.policy import Policy
 from nova_perfvm.policy.default import DEFAULT_DOCUMENT, DEFAULT_TEXT
-from nova_perfvm.policy.override import override
 
 KIND: Final = "policy"
 # The name under which the built-in policy appears in messages.
@@ -27,29 +18,17 @@ BUILT_IN: Final = "built-in policy"
 BUILT_IN_NAME: Final = "builtin"
 
 
-def load(path: str | Path | None = None, overrides: Sequence[str] = ()) -> Policy:
+def load(path: str | Path | None = None) -> Policy:
     """Read a policy file, or give the built-in policy without one.
 
     :param path: of the file; ``builtin`` or None for the built-in policy
-    :param overrides: ``KEY=VALUE`` each, instead of what the file says; see
-        :func:`nova_perfvm.policy.override.override`
     :raises DocumentError: with every mistake of the file, or that it cannot be
         read; there is no fall-back
     """
-    source = title(path)
     text = DEFAULT_TEXT
     if path is not None and path != BUILT_IN_NAME:
         text = textfile.read(path, KINDS[KIND].most_bytes)
-    policy = parse(text, source)
-    if not overrides:
-        return policy
-    document, mistakes = override(DEFAULT_DOCUMENT | YAMLText(text).data, overrides)
-    changed = None
-    if not mistakes:
-        changed, mistakes = read_document(KIND, Policy, document)
-    if changed is None:
-        raise DocumentError(f"{source}, with the keys given", mistakes, KIND)
-    return changed
+    return parse(text, title(path))
 
 
 def title(path: str | Path | None) -> str:

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 
 import fixtures
+import yaml
 
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import ServerCell
@@ -20,6 +21,7 @@ from tests.unit.measure import hosts, reports
 from tests.unit.measure.test_as_snapshot import host
 from tests.unit.osc.test_migrations import page_cloud
 from tests.unit.osc.test_shell import CommandCase
+from tests.unit.rules import hosts as rules
 
 # Ends a command, for a file that gets what it prints.
 REDIRECTION = re.compile(r" >>? (\S+)$")
@@ -115,12 +117,10 @@ class OfflineTest(CommandCase):
     def test_hosts(self):
         pathlib.Path("provider_config").mkdir()
         # This machine may be too small for the built-in policy's VMs.
-        fast = "classes.high-performance"
-        changes = (f"{fast}.vcpus=1", f"{fast}.flavors.memory_gb=[1]")
-        self.run_command(
-            *("policy", "show"), *(word for one in changes for word in ("--set", one))
-        )
-        pathlib.Path("small.yaml").write_text(self.stdout)
+        flavors = {"name": "one", "memory_gb": [1], "root_gb": 0}
+        document = rules.policy(vcpus=1).as_document()
+        document["classes"]["high-performance"]["flavors"] = flavors
+        pathlib.Path("small.yaml").write_text(yaml.safe_dump(document))
         self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY", "small.yaml"))
         for command in documented.of(self):
             printed = self.run_shown(command)

@@ -181,18 +181,6 @@ class PolicyTest(CommandCase):
         self.assertEqual(POLICY.as_document(), found["policy"])
         self.assertEqual(POLICY.digest, found["digest"])
 
-    def test_show_with_other_values(self):
-        self.run_command(
-            *("policy", "show", "--set", "host_shape=1x4"),
-            *("--set", "classes.high-performance.vcpus=2"),
-        )
-        policy = loader.parse(self.stdout)
-        self.assertEqual(2, policy.get_class("high-performance").vcpus)
-        self.assertEqual(["hp.2c.64g"], [generate_flavors(policy)[0].name])
-        self.assert_refused(
-            1, "expected one of", "policy", "show", "--set", "placement=unit"
-        )
-
     def test_check_says_how_the_classes_fit_each_shape(self):
         text = 'schema_version: "1.0"\nhost_shape: [2x22, 2x20x2, 4x10]\n'
         one, none = "1 slot of class high-performance", "0 slots of class high-perf"

@@ -5,6 +5,7 @@ import configparser
 from nova_perfvm.osc.tempest import tempest_conf
 from nova_perfvm.policy import loader
 from tests.unit.osc.test_shell import CommandCase
+from tests.unit.rules import hosts as rules
 
 TWO_PINNED = """\
 schema_version: "1.0"
@@ -54,16 +55,10 @@ class TempestConfigTest(CommandCase):
 
     def test_what_a_policy_changes(self):
         two = loader.parse(TWO_PINNED)
-        fast = "classes.high-performance"
-        # Without a cap it is what fits.
-        free = ("host_shape=2x8", f"{fast}.vcpus=2", f"{fast}.max_per_host=null")
         for policy, name, expected in (
-            (loader.load(None, free), None, {"max_per_host": "8"}),
-            (
-                loader.load(None, [f"{fast}.exclusive=cell"]),
-                None,
-                {"exclusive": "cell"},
-            ),
+            # Without a cap it is what fits: 20 of a core each on 20 cores.
+            (rules.policy(vcpus=1, max_per_host=None), None, {"max_per_host": "40"}),
+            (rules.policy(exclusive="cell"), None, {"exclusive": "cell"}),
             (
                 two,
                 "small",

@@ -4,8 +4,8 @@ import testtools
 
 from nova_perfvm import constants as const
 from nova_perfvm.placement.schemes import units
-from nova_perfvm.policy import loader
 from nova_perfvm.tempest_plugin import inventories
+from tests.unit.diagnose.explain.test_explain import UNITS
 
 
 class RoomTest(testtools.TestCase):
@@ -18,11 +18,10 @@ class RoomTest(testtools.TestCase):
         self.assertEqual(0, inventories.room([{"VCPU": {}}], "slots", 2))
 
     def test_units(self):
-        policy = loader.load(None, ["placement=units"])
         for slots in (0, 1, 2):
             tree = [{"PCPU": {"total": 20}}] + [
                 {const.RC_UNIT: {"total": child.total, "max_unit": child.max_unit}}
-                for child in units.UNITS.children(policy, "host", slots)
+                for child in units.UNITS.children(UNITS, "host", slots)
             ]
             with self.subTest(slots):
                 self.assertEqual(slots, inventories.room(tree, "units", 2))

@@ -2,6 +2,7 @@
 
 import ast
 import configparser
+import dataclasses
 import importlib.metadata
 import importlib.util
 import pathlib
@@ -17,9 +18,9 @@ from oslo_config import cfg
 
 from nova_perfvm import tempest_plugin
 from nova_perfvm.osc.tempest import tempest_conf
-from nova_perfvm.policy import loader
 from nova_perfvm.tempest_plugin import config
 from tests import documented
+from tests.unit.rules import hosts as rules
 
 PACKAGE = pathlib.Path(tempest_plugin.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -48,12 +49,13 @@ def imported(path):
 
 class OptionsTest(testtools.TestCase):
     def test_they_take_what_the_command_prints(self):
-        changes = [f"placement={scheme}" for scheme in ("slots", "units", "none")]
-        changes += [
-            f"classes.high-performance.exclusive={how}" for how in ("cell", "none")
+        policies = [
+            dataclasses.replace(rules.POLICY, placement=scheme)
+            for scheme in ("slots", "units", "none")
         ]
-        for change in changes:
-            text = tempest_conf(loader.load(None, [change]))
+        policies += [rules.policy(exclusive=how) for how in ("cell", "none")]
+        for policy in policies:
+            text = tempest_conf(policy)
             parser = configparser.ConfigParser()
             parser.read_string(text)
             self.assertEqual(
@@ -68,8 +70,10 @@ class OptionsTest(testtools.TestCase):
             conf = cfg.ConfigOpts()
             conf.register_opts(config.options, group=config.group.name)
             conf(["--config-file", str(path)])
-            key, _, value = change.rpartition(".")[2].partition("=")
-            self.assertEqual(value, conf.perfvm[key])
+            self.assertEqual(
+                (policy.placement, policy.pinned_classes[0].exclusive),
+                (conf.perfvm.placement, conf.perfvm.exclusive),
+            )
             self.assertEqual("g.2c.4g", conf.perfvm.general_flavor_alt)
 
 

@@ -15,8 +15,8 @@ from nova_perfvm.facts.snapshot import (
     host_facts,
 )
 from nova_perfvm.generate import inventory
-from nova_perfvm.policy import loader
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
+from tests.unit.rules import hosts as rules
 
 NODE_0, NODE_1 = frozenset(range(20)), frozenset(range(20, 40))
 
@@ -29,7 +29,7 @@ def parse(hosts, policy=POLICY):
 class ParseTest(testtools.TestCase):
     def test_hosts_of_a_shape_are_divided_as_host_config_does(self):
         units = dataclasses.replace(POLICY, placement="units")
-        celled = loader.load(overrides=["classes.high-performance.exclusive=cell"])
+        celled = rules.policy(exclusive="cell")
         none = frozenset()
         for host, policy, dedicated, shared in (
             ({"mode": "dedicated"}, POLICY, (NODE_0, NODE_1), (none, none)),

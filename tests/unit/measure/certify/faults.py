@@ -15,6 +15,7 @@ from nova_perfvm.measure.collected import CommandOutput
 from tests.unit.measure import guests, hosts
 from tests.unit.measure.certify import sound
 from tests.unit.measure.certify.sound import Case
+from tests.unit.rules.hosts import HP
 
 VMS = (1, 2)
 # The first, the last and one between.
@@ -144,9 +145,9 @@ def noted(change):
     return lambda case: change(case.run)
 
 
-def policy(*overrides):
+def policy(**changes):
     def plant(case):
-        case.policy = sound.policy_document(*overrides)
+        case.policy = sound.policy_document(**changes)
 
     return plant
 
@@ -715,25 +716,26 @@ def _samples():
 
 def _policies():
     """Another promise than the one that is kept."""
-    high = "classes.high-performance"
-    iops = f"{high}.disk.read_iops=50000", f"{high}.disk.write_iops=20000"
+    guaranteed = replace(HP.disk, read_iops=50000, write_iops=20000)
     return {
         "hypervisor.node_shape": {
-            f"policy for hosts of {shape}": policy(f"host_shape={shape}")
+            f"policy for hosts of {shape}": policy(shape=shape)
             for shape in ("2x20", "2x32", "4x21")
         },
         "hypervisor.class_rules": {
-            "policy that allows one VM on a host": policy(f"{high}.max_per_host=1"),
+            "policy that allows one VM on a host": policy(max_per_host=1),
         },
         "hypervisor.huge_pages": {
-            "policy that promises huge pages": policy(f"{high}.mem_page_size=1GB"),
+            "policy that promises huge pages": policy(mem_page_size="1GB"),
         },
         "hypervisor.emulator_pin": {
             "policy that keeps QEMU's threads off vCPUs": policy(
-                f"{high}.emulator_threads=share"
+                emulator_threads="share"
             ),
         },
-        "certify.measured": {"policy that promises unmeasured IOPS": policy(*iops)},
+        "certify.measured": {
+            "policy that promises unmeasured IOPS": policy(disk=guaranteed),
+        },
         "certify.flavor": {
             f"flavor {name} is asked for": flavor(name)
             for name in ("hp.20c.64g", "hp.20c.200g", "g.4c.8g")

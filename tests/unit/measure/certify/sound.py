@@ -12,8 +12,9 @@ from nova_perfvm.measure import samples
 from nova_perfvm.measure.certify import certificate
 from nova_perfvm.measure.certify.inputs import UUID, Paths
 from nova_perfvm.measure.samples import Machine, Measurement, Samples
-from nova_perfvm.policy import loader
+from nova_perfvm.policy import HostShape, loader
 from tests.unit.measure import guests, hosts
+from tests.unit.rules import hosts as rules
 
 FLAVOR = "hp.20c.128g"
 CPU = "Xeon Gold 6248"
@@ -122,9 +123,10 @@ def run():
 
 
 @functools.cache
-def policy_document(*overrides):
-    """Return the policy, with some keys exchanged."""
-    return loader.dump(loader.load(None, ["host_shape=2x21", *overrides]))
+def policy_document(shape="2x21", **changes):
+    """Return the policy for hosts of a shape, with some keys exchanged."""
+    shapes = (HostShape.parse(shape),)
+    return loader.dump(replace(rules.policy(**changes), host_shapes=shapes))
 
 
 @dataclass

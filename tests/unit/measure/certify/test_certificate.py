@@ -246,7 +246,7 @@ class PreviousTest(CertifyTestCase):
             self.assertEqual((), judged.reasons)
 
     def test_another_policy_and_host_are_noted(self):
-        case = Case(policy=sound.policy_document("managed_hosts=labelled"))
+        case = Case(policy=sound.policy_document(managed_hosts="labelled"))
         case.host = replace(case.host, hostname="compute7")
         for who in ("node0", "node1"):
             case.run["sessions"][0]["targets"][who]["hostname"] = "compute7"
