@@ -51,17 +51,16 @@ class Audit(FindingsLister, ChangingCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Judge the cloud; heal what it has lost, and judge it again."""
-        if not parsed_args.heal:
-            if parsed_args.dry_run or parsed_args.yes:
-                raise PerfVMError("--dry-run and --yes are for --heal")
-            subject = self.subject(self.policy(parsed_args), parsed_args)
-            return self.reported(parsed_args, audit.run(subject))
-        if parsed_args.snapshot is not None:
+        heal = parsed_args.heal
+        if heal and parsed_args.snapshot is not None:
             raise PerfVMError("--heal is for a cloud: leave --snapshot out")
-        policy = self.chosen_policy(parsed_args)
+        if not heal and (parsed_args.dry_run or parsed_args.yes):
+            raise PerfVMError("--dry-run and --yes are for --heal")
+        named = self.chosen_policy if heal else self.policy
+        policy = named(parsed_args)
         subject = self.subject(policy, parsed_args)
         report = audit.run(subject)
-        if self._heal(subject, report, parsed_args):
+        if heal and self._heal(subject, report, parsed_args):
             report = audit.run(self.subject(policy, parsed_args))
         return self.reported(parsed_args, report)
 
@@ -75,8 +74,14 @@ class Audit(FindingsLister, ChangingCommand):
             settings = read_settings(parsed_args.placement_conf)
             database = placement_database.read(parsed_args.placement_conf)
         seen = snapshots.look_by(self, parsed_args, policy, parsed_args.snapshot)
-        known = (policy, seen, settings, extensions.load_generators())
-        return Subject(*known, parsed_args.stuck_after, database)
+        return Subject(
+            policy,
+            seen,
+            generators=extensions.load_generators(),
+            placement_settings=settings,
+            placement_database=database,
+            stuck_after_min=parsed_args.stuck_after,
+        )
 
     def title(self, report: AuditReport) -> str:
         """Say what was checked."""

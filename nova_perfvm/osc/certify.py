@@ -18,6 +18,7 @@ from nova_perfvm.osc.base import (
     policy_file,
     positive,
 )
+from nova_perfvm.osc.check import HOST_CONF, NOVA_VIEW
 from nova_perfvm.osc.compare import LATENCY_TARGET, MEASURED, TARGET
 from nova_perfvm.osc.judging import JudgingCommand
 
@@ -57,14 +58,8 @@ class Certify(JudgingCommand, PolicyCommand):
             metavar="MINUTES",
             help="how far apart in time the files may be (default: %(default)g)",
         ),
-        file_argument(
-            "--nova-conf", help="the host's nova.conf, for its CPU sets (default: open)"
-        ),
-        file_argument(
-            "--snapshot",
-            help="what openstack perfvm snapshot save has saved, for what Nova and "
-            "Placement say of the host (default: open)",
-        ),
+        HOST_CONF,
+        NOVA_VIEW,
         file_argument(
             "--previous",
             help="an earlier record: what passed there has to pass, and no ratio to be "

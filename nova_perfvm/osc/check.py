@@ -31,6 +31,17 @@ from nova_perfvm.osc.base import (
 )
 from nova_perfvm.osc.reports import FORMATS, STRICT, FindingsLister
 
+# What Nova knows of a host, beside what was collected there.
+NOVA_VIEW: Final = file_argument(
+    "--snapshot",
+    help="what openstack perfvm snapshot save has saved, for what Nova and Placement "
+    "say of the host (default: that is not judged)",
+)
+HOST_CONF: Final = file_argument(
+    "--nova-conf",
+    help="the host's nova.conf, for its CPU sets (default: those of the snapshot, if "
+    "Nova's database told them, else what its VMs own)",
+)
 _INTERVAL: Final = argument(
     "--interval",
     type=collector.interval,
@@ -117,21 +128,13 @@ class CheckHost(CheckCommand):
     arguments = (
         _INTERVAL,
         _collected("host"),
-        file_argument(
-            "--snapshot",
-            help="what openstack perfvm snapshot save has saved, for what Nova and "
-            "Placement say of the host (default: that is not judged)",
-        ),
+        NOVA_VIEW,
         argument(
             "--host",
             metavar="NAME",
             help="the host's name in the snapshot (default: its own)",
         ),
-        file_argument(
-            "--nova-conf",
-            help="the host's nova.conf, for its CPU sets (default: those of the "
-            "snapshot, if Nova's database told them, else what its VMs own)",
-        ),
+        HOST_CONF,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:

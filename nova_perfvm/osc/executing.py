@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that carry plans of migrations out, and ``plan resume``."""
+"""How plans of migrations are carried out, and ``plan resume``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import contextlib
 import signal
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from cliff.lister import Lister
@@ -21,14 +20,7 @@ from nova_perfvm.cloud import migrate
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import (
-    YES,
-    Arguments,
-    Table,
-    ask,
-    file_argument,
-    flag,
-)
+from nova_perfvm.osc.base import YES, Arguments, Table, ask, file_argument
 from nova_perfvm.osc.judging import ObservingCommand
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.osc.recording import RecordingCommand
@@ -148,50 +140,6 @@ class ResumePlan(CarryingOut):
                 return _listed(execution)
             snapshot = self.snapshot(parsed_args, policy)
             planning = Planning(policy, snapshot, settings)
-            return self.carry_out(parsed_args, planning, execution)
-
-
-class PlanningCommand(CarryingOut):
-    """A command that makes a plan of migrations, and can carry it out at once."""
-
-    arguments: Arguments = (
-        flag(
-            "--execute",
-            "make the migrations, one after the other, after a look at each",
-        ),
-        file_argument(
-            "--record",
-            help="with --execute: write the progress to this file, for openstack "
-            "perfvm plan resume to go on from",
-        ),
-        YES,
-    )
-
-    def check_execution(self, parsed_args: argparse.Namespace) -> None:
-        """Look whether what the command line says of an execution goes together.
-
-        :raises PerfVMError: when it does not
-        """
-        path = parsed_args.record
-        if not parsed_args.execute:
-            if parsed_args.yes or parsed_args.policy_changed or path is not None:
-                raise PerfVMError(
-                    "--record, --yes and --policy-changed are for --execute"
-                )
-        elif parsed_args.snapshot is not None:
-            raise PerfVMError("--execute: a snapshot is no cloud: leave --snapshot out")
-        elif path is not None and Path(path).exists():
-            raise PerfVMError(
-                f"--record {path}: it is there already: go on with that plan "
-                f"(openstack perfvm plan resume {path}), or name another file"
-            )
-
-    def execute(
-        self, parsed_args: argparse.Namespace, planning: Planning, execution: Execution
-    ) -> Table:
-        """Carry a plan out that was made just now."""
-        path = parsed_args.record
-        with textfile.exclusively(path) if path else contextlib.nullcontext():
             return self.carry_out(parsed_args, planning, execution)
 
 

@@ -4,22 +4,27 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+from pathlib import Path
 from typing import Final
 
 from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.execution import begin
 from nova_perfvm.changes.migrations.model import MigrationPlan, command
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
+from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import (
+    YES,
     Arguments,
     Table,
     argument,
     class_argument,
     count,
+    file_argument,
     flag,
 )
-from nova_perfvm.osc.executing import MOVE_COLUMNS, PlanningCommand, move_cells
+from nova_perfvm.osc.executing import MOVE_COLUMNS, CarryingOut, move_cells
 from nova_perfvm.osc.judging import LookingLister
 from nova_perfvm.osc.requested import REQUEST, request_of
 from nova_perfvm.printable import number_of
@@ -28,14 +33,24 @@ _COLUMNS: Final = ("Step", *MOVE_COLUMNS, "Memory MiB", "Pinned", "Commands")
 _PARTIAL, _NONE = 1, 2
 
 
-class MigrationsLister(PlanningCommand, LookingLister):
-    """A plan of migrations, one a row.
+class MigrationsLister(CarryingOut, LookingLister):
+    """A plan of migrations, one a row, which can be carried out at once.
 
     Exits with 0 if the plan is complete, 1 if it gives a part of what was asked for,
     2 if there is none; with --execute 1 if migrations remain.
     """
 
     arguments: Arguments = (
+        flag(
+            "--execute",
+            "make the migrations, one after the other, after a look at each",
+        ),
+        file_argument(
+            "--record",
+            help="with --execute: write the progress to this file, for openstack "
+            "perfvm plan resume to go on from",
+        ),
+        YES,
         flag("--cold", "migrate running servers cold, too: they are stopped"),
         argument(
             "--exclude",
@@ -51,7 +66,7 @@ class MigrationsLister(PlanningCommand, LookingLister):
 
         :raises PerfVMError: when there is no policy, no cloud, or nothing excluded
         """
-        self.check_execution(parsed_args)
+        _check_execution(parsed_args)
         named = self.chosen_policy if parsed_args.execute else self.policy
         policy = named(parsed_args)
         settings = self.settings(parsed_args, policy)
@@ -94,7 +109,9 @@ class MigrationsLister(PlanningCommand, LookingLister):
             self.exit_status = _PARTIAL if plan.gained else _NONE
         if parsed_args.execute and plan.moves:
             execution = begin(planning.policy.digest, summary, plan.moves)
-            return self.execute(parsed_args, planning, execution)
+            path = parsed_args.record
+            with textfile.exclusively(path) if path else contextlib.nullcontext():
+                return self.carry_out(parsed_args, planning, execution)
         return _COLUMNS, [
             (
                 step,
@@ -105,6 +122,24 @@ class MigrationsLister(PlanningCommand, LookingLister):
             )
             for step, move in enumerate(plan.moves, 1)
         ]
+
+
+def _check_execution(parsed_args: argparse.Namespace) -> None:
+    """Look whether what the command line says of an execution goes together.
+
+    :raises PerfVMError: when it does not
+    """
+    path = parsed_args.record
+    if not parsed_args.execute:
+        if parsed_args.yes or parsed_args.policy_changed or path is not None:
+            raise PerfVMError("--record, --yes and --policy-changed are for --execute")
+    elif parsed_args.snapshot is not None:
+        raise PerfVMError("--execute: a snapshot is no cloud: leave --snapshot out")
+    elif path is not None and Path(path).exists():
+        raise PerfVMError(
+            f"--record {path}: it is there already: go on with that plan "
+            f"(openstack perfvm plan resume {path}), or name another file"
+        )
 
 
 def _summary(plan: MigrationPlan, what: str) -> str:

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that judge a cloud in every way at once."""
+"""``map`` and ``metrics``: a cloud judged in every way at once."""
 
 from __future__ import annotations
 
 import argparse
 
-from nova_perfvm.diagnose import overview
+from nova_perfvm.diagnose import cloud_map, overview
 from nova_perfvm.diagnose.overview import Overview
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc.base import OUTPUT, argument
+from nova_perfvm.osc.formats import cloud_map as page
+from nova_perfvm.osc.formats import monitoring
 from nova_perfvm.osc.judging import LookingCommand
 from nova_perfvm.osc.snapshot import seen_in
 
@@ -34,19 +36,39 @@ class OverviewCommand(LookingCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Look, judge, and write it."""
-        found = self._overview(parsed_args)
-        self.write(self.render(found), parsed_args.output)
-        if parsed_args.output is not None:
-            self.write(f"{parsed_args.output}: {seen_in(found.subject.snapshot)}\n")
-
-    def _overview(self, parsed_args: argparse.Namespace) -> Overview:
         policy = self.policy(parsed_args)
         settings = self.settings(parsed_args, policy)
         snapshot = self.snapshot(parsed_args, policy)
-        return overview.look(
+        found = overview.look(
             policy,
             snapshot,
             settings,
             flavors=parsed_args.flavors,
             generators=extensions.load_generators(),
         )
+        self.write(self.render(found), parsed_args.output)
+        if parsed_args.output is not None:
+            self.write(f"{parsed_args.output}: {seen_in(snapshot)}\n")
+
+
+class DrawMap(OverviewCommand):
+    """Draw hosts, their NUMA nodes and CPUs, and the servers there, as an HTML page.
+
+    It has the audit's findings, which hosts would take a server of which flavor,
+    and why the others would not.
+    """
+
+    def render(self, found: Overview) -> str:
+        """Return the page."""
+        return page.html(cloud_map.document(found))
+
+
+class WriteMetrics(OverviewCommand):
+    """Write slots, findings of the audit and refusals by reason for Prometheus.
+
+    The text is for node_exporter's textfile collector.
+    """
+
+    def render(self, found: Overview) -> str:
+        """Return Prometheus' text format."""
+        return monitoring.overview(found)

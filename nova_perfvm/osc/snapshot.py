@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
-from types import ModuleType
 from typing import Any, Final
 
 from nova_perfvm.cloud import snapshot as live
@@ -68,40 +68,45 @@ def seen_in(found: Snapshot) -> str:
     return f"{hosts}, {number_of(len(found.servers), 'server')}"
 
 
-def take(
-    app: Any,
+# For commands that have no cloud.
+read: Final = snapshot.load
+
+
+def look(
+    command: PerfVMCommand,
+    saved: str | None = None,
     policy_digest: str | None = None,
     nova_conf: str | None = None,
 ) -> Snapshot:
-    """Take a snapshot of the client's cloud, with progress on a terminal.
+    """Read a saved snapshot, from standard input if the path is -; or take one.
 
-    :param nova_conf: path of Nova's configuration, for the cells that its
+    Say what is not in it.
+
+    :param nova_conf: path of Nova's configuration, for the NUMA nodes that its
         database has
-    :raises CloudError: when a request fails
-    :raises PerfVMError: when Nova's database cannot be read
+    :raises PerfVMError: when it cannot be read, or the cloud or the database fails
     """
-    # First, as a mistake there shows at once.
-    skipped: list[str] = []
-    database = None if nova_conf is None else _open_database(nova_conf)
-    nodes = database.compute_nodes(skipped) if database else None
-    with ProgressLine() as progress:
-        found = live.read_snapshot(
-            app.client_manager.perfvm,
-            policy_digest=policy_digest,
-            progress=progress,
-        )
-    if database is None:
-        return found
-    gaps = tuple(f"NUMA nodes: {why}" for why in skipped)
-    found = replace(found, gaps=found.gaps + gaps)
-    located: Snapshot = database.with_cells(found, nodes)
-    return located
+    if saved is not None:
+        found = snapshot.load(saved)
+    else:
+        command.log_in()
+        # First, as a mistake there shows at once.
+        with_cells = None if nova_conf is None else _nova_database(nova_conf)
+        with ProgressLine() as progress:
+            found = live.read_snapshot(
+                command.cloud, policy_digest=policy_digest, progress=progress
+            )
+        if with_cells is not None:
+            found = with_cells(found)
+    for gap in found.gaps:
+        command.app.stderr.write(f"not seen: {gap}\n")
+    return found
 
 
-def _open_database(nova_conf: str) -> ModuleType:
-    """Return the module that reads Nova's database, ready for it.
+def _nova_database(nova_conf: str) -> Callable[[Snapshot], Snapshot]:
+    """Read Nova's database; return what puts the hosts' NUMA nodes into a snapshot.
 
-    :raises PerfVMError: when Nova is not here, or its file will not do
+    :raises PerfVMError: when Nova is not here, or its file or database will not do
     """
     try:
         from nova_perfvm.cloud import nova_database  # noqa: PLC0415
@@ -111,28 +116,15 @@ def _open_database(nova_conf: str) -> ModuleType:
             "it on a controller, in Nova's environment"
         ) from exc
     nova_database.configure(nova_conf)
-    return nova_database
+    skipped: list[str] = []
+    nodes = nova_database.compute_nodes(skipped)
 
+    def with_cells(found: Snapshot) -> Snapshot:
+        gaps = tuple(f"NUMA nodes: {why}" for why in skipped)
+        found = replace(found, gaps=found.gaps + gaps)
+        return nova_database.with_cells(found, nodes)
 
-# For commands that have no cloud.
-read: Final = snapshot.load
-
-
-def look(command: PerfVMCommand, saved: str | None = None, **how: Any) -> Snapshot:
-    """Read a saved snapshot, from standard input if the path is -; or take one.
-
-    Say what is not in it.
-
-    :raises PerfVMError: when it cannot be read, or the cloud fails
-    """
-    if saved is None:
-        command.log_in()
-        found = take(command.app, **how)
-    else:
-        found = snapshot.load(saved)
-    for gap in found.gaps:
-        command.app.stderr.write(f"not seen: {gap}\n")
-    return found
+    return with_cells
 
 
 def look_by(
