@@ -16,13 +16,21 @@ import testtools
 from nova_perfvm import conf, rules
 from nova_perfvm import constants as const
 from nova_perfvm.findings import AUDIT_CODES, LEVELS, Level
-from nova_perfvm.generate import options
+from nova_perfvm.generate import inventory, options
 from nova_perfvm.measure.checks import guest, host, spread
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.osc.audit import Audit
+from nova_perfvm.policy import loader
 from tests.unit.test_boundaries import ROOMS
 
 ROOT = pathlib.Path(__file__).parents[2]
+
+
+def code_blocks(page):
+    """Return the code-blocks of a page, each with its language."""
+    text = (ROOT / f"doc/source/{page}.rst").read_text()
+    blocks = re.findall(r"code-block:: (\w+)\n\n((?: {3}.*\n|\n)+)", text)
+    return [(language, textwrap.dedent(block)) for language, block in blocks]
 
 
 def tests_below(suite):
@@ -80,9 +88,7 @@ class TimerTest(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        page = (ROOT / "doc/source/admin/monitoring.rst").read_text()
-        blocks = re.findall(r"code-block:: (\w+)\n\n((?:   .*\n|\n)+)", page)
-        texts = [(language, textwrap.dedent(text)) for language, text in blocks]
+        texts = code_blocks("admin/monitoring")
         self.units = [text for language, text in texts if language == "ini"]
         (self.cron,) = (text for language, text in texts if language == "text")
 
@@ -267,6 +273,21 @@ class InstallTest(testtools.TestCase):
         self.assertEqual((options.FILTER, options.NUMA_FILTER), (last_but_one, last))
         shown = re.findall(r"^    available_filters = (\S+)$", text, re.MULTILINE)
         self.assertEqual(list(options.AVAILABLE_FILTERS.values), shown)
+
+
+class InventoryTest(testtools.TestCase):
+    def test_the_example_is_an_inventory_file(self):
+        (text,) = (t for name, t in code_blocks("admin/explain") if name == "yaml")
+        hosts = inventory.parse(text, loader.load())
+        # The dedicated CPUs and the memory in GiB; of a core with two threads one.
+        found = {
+            name: (
+                sum(len(cell.pcpuset) for cell in cells),
+                sum(cell.memory_mb for cell in cells) // 1024,
+            )
+            for name, cells in hosts.items()
+        }
+        self.assertEqual({"hp1": (40, 512), "hp2": (40, 0), "hp3": (36, 512)}, found)
 
 
 class LayersTest(testtools.TestCase):
