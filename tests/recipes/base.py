@@ -25,14 +25,28 @@ TOOLS = {
 
 
 class RecipeCase(OptionsCase):
-    def tool(self, variable):
+    """A test of a tool.
+
+    :cvar VARIABLE: names the tool
+    """
+
+    VARIABLE = ""
+
+    def setUp(self):
+        super().setUp()
+        self.tool = self.named(self.VARIABLE)
+
+    def named(self, variable):
         """Return the path that a variable names."""
         path = os.environ.get(variable)
         if not path:
             self.fail(f"{variable} is not set: it names {TOOLS[variable]}")
         return pathlib.Path(path).absolute()
 
-    def run_tool(self, *command, **environment):
+    def write(self, name, text):
+        (self.directory / name).write_text(text)
+
+    def run_tool(self, *command):
         """Return what a command printed; one that fails fails the test."""
         # Tools have environments of their own.
         kept = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
@@ -41,7 +55,7 @@ class RecipeCase(OptionsCase):
             check=False,
             capture_output=True,
             cwd=self.directory,
-            env=kept | environment,
+            env=kept | {"ANSIBLE_CONFIG": str(self.directory / "ansible.cfg")},
             text=True,
         )
         self.assertEqual(0, ran.returncode, f"{command}\n{ran.stdout}\n{ran.stderr}")
@@ -54,8 +68,8 @@ class RecipeCase(OptionsCase):
                 request = requests.host_request(**CONFIGS[name])
                 yield generate(request, "perfvm.yaml")
 
-    def assert_divided(self, config, compute, scheduler):
-        """Nova finds each service's options in its nova.conf."""
+    def assert_divided(self, config, compute, scheduler, placement):
+        """Each service finds its options in its configuration."""
         wanted = self.expected(config)
         own = wanted.keys() & {"dedicated", "shared", "reserved", "pages", "poll"}
         for text, keys in ((compute, own), (scheduler, wanted.keys() - own)):
@@ -65,6 +79,7 @@ class RecipeCase(OptionsCase):
             )
         named = self.options(scheduler).perfvm.policy_file
         self.assertEqual("/etc/nova/perfvm.yaml", named)
+        self.assertIn("allocation_conflict_retry_count = 1\n", placement)
 
     def write_files(self, tool, config):
         """Write a tool's files as ``--output-dir`` does; return the directory."""

@@ -12,12 +12,7 @@ from tests.unit.osc.formats import golden
 class TerraformTest(base.RecipeCase):
     """Terraform itself, which reads the arguments as it does without a provider."""
 
-    def setUp(self):
-        super().setUp()
-        self.program = self.tool("PERFVM_TERRAFORM")
-
-    def terraform(self, *arguments):
-        return self.run_tool(self.program, *arguments)
+    VARIABLE = "PERFVM_TERRAFORM"
 
     def test_what_terraform_reads_is_what_was_generated(self):
         for policy in golden.POLICIES.values():
@@ -27,10 +22,10 @@ class TerraformTest(base.RecipeCase):
             made = document.pop("resource")["openstack_compute_flavor_v2"]
             del document["terraform"]
             document["output"] = {name: {"value": made[name]} for name in made}
-            (self.directory / "main.tf.json").write_text(json.dumps(document))
-            self.terraform("init", "-no-color")
-            self.terraform("apply", "-auto-approve", "-no-color")
-            read = json.loads(self.terraform("output", "-json"))
+            self.write("main.tf.json", json.dumps(document))
+            self.run_tool(self.tool, "init", "-no-color")
+            self.run_tool(self.tool, "apply", "-auto-approve", "-no-color")
+            read = json.loads(self.run_tool(self.tool, "output", "-json"))
             self.assertEqual(
                 {
                     name: golden.values(flavor)

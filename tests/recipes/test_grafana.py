@@ -19,14 +19,12 @@ type Part<T> = T extends object ? {[K in keyof T]?: Part<T[K]>} : T;
 
 
 class GrafanaTest(base.RecipeCase):
-    def setUp(self):
-        super().setUp()
-        self.modules = self.tool("PERFVM_GRAFANA_SCHEMA")
-        self.dashboard = json.loads(DASHBOARD.read_text())
+    VARIABLE = "PERFVM_GRAFANA_SCHEMA"
 
-    def compile(self, dashboard):
-        """Let the compiler of TypeScript compare a dashboard with the types."""
-        schema = self.modules / SCHEMA
+    def test_the_dashboard_is_one(self):
+        """The compiler of TypeScript compares it with the types."""
+        dashboard = json.loads(DASHBOARD.read_text())
+        schema = self.tool / SCHEMA
         lines = [f"import type {{ Dashboard, GraphFieldConfig }} from '{schema}';"]
         lines += [
             f"import type {{ Options as {panel} }} from "
@@ -43,13 +41,9 @@ class GrafanaTest(base.RecipeCase):
                     f"const custom{number}: Part<Plain<GraphFieldConfig>> = "
                     f"{json.dumps(custom)};"
                 )
-        source = self.directory / "dashboard.ts"
-        source.write_text("\n".join(lines))
+        self.write("dashboard.ts", "\n".join(lines))
         self.run_tool(
-            *(self.modules / "node_modules/.bin/tsc", "--noEmit", "--strict"),
+            *(self.tool / "node_modules/.bin/tsc", "--noEmit", "--strict"),
             *("--skipLibCheck", "--target", "es2022", "--module", "esnext"),
-            *("--moduleResolution", "bundler", source),
+            *("--moduleResolution", "bundler", "dashboard.ts"),
         )
-
-    def test_the_dashboard_is_one(self):
-        self.compile(self.dashboard)

@@ -14,10 +14,11 @@ PROVIDERS = deployers.PROVIDER_DIRECTORY
 
 
 class HelmTest(base.RecipeCase):
+    VARIABLE = "PERFVM_HELM"
+
     def setUp(self):
         super().setUp()
-        self.helm = self.tool("PERFVM_HELM")
-        charts = self.tool("PERFVM_OPENSTACK_HELM")
+        charts = self.named("PERFVM_OPENSTACK_HELM")
         for name in ("nova", "placement"):
             shutil.copytree(charts / name, self.directory / name)
             shutil.copytree(
@@ -26,11 +27,10 @@ class HelmTest(base.RecipeCase):
 
     def render(self, chart, values):
         """Return what a chart makes of values: {(kind, name): object}."""
-        path = self.directory / f"{chart}-values.yaml"
-        path.write_text(values)
+        self.write("values.yaml", values)
         text = self.run_tool(
-            *(self.helm, "template", chart, chart, "--namespace", "openstack"),
-            *("--values", path),
+            *(self.tool, "template", chart, chart, "--namespace", "openstack"),
+            *("--values", "values.yaml"),
         )
         made = [document for document in yaml.safe_load_all(text) if document]
         return {(one["kind"], one["metadata"]["name"]): one for one in made}
@@ -67,7 +67,6 @@ class HelmTest(base.RecipeCase):
             compute = self.secret(made, self.settings_of(pod), "nova.conf")
             self.assertIn("compute_driver = libvirt.LibvirtDriver\n", compute)
             scheduler = self.secret(made, "nova-etc", "nova.conf")
-            self.assert_divided(config, compute, scheduler)
             for name in ("nova-scheduler", "nova-api-osapi"):
                 reader = made["Deployment", name]["spec"]["template"]["spec"]
                 policy = self.mounted(reader, "/etc/nova/perfvm.yaml")
@@ -79,7 +78,7 @@ class HelmTest(base.RecipeCase):
                 self.assertEqual({"path": PROVIDERS}, provider["hostPath"])
             made = self.render("placement", (root / "placement.yaml").read_text())
             placement = self.secret(made, "placement-etc", "placement.conf")
-            self.assertIn("allocation_conflict_retry_count = 1\n", placement)
+            self.assert_divided(config, compute, scheduler, placement)
 
     def settings_of(self, pod):
         """Return the secret that has the host's nova.conf."""

@@ -25,23 +25,21 @@ def of_template(overrides):
 
 
 class OpenStackAnsibleTest(base.RecipeCase):
+    VARIABLE = "PERFVM_CONFIG_TEMPLATE"
+
     def setUp(self):
         super().setUp()
-        checkout = self.tool("PERFVM_CONFIG_TEMPLATE")
         # As ansible-galaxy lays a collection out.
         place = self.directory / "ansible_collections/openstack/config_template"
         place.parent.mkdir(parents=True)
-        place.symlink_to(checkout)
+        place.symlink_to(self.tool)
         self.write("template.conf", TEMPLATE)
         self.write(
             "ansible.cfg",
             CONFIG.format(
-                plugins=checkout / "plugins/action", collections=self.directory
+                plugins=self.tool / "plugins/action", collections=self.directory
             ),
         )
-
-    def write(self, name, text):
-        (self.directory / name).write_text(text)
 
     def play(self, variables, name, **arguments):
         self.write("variables.yml", variables)
@@ -52,7 +50,6 @@ class OpenStackAnsibleTest(base.RecipeCase):
             *(pathlib.Path(sys.executable).parent / "ansible-playbook", "play.yml"),
             *("-i", f"{HOST},", "-c", "local", "-e", "@variables.yml"),
             *("-e", f"ansible_python_interpreter={sys.executable}"),
-            ANSIBLE_CONFIG=str(self.directory / "ansible.cfg"),
         )
         return (self.directory / name).read_text()
 
@@ -71,8 +68,7 @@ class OpenStackAnsibleTest(base.RecipeCase):
                 **of_template("{{ placement_placement_conf_overrides }}"),
             )
             self.assertIn("state_path = /var/lib/nova\n", host)
-            self.assert_divided(config, host, scheduler)
-            self.assertIn("allocation_conflict_retry_count = 1\n", placement)
+            self.assert_divided(config, host, scheduler, placement)
             if config.provider is None:
                 self.assertNotIn("nova_provider_overrides", hosts)
             else:

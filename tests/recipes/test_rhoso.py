@@ -32,12 +32,10 @@ def strict(schema):
 
 
 class RHOSOTest(base.RecipeCase):
-    def setUp(self):
-        super().setUp()
-        self.checkouts = self.tool("PERFVM_RHOSO")
+    VARIABLE = "PERFVM_RHOSO"
 
     def read(self, path):
-        return yaml.safe_load((self.checkouts / path).read_text())
+        return yaml.safe_load((self.tool / path).read_text())
 
     def schema(self, kind):
         (version,) = self.read(PLANE.format(kind))["spec"]["versions"]
