@@ -41,8 +41,8 @@ SCENARIO = {
         "vm2": {"kind": "guest"},
     },
     "groups": {"alone": ["host"], "one": ["vm1"], "vms": ["vm1", "vm2"]},
-    "tools": {
-        "sysbench_cpu": {"threads": [1], "seconds": 1},
+    "tools": test_run.SYSBENCH
+    | {
         "sysbench_memory": {"threads": [1], "seconds": 1},
         "cyclictest": {"seconds": 1},
     },

@@ -19,7 +19,7 @@ SCENARIO = {
     "schema_version": "1.0",
     "repeats": 1,
     "warm_up": 0,
-    "tools": {"sysbench_cpu": {"threads": [1], "seconds": 1}},
+    "tools": test_run.SYSBENCH,
 }
 
 

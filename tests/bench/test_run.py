@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import time
-from typing import ClassVar
 
 import fixtures
 import testtools
@@ -35,6 +34,9 @@ COMMAND = (
 INTERRUPTIBLE = (shutil.which("env"), "--default-signal=INT")
 # A machine that others use, too, may take a while.
 PATIENCE_S = 300
+# The shortest runs; a temporary directory may be in memory, which is not read directly.
+SYSBENCH = {"sysbench_cpu": {"threads": [1], "seconds": 1}}
+FIO = {"size": "1m", "numjobs": 1, "seconds": 1, "direct": False}
 
 
 def missing(*tools):
@@ -103,18 +105,21 @@ class RunCase(testtools.TestCase):
             process.kill()
         process.communicate()
 
-    def run_it(self, *arguments, **environment):
-        process = self.start(*arguments, **environment)
+    def ended(self, process):
+        """Wait for a process; return its exit status, and what it has printed."""
         stdout, stderr = process.communicate(timeout=PATIENCE_S)
         self.assertNotIn("Traceback", stderr)
         return process.returncode, stdout, stderr
 
+    def run_it(self, *arguments, **environment):
+        return self.ended(self.start(*arguments, **environment))
+
+    def start_bench(self, scenario, *more, **environment):
+        output = ("--output", str(self.output))
+        return self.start("bench", "run", scenario, *output, *more, **environment)
+
     def run_bench(self, scenario, *more, **environment):
-        return self.run_it(
-            *("bench", "run", scenario, "--output", str(self.output)),
-            *more,
-            **environment,
-        )
+        return self.ended(self.start_bench(scenario, *more, **environment))
 
     def document(self):
         return json.loads(self.output.read_text())
@@ -123,13 +128,6 @@ class RunCase(testtools.TestCase):
         with contextlib.suppress(FileNotFoundError):
             return [step["key"] for step in self.document()["run"]["steps"]]
         return []
-
-    def wait_for_steps(self, count, process):
-        deadline = time.monotonic() + PATIENCE_S
-        while len(self.steps()) < count:
-            self.assertIsNone(process.poll())
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.1)
 
 
 class AllToolsTest(RunCase):
@@ -141,6 +139,7 @@ class AllToolsTest(RunCase):
             self.skipTest("cyclictest needs root")
         work = self.directory / "fio"
         work.mkdir()
+        kinds = {"host": "host", "vm1": "guest", "vm2": "guest", "server": "host"}
         scenario = self.scenario(
             {
                 "sysbench_cpu": {"threads": [1, 2], "seconds": 1},
@@ -154,21 +153,9 @@ class AllToolsTest(RunCase):
                     "seconds": 1,
                     "omit_s": 0,
                 },
-                "fio": {
-                    "directory": str(work),
-                    "size": "1m",
-                    "seconds": 1,
-                    # A temporary directory may be in memory.
-                    "numjobs": 1,
-                    "direct": False,
-                },
+                "fio": FIO | {"directory": str(work)},
             },
-            targets={
-                "host": {"kind": "host"},
-                "vm1": {"kind": "guest"},
-                "vm2": {"kind": "guest"},
-                "server": {"kind": "host"},
-            },
+            targets={name: {"kind": kind} for name, kind in kinds.items()},
         )
         status, stdout, stderr = self.run_bench(scenario)
         self.assertEqual((0, ""), (status, self.failures()), stderr)
@@ -261,17 +248,14 @@ class AllToolsTest(RunCase):
 
 
 class ResumeTest(RunCase):
-    TOOLS: ClassVar = {"sysbench_cpu": {"threads": [1], "seconds": 1}}
-
     def test_interrupted_and_gone_on_with(self):
         self.need("sysbench")
-        scenario = self.scenario(self.TOOLS, repeats=3, warm_up=1)
-        process = self.start("bench", "run", scenario, "--output", str(self.output))
-        self.wait_for_steps(3, process)
+        scenario = self.scenario(SYSBENCH, repeats=3, warm_up=1)
+        process = self.start_bench(scenario)
+        self.wait_until(lambda: len(self.steps()) >= 3, process)
         process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=PATIENCE_S)
-        self.assertEqual(130, process.returncode, stderr)
-        self.assertNotIn("Traceback", stderr)
+        status, _, stderr = self.ended(process)
+        self.assertEqual(130, status, stderr)
         self.assertIn("go on by the same command with --resume", stderr)
         before = self.steps()
         self.assertIn(len(before), range(3, 8))
@@ -293,7 +277,7 @@ class ResumeTest(RunCase):
         self.assertEqual(0, self.run_bench(scenario, "--resume")[0])
         self.assertEqual(text, self.output.read_text())
         # Another scenario is another run.
-        scenario = self.scenario(self.TOOLS, repeats=4, warm_up=1)
+        scenario = self.scenario(SYSBENCH, repeats=4, warm_up=1)
         status, _, stderr = self.run_bench(scenario, "--resume")
         self.assertEqual(1, status)
         self.assertIn("another scenario (repeats differ)", stderr)
@@ -303,15 +287,13 @@ class ResumeTest(RunCase):
         mark = f"--time={3000 + os.getpid() % 1000}"
         tools = {"sysbench_cpu": {"threads": [1], "seconds": int(mark[7:])}}
         scenario = self.scenario(tools)
-        process = self.start("bench", "run", scenario, "--output", str(self.output))
+        process = self.start_bench(scenario)
         self.wait_until(lambda: running(mark), process)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
         self.wait_until(lambda: not running(mark))
         # Not after a death without warning, either.
-        process = self.start(
-            "bench", "run", scenario, "--output", str(self.output), "--resume"
-        )
+        process = self.start_bench(scenario, "--resume")
         self.wait_until(lambda: running(mark), process)
         process.kill()
         process.communicate(timeout=PATIENCE_S)
@@ -340,8 +322,6 @@ def running(word):
 class FaultsTest(RunCase):
     """What fails is named, and leaves the rest alone."""
 
-    TOOLS: ClassVar = {"sysbench_cpu": {"threads": [1], "seconds": 1}}
-
     def fake(self, name, script):
         """Put a program in front of those of that name."""
         directory = self.directory / "bin"
@@ -355,16 +335,8 @@ class FaultsTest(RunCase):
         self.need("sysbench", "fio")
         work = self.directory / "fio"
         work.mkdir()
-        tools = self.TOOLS | {
-            "fio": {
-                "directory": str(work),
-                "size": "1m",
-                "numjobs": 1,
-                "seconds": 1,
-                "direct": False,
-                "jobs": {"read": {"rw": "randread"}},
-            }
-        }
+        one_job = {"directory": str(work), "jobs": {"read": {"rw": "randread"}}}
+        tools = SYSBENCH | {"fio": FIO | one_job}
         environment = self.fake(
             "fio",
             'case "$*" in --version) echo fio-3.33;; *) echo broken >&2; exit 7;; esac',
@@ -420,7 +392,7 @@ class FaultsTest(RunCase):
                 name: {"kind": "host" if name == "host" else "guest"} | more
                 for name, more in targets.items()
             }
-            scenario = self.scenario(self.TOOLS, targets=kinds)
+            scenario = self.scenario(SYSBENCH, targets=kinds)
             status, _, stderr = self.run_bench(scenario, **environment)
             self.assertEqual(1, status)
             for words in expected:

@@ -18,7 +18,6 @@ from nova_perfvm.scheduler import numa_filter
 from tests.unit.scheduler import random_hosts, states
 
 REQUESTS = int(os.environ.get("PERFVM_NUMA_REQUESTS", "200"))
-PINNED_ON_2X20 = {"hw:cpu_policy": "dedicated", "hw:numa_nodes": "1"}
 
 
 def asked():
