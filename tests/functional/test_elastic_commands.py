@@ -5,9 +5,10 @@ import json
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
+from nova_perfvm.cloud import answers
 from tests.functional import base
 from tests.functional.client import ClientMixin
-from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
+from tests.functional.elastic import PLAIN_GENERAL, PLAIN_HP, ElasticTest
 
 
 class TestCommands(ClientMixin, ElasticTest):
@@ -32,6 +33,10 @@ class TestCommands(ClientMixin, ElasticTest):
         self.servers.delete(server)
         self.assert_command(0, "no longer enrolled", *unenroll)
         self.assert_ordinary("h1")
+        aggregates = {found.name for found in answers.aggregates(self.api)}
+        self.assertEqual({const.POLICY_AGGREGATE}, aggregates)
+        self.assertEqual(0, self.unenroll("h1"))
+        self.boot_before(PLAIN_HP)
 
     def _errors_are_one_line(self):
         enroll = ["host", "enroll", *self.policy_file(), "--yes"]

@@ -234,17 +234,3 @@ class TestLabelled(ClientMixin, ElasticTest):
         self.cloud.create_flavor("pinned-4", 4, 8192, 0, base.PINNED)
         self.cloud.start_host("pool1", dedicated="0-39")
         self.boot("pinned-4", host="pool1")
-
-
-class TestUnenroll(ClientMixin, ElasticTest):
-    def test_nothing_is_left(self):
-        self.create_plain_flavors()
-        self.cloud.start_host("h1")
-        self.enroll("h1")
-
-        self.assertGreater(self.unenroll("h1"), 0)
-
-        self.assert_ordinary("h1")
-        self.assertEqual((), answers.aggregates(self.api))
-        self.assertEqual(0, self.unenroll("h1"))
-        self.boot_before(PLAIN_HP)

@@ -18,7 +18,7 @@ from nova_perfvm.facts.snapshot import CREATED, isolating
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError
-from tests.functional import base
+from tests.functional import base, test_elastic
 from tests.functional.client import ClientMixin
 from tests.functional.elastic import DeathError
 from tests.functional.test_elastic import ElasticCase
@@ -85,6 +85,12 @@ class NumberCase(ClientMixin, ElasticCase):
             self.assertEqual({aggregate.uuid}, view.root.aggregates)
             self.assertEqual(("enabled", None), self.service(host))
             self.assertEqual(0, self.enroll(host))
+
+
+class TestFourSlots(test_elastic.TestHostsOfManySizes):
+    """As many slots as nodes on each host, on the largest four."""
+
+    CAP = 4
 
 
 class TestFewer(NumberCase):

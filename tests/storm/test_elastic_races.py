@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Storms on elastic hosts."""
+"""Storms on elastic hosts; tests/long has them with the filter, too."""
 
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
 from tests.functional.test_elastic import ElasticCase
 from tests.storm.test_races import OPEN_HOSTS, Storm
 
@@ -16,7 +15,3 @@ class TestElastic(Storm, ElasticCase):
         self.check_rounds(OPEN_HOSTS)
         for host in OPEN_HOSTS:
             self.assertEqual([], self.taken(host))
-
-
-class TestElasticWithFilter(TestElastic):
-    FILTERS = DEFAULT_FILTERS
