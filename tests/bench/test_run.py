@@ -15,11 +15,10 @@ import subprocess
 import sys
 import time
 
-import fixtures
-import testtools
 import yaml
 
 from nova_perfvm.measure import samples
+from tests.directory import DirectoryCase
 
 TOOLS = ("sysbench", "fio", "iperf3", "cyclictest")
 COMMAND = (
@@ -59,10 +58,9 @@ def free_ports(count):
     raise AssertionError("no free ports")
 
 
-class RunCase(testtools.TestCase):
+class RunCase(DirectoryCase):
     def setUp(self):
         super().setUp()
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.output = self.directory / "run.json"
 
     def need(self, *tools):

@@ -7,6 +7,7 @@ the session's authentication just says who asks.
 
 import contextlib
 import io
+import json
 import logging
 import os
 import pathlib
@@ -25,6 +26,16 @@ CONNECTION = "openstack.connection.Connection"
 # All that is asked of it.
 KEYSTONE = types.SimpleNamespace(api_version="3")
 CLIENT_MANAGER = "openstackclient.common.clientmanager.ClientManager"
+
+
+class Operator(io.StringIO):
+    """Who says yes at a terminal."""
+
+    def __init__(self):
+        super().__init__("y\n")
+
+    def isatty(self):
+        return True
 
 
 class Identity(plugin.BaseAuthPlugin):
@@ -131,6 +142,11 @@ class ClientMixin(SDKMixin):
     def run_command(self, *arguments, **identity):
         """Run a command of ours; see run_client."""
         return self.run_client("perfvm", *arguments, **identity)
+
+    def run_json(self, *arguments, **identity):
+        """Run a command of ours; return its exit status, its rows and what it said."""
+        status, stdout, said = self.run_command(*arguments, "-f", "json", **identity)
+        return status, json.loads(stdout or "[]"), said
 
     def run_client(
         self, *arguments, user="admin", roles="admin,member,reader", stdin=None

@@ -173,6 +173,11 @@ class ElasticTest(SDKMixin, base.FunctionalTest):
         body["resource_provider_generation"] = provider.generation
         self.api.placement("PUT", f"/resource_providers/{provider.uuid}/{what}", body)
 
+    def inflate_child(self, view):
+        """Let the first child of a host have more units than it may."""
+        inventories = {const.RC_UNIT: {"total": 5000, "max_unit": 5000}}
+        self.put(view.children[0], "inventories", inventories=inventories)
+
     def assert_elastic(self, host):
         """Look that a host serves either class, and none of it by chance."""
         view = self.view(host)

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes count anew each minute, which the in-process cloud leaves out."""
+"""What computes do each few minutes, which the in-process cloud leaves out."""
+
+import time
 
 import fixtures
 
-from nova_perfvm.cloud import migrate
+from nova_perfvm.cloud import apply, migrate
+
+# How often nova-compute reads the tree of its host again.
+REFRESH = "resource_provider_association_refresh"
 
 
 class MinutesPass(fixtures.Fixture):
@@ -30,3 +35,16 @@ class MinutesPass(fixtures.Fixture):
         patch = fixtures.MonkeyPatch(f"{migrate.__name__}._LONGEST_PAUSE_S", 0.2)
         self.useFixture(patch)
         self.useFixture(fixtures.MockPatchObject(migrate._Run, "_overcounted", looked))
+
+
+class TreesAreReadAgain(fixtures.Fixture):
+    """Six minutes are over, and computes read the trees of their hosts again."""
+
+    def _setUp(self):  # noqa: N802
+        # Nova must not be imported before the embedded cloud has prepared it.
+        from nova import conf
+
+        conf.CONF.set_override(REFRESH, 1, "compute")
+        self.addCleanup(conf.CONF.clear_override, REFRESH, "compute")
+        self.useFixture(fixtures.MockPatchObject(apply, "FORGOTTEN_S", 2))
+        time.sleep(2.5)

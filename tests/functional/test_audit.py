@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Violations planted in a real Nova and Placement, and found by the command."""
 
-import json
 import pathlib
 
 import fixtures
@@ -21,18 +20,10 @@ class AuditMixin(client.ClientMixin):
         """Return the exit status, and code and subject of what was found."""
         conf = "[placement]\nallocation_conflict_retry_count = 1\n"
         (path,) = self.files(conf)
-        status, stdout, stderr = self.run_command(
-            "audit",
-            "-f",
-            "json",
-            "--policy",
-            self.write_policy(),
-            "--placement-conf",
-            path,
-            *options,
-        )
+        files = ("--policy", self.write_policy(), "--placement-conf", path)
+        status, rows, stderr = self.run_json("audit", *files, *options)
         self.assertRegex(stderr, r"\d\d checks on ")
-        found = [(row["Code"], row["Subject"]) for row in json.loads(stdout)]
+        found = [(row["Code"], row["Subject"]) for row in rows]
         # There is no Glance beside this cloud.
         self.assertIn((codes.NOT_SEEN, "images"), found)
         found.remove((codes.NOT_SEEN, "images"))
@@ -99,9 +90,9 @@ class TestImages(client.ClientMixin, base.FunctionalTest):
     FLAVORS = ()
 
     def audit(self):
-        status, stdout, stderr = self.run_command("audit", "-f", "json")
+        status, rows, stderr = self.run_json("audit")
         self.assertIn(" checks on ", stderr)
-        found = [(row["Code"], row["Level"]) for row in json.loads(stdout)]
+        found = [(row["Code"], row["Level"]) for row in rows]
         found.remove((codes.RETRY_COUNT_UNKNOWN, "unknown"))
         return status, found
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pinned pools that are not the policy's, with the filter on and off."""
 
-import json
 import pathlib
 
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
@@ -95,20 +94,19 @@ class TestEnabling(client.ClientMixin, base.FunctionalTest):
 
     def survey(self, *options):
         """Return {flavor: running VMs} of what would be refused."""
-        _, stdout, _ = self.run_command("survey", "-f", "json", *options)
+        _, rows, _ = self.run_json("survey", *options)
         return {
             row["What"]: row["Number"]
-            for row in json.loads(stdout)
+            for row in rows
             if row["Part"] == "refused when enforced"
         }
 
     def preflight(self):
         """Return {flavor: level and words} of what would be refused."""
-        options = ("--policy", str(self.path), "-f", "json")
-        _, stdout, _ = self.run_command("preflight", *options)
+        _, rows, _ = self.run_json("preflight", "--policy", str(self.path))
         return {
             row["Subject"]: (row["Level"], row["Observed"])
-            for row in json.loads(stdout)
+            for row in rows
             if row["Code"] == "preflight.flavors_to_refuse"
         }
 

@@ -2,14 +2,13 @@
 """What does not carry its class's contract does not get in, nor hide."""
 
 import functools
-import json
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.policy import loader
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
+from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import ActionFailedError, at_once
 from tests.functional import base, client, glance
 from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
@@ -31,9 +30,6 @@ class TestImageOpensElasticHost(client.ClientMixin, ElasticTest):
         )
         self.trait = {f"trait:{trait}": "required"}
         self.image = self.cloud.create_image(**self.trait)
-
-    def start_cloud(self, **options):
-        super().start_cloud(enabled_filters=DEFAULT_FILTERS, **options)
 
     def test_by_an_image_a_volume_or_a_rebuild(self):
         for from_volume in (False, True):
@@ -74,9 +70,8 @@ class TestImageOpensElasticHost(client.ClientMixin, ElasticTest):
         )
         local, volume = boot(), boot(from_volume=True)
 
-        _, stdout, _ = self.run_command("audit", "-f", "json", "--policy", self.path)
+        _, found, _ = self.run_json("audit", "--policy", self.path)
 
-        found = json.loads(stdout)
         (trait,) = (row for row in found if row["Code"] == "audit.image_trait")
         self.assertEqual(f"{local.name} ({local.id})", trait["Subject"])
         lacking = [r["Observed"] for r in found if r["Code"] == codes.UNITS_LACKING]
@@ -231,13 +226,12 @@ class TestSeveralPinnedClasses(AuditMixin, base.FunctionalTest):
 
     def capacity(self):
         """Return slots, used and free ones, where a host has some of a class."""
-        status, stdout, _ = self.run_command(
-            "capacity", "show", "-f", "json", "--policy", self.write_policy()
-        )
+        policy = ("--policy", self.write_policy())
+        status, rows, _ = self.run_json("capacity", "show", *policy)
         self.assertEqual(0, status)
         return {
             f"{row['Host']} {row['Class']}": (row["Total"], row["Used"], row["Free"])
-            for row in json.loads(stdout)
+            for row in rows
             if row["Total"]
         }
 

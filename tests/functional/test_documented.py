@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands of the documentation, run as they are shown on a real Nova and Placement."""
 
-import io
 import os
 import pathlib
 import shlex
@@ -20,13 +19,6 @@ from tests.functional.minutes import MinutesPass
 
 # What differs from cloud to cloud.
 NAMES = {"/var/lib/node_exporter/": "", "HOST": "hp7"}
-
-
-class Operator(io.StringIO):
-    """Who says yes at a terminal."""
-
-    def isatty(self):
-        return True
 
 
 class TestDocumented(client.ClientMixin, base.FunctionalTest):
@@ -54,7 +46,7 @@ class TestDocumented(client.ClientMixin, base.FunctionalTest):
             typed = typed.replace(name, value)
         program, *words = shlex.split(typed, comments=True)
         if program == "openstack":
-            ended, *printed = self.run_client(*words, stdin=Operator("y\n"))
+            ended, *printed = self.run_client(*words, stdin=client.Operator())
         else:
             ended, *printed = self.run_offline(program, *words)
         self.assertEqual(status, ended, f"{command.place}: {typed}\n{printed}")

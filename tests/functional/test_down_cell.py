@@ -2,7 +2,6 @@
 """A real Nova of two cells, one of which does not answer."""
 
 import contextlib
-import json
 import logging
 import pathlib
 from unittest import mock
@@ -139,12 +138,11 @@ class TestDownCell(AuditMixin, base.FunctionalTest):
 
     def _server_check(self):
         """A server of a cell that is down is known by its ID, and no more."""
-        check = ("server", "check", "-f", "json")
+        check = ("server", "check")
         server = self.vms["hp2"]
         with self.down("2"):
-            status, stdout, stderr = self.run_command(*check, server.id)
+            status, (row,), stderr = self.run_json(*check, server.id)
             self.assertEqual(0, status, stderr)
-            (row,) = json.loads(stdout)
             self.assertEqual("unknown", row["Level"])
             self.assertIn("cannot reach its cell", row["Observed"])
             words = f"Nova shows no server {server.name}"
@@ -154,24 +152,20 @@ class TestDownCell(AuditMixin, base.FunctionalTest):
 
     def _explain_and_capacity(self):
         policy = ["--policy", self.write_policy()]
-        explain = ["explain", "--flavor", base.HP_64, *policy, "-f", "json"]
+        explain = ["explain", "--flavor", base.HP_64, *policy]
         unseen = "cannot reach the cell of hosts g2, hp2"
         with self.down("2"):
-            status, stdout, stderr = self.run_command(*explain)
+            status, rows, stderr = self.run_json(*explain)
             self.assertEqual(0, status, stderr)
-            hosts = {name for row in json.loads(stdout) for name in row["Hosts"]}
+            hosts = {name for row in rows for name in row["Hosts"]}
             self.assertEqual({"hp1", "g1"}, hosts)
             self.assertIn(unseen, stderr)
             down = "its cell is down"
             self.assert_command(3, down, *explain, "--host", "hp2")
             self.assert_command(3, down, "explain", "--server", self.vms["g2"].id)
-            command = ("capacity", "show", *policy, "-f", "json")
-            status, stdout, stderr = self.run_command(*command)
+            status, rows, stderr = self.run_json("capacity", "show", *policy)
             self.assertEqual(0, status, stderr)
-            counts = {
-                row["Host"]: (row["Total"], row["Used"], row["Free"])
-                for row in json.loads(stdout)
-            }
+            counts = {r["Host"]: (r["Total"], r["Used"], r["Free"]) for r in rows}
             self.assertEqual({"hp1": (2, 1, 1), "g1": (0, 0, 0)}, counts)
             self.assertIn(unseen, stderr)
             self.assert_command(0, "g2, hp2", "host", "list", *policy)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands that make hosts elastic, check that, and take it back."""
 
-import json
-
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.cloud import answers
@@ -62,11 +60,11 @@ class TestCommands(ClientMixin, ElasticTest):
             "[scheduler]\nenable_isolated_aggregate_filtering = True\n",
             "[placement]\nallocation_conflict_retry_count = 1\n",
         )
-        check = ["preflight", *self.policy_file(), "-f", "json"]
+        check = ["preflight", *self.policy_file()]
         files = ["--nova-conf", nova, "--placement-conf", placement]
 
-        status, stdout, _ = self.run_command(*check, "h1")
-        results = {row["Code"]: row for row in json.loads(stdout)}
+        status, rows, _ = self.run_json(*check, "h1")
+        results = {row["Code"]: row for row in rows}
         self.assertEqual(1, status)
         for code, expected, words in (
             (codes.ISOLATION_UNKNOWN, "unknown", "no API shows it"),
@@ -93,16 +91,11 @@ class TestCommands(ClientMixin, ElasticTest):
             "connection = mysql+pymysql://placement:s3cret@127.0.0.1:1/placement\n",
         )
         asked = ["--nova-conf", nova, "--placement-conf", placement]
-        status, stdout, _ = self.run_command(*check, *asked)
-        results = {row["Code"]: row for row in json.loads(stdout)}
+        status, rows, _ = self.run_json(*check, *asked)
+        results = {row["Code"]: row for row in rows}
         retries = results[codes.RETRY_COUNT]
         self.assertEqual((2, "failure"), (status, retries["Level"]))
-        self.assertIn("placement:***@127.0.0.1:1/placement", stdout)
-        self.assertNotIn("s3cret", stdout)
-        self._inflate(self.view("h1"))
+        self.assertIn("placement:***@127.0.0.1:1/placement", str(rows))
+        self.assertNotIn("s3cret", str(rows))
+        self.inflate_child(self.view("h1"))
         self.assert_command(2, "failure", *check, *files)
-
-    def _inflate(self, view):
-        inventory = {"total": 5000, "max_unit": 5000}
-        child = view.children[0]
-        self.put(child, "inventories", inventories={const.RC_UNIT: inventory})

@@ -2,7 +2,6 @@
 """Hosts made elastic, repaired and given back, on a real Nova and Placement."""
 
 import concurrent.futures
-import json
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import answers
@@ -99,7 +98,7 @@ class TestEnroll(ElasticTest):
         self.cloud.start_host("h1")
         self.enroll("h1")
         for damage in (
-            self._inflate_child,
+            self.inflate_child,
             self._take_childs_trait,
             self._delete_child,
             self._take_roots_trait,
@@ -113,12 +112,6 @@ class TestEnroll(ElasticTest):
                 self.assertGreater(self.enroll("h1"), 0)
 
                 self.assert_elastic("h1")
-
-    def _inflate_child(self, view):
-        inventory = {"total": 5000, "max_unit": 5000}
-        self.put(
-            view.children[0], "inventories", inventories={const.RC_UNIT: inventory}
-        )
 
     def _take_childs_trait(self, view):
         self.put(view.children[0], "traits", traits=[])
@@ -199,24 +192,15 @@ class TestLabelled(ClientMixin, ElasticTest):
         return path
 
     def judged(self):
-        """Return the findings of audit and preflight about labels."""
-        options = (*self.policy_file(), "-f", "json")
-        _, audit, _ = self.run_command("audit", *options)
-        _, checks, _ = self.run_command("preflight", *options)
-        codes = [(row["Code"], row["Subject"]) for row in json.loads(audit)]
-        return (
-            [subject for code, subject in codes if code == "audit.label_missing"],
-            [
-                row["Subject"]
-                for row in json.loads(checks)
-                if row["Code"] == "audit.label_missing"
-            ],
-        )
+        """Yield whom audit, and then preflight, find without a label."""
+        for command in ("audit", "preflight"):
+            _, rows, _ = self.run_json(command, *self.policy_file())
+            yield [r["Subject"] for r in rows if r["Code"] == "audit.label_missing"]
 
     def test_enrolling_labels(self):
         self.cloud.start_host("h1")
         self.enroll("h1")
-        self.assertEqual(([], []), self.judged())
+        self.assertEqual([[], []], list(self.judged()))
         self.assert_apart(self.boot(), self.boot())
         (aggregate,) = answers.aggregates(self.api)
 
@@ -226,9 +210,9 @@ class TestLabelled(ClientMixin, ElasticTest):
             f"/os-aggregates/{aggregate.id}/action",
             {"set_metadata": {"metadata": {const.CLASS_KEY: None}}},
         )
-        self.assertEqual((["h1"], ["h1"]), self.judged())
+        self.assertEqual([["h1"], ["h1"]], list(self.judged()))
         self.assertEqual(1, self.enroll("h1"))
-        self.assertEqual(([], []), self.judged())
+        self.assertEqual([[], []], list(self.judged()))
 
         # Beside it an ordinary pool goes on.
         self.cloud.create_flavor("pinned-4", 4, 8192, 0, base.PINNED)

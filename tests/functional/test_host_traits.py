@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """VMs of a class with host_traits come to hosts with these traits, and to no other."""
 
-import json
-
 from nova_perfvm.policy import loader
 from tests.functional import base
 from tests.functional.test_audit import AuditMixin
@@ -71,13 +69,12 @@ class HostTraitsTest(AuditMixin, base.FunctionalTest):
         self.boot_refused(az="nova:hp1")
 
     def _explain_says_why_and_what_to_do(self):
-        status, stdout, stderr = self.run_command(
-            *("explain", "--flavor", base.HP_64, "-f", "json"),
-            *("--policy", self.write_policy()),
-        )
+        policy = ("--policy", self.write_policy())
+        explain = ("explain", "--flavor", base.HP_64)
+        status, rows, stderr = self.run_json(*explain, *policy)
 
         self.assertEqual(1, status, stderr)
-        reasons = {tuple(row["Hosts"]): row["Reason"] for row in json.loads(stdout)}
+        reasons = {tuple(row["Hosts"]): row["Reason"] for row in rows}
         self.assertIn("host.trait_missing", reasons["hp1",])
         self.assertNotIn("host.trait_missing", reasons["hp2",])
-        self.assertIn("VMs of class high-performance run only on hosts with", stdout)
+        self.assertIn("VMs of class high-performance run only on hosts with", str(rows))

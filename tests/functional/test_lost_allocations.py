@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rebuild that fails takes a server's allocation away; the audit gives it back."""
 
-import json
 import os
 import pathlib
 import shlex
@@ -53,10 +52,8 @@ class LostMixin(ClientMixin):
         """Return the exit status, the codes that are left, and what was said."""
         (path,) = self.files("[placement]\nallocation_conflict_retry_count = 1\n")
         options = ("--policy", self.write_policy(), "--placement-conf", path, *options)
-        status, stdout, said = self.run_command(
-            "audit", "--heal", "-f", "json", *options
-        )
-        found = [row["Code"] for row in json.loads(stdout)] if stdout else []
+        status, rows, said = self.run_json("audit", "--heal", *options)
+        found = [row["Code"] for row in rows]
         return status, [code for code in found if code != codes.NOT_SEEN], said
 
 

@@ -6,8 +6,6 @@ next periodic task nova-scheduler sees no VM that was moved there, and none that
 moved away and may come back.
 """
 
-import json
-
 from nova import context, objects
 
 from tests.functional import base, client
@@ -33,11 +31,11 @@ class TestMovesInSight(client.ClientMixin, base.FunctionalTest):
             "[filter_scheduler]\nenabled_filters = PerfVMFilter,NUMATopologyFilter\n"
         )
         (path,) = self.files(options)
-        _, printed, _ = self.run_command(
-            *("explain", "--flavor", base.HP_64, "--nova-conf", path, "-f", "json"),
+        _, rows, _ = self.run_json(
+            *("explain", "--flavor", base.HP_64, "--nova-conf", path),
             *("--policy", self.write_policy()),
         )
-        found = {row["Reason"]: row["Hosts"] for row in json.loads(printed)}
+        found = {row["Reason"]: row["Hosts"] for row in rows}
         self.assertEqual(expected, found)
 
     def test_a_resize_that_is_reverted(self):

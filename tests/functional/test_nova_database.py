@@ -6,8 +6,7 @@ import pathlib
 import subprocess
 import sys
 
-import fixtures
-import testtools
+from tests.directory import DirectoryCase
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -56,10 +55,9 @@ except nova_database.NovaDBError as exc:
 UUID = "b5e2f0b4-8a0c-4b7a-9a0a-222222222222"
 
 
-class TestController(testtools.TestCase):
+class TestController(DirectoryCase):
     def setUp(self):
         super().setUp()
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.conf = self.directory / "nova.conf"
 
     def write(self, **databases):

@@ -111,9 +111,6 @@ class TestUnlabelledHost(ElasticTest):
     def write_policy(self, **changes):
         return super().write_policy(managed_hosts="labelled", **changes)
 
-    def start_cloud(self, **options):
-        super().start_cloud(enabled_filters=DEFAULT_FILTERS, **options)
-
     def test_an_elastic_host_is_closed_to_what_claims_nothing(self):
         self.useFixture(AcceptedHints())
         self.cloud.start_host("e1")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``server check`` on a real Nova: its API, its database and its domains' XML."""
 
-import json
 import pathlib
 import re
 import shlex
@@ -58,12 +57,8 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
 
     def check(self, *arguments, **identity):
         """Return the exit status, the rows, and what is said beside them."""
-        status, stdout, stderr = self.run_command(
-            *("server", "check", *arguments),
-            *("--policy", self.policy_file, "-f", "json"),
-            **identity,
-        )
-        return status, json.loads(stdout or "[]"), stderr
+        policy = ("--policy", self.policy_file)
+        return self.run_json("server", "check", *arguments, *policy, **identity)
 
     def check_one(self, *arguments):
         status, (row,), _ = self.check(*arguments)

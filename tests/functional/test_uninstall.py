@@ -3,28 +3,20 @@
 
 import dataclasses
 import functools
-import io
 import shlex
-import time
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes.enroll import plan_enroll
-from nova_perfvm.cloud import answers, apply, converge
+from nova_perfvm.cloud import answers, converge
 from nova_perfvm.cloud.api import API
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import until
 from tests import documented
 from tests.functional import base, client
 from tests.functional.glance import GlanceFixture
+from tests.functional.minutes import TreesAreReadAgain
 
 LABELLED = "hp"
-
-
-class Operator(io.StringIO):
-    """Who says yes at a terminal."""
-
-    def isatty(self):
-        return True
 
 
 class TestUninstall(client.ClientMixin, base.FunctionalTest):
@@ -44,7 +36,7 @@ class TestUninstall(client.ClientMixin, base.FunctionalTest):
             typed = typed.replace(name, value)
         program, *arguments = shlex.split(typed)
         self.assertEqual("openstack", program)
-        status, stdout, stderr = self.run_client(*arguments, stdin=Operator("y\n"))
+        status, stdout, stderr = self.run_client(*arguments, stdin=client.Operator())
         self.assertEqual(0, status, f"{command.place}: {typed}\n{stdout}{stderr}")
         return stdout
 
@@ -103,7 +95,7 @@ class TestUninstall(client.ClientMixin, base.FunctionalTest):
 
         for flavor in (base.HP_64, base.GENERAL_2):
             self.cloud.api.delete_flavor(flavor)
-        self._let_time_pass()
+        self.useFixture(TreesAreReadAgain())
         self.run_shown("rollback --delete-children")
         self.assertEqual({const.TRAIT_HIGH_PERFORMANCE}, answers.names(self.api))
         self.run_shown("trait delete")
@@ -120,17 +112,6 @@ class TestUninstall(client.ClientMixin, base.FunctionalTest):
         for server in (high, general):
             self.assertEqual("ACTIVE", self.status(server))
             self.servers.live_migrate(server)
-
-    def _let_time_pass(self):
-        """Go on as after six minutes, with computes that read their trees again."""
-        # Nova must not be imported before the embedded cloud has prepared it.
-        from nova import conf
-
-        option = "resource_provider_association_refresh"
-        conf.CONF.set_override(option, 1, "compute")
-        self.addCleanup(conf.CONF.clear_override, option, "compute")
-        self.patch(apply, "FORGOTTEN_S", 2)
-        time.sleep(2.5)
 
     def test_slots(self):
         self.shown = documented.of(self)

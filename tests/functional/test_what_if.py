@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is supposed of a real cloud, and what comes of doing it."""
 
-import json
-
 import fixtures
 
 from tests.functional import base
@@ -30,9 +28,9 @@ class TestWhatIf(ClientMixin, ElasticTest):
 
     def _rows(self, *arguments):
         with fixtures.EnvironmentVariable("PERFVM_POLICY", self.path):
-            status, stdout, stderr = self.run_command(*arguments, "-f", "json")
+            status, rows, stderr = self.run_json(*arguments)
         self.assertEqual(0, status, stderr)
-        return json.loads(stdout)
+        return rows
 
     def setUp(self):
         super().setUp()

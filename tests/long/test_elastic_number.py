@@ -6,7 +6,6 @@ number, and a server keeps the flavor that it was made with.  Without the filter
 unless a test says so: Placement alone has to refuse.
 """
 
-import json
 import pathlib
 
 import yaml
@@ -58,10 +57,9 @@ class NumberCase(ClientMixin, ElasticCase):
     def sync(self, *options):
         """Make the flavors those of the policy; return what was changed."""
         sync = ["flavor", "sync", "--policy-changed", "--yes", *self.policy_file()]
-        sync += ["-f", "json", *options]
-        status, stdout, stderr = self.run_command(*sync)
+        status, rows, stderr = self.run_json(*sync, *options)
         self.assertEqual(0, status, stderr)
-        return [row for row in json.loads(stdout) if row["Action"] != "leave"]
+        return [row for row in rows if row["Action"] != "leave"]
 
     def assert_apart_by_class(self):
         """Look that no host has active servers of both classes, by their flavors."""

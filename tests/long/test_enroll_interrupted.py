@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts made elastic and given back by runs that die, and that others cross."""
 
-import json
-
 import fixtures
 
 from nova_perfvm import findings as codes
@@ -125,8 +123,7 @@ class TestUnenroll(ClientMixin, ElasticTest):
 
     def orphans(self):
         """Return evidence and remedy of each orphaned child of the audit."""
-        command = ("audit", "-f", "json", *self.policy_file())
-        rows = json.loads(self.run_command(*command)[1])
+        _, rows, _ = self.run_json("audit", *self.policy_file())
         return {
             row["Subject"]: (row["Observed"], row["Remedy"])
             for row in rows

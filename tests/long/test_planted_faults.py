@@ -1,22 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """No fault of :mod:`tests.unit.measure.certify.faults` is certified."""
 
-import pathlib
-
-import fixtures
-import testtools
-
 from nova_perfvm.measure.certify.inputs import InputsError
 from nova_perfvm.measure.certify.judge import Certification
+from tests.directory import DirectoryCase
 from tests.unit.measure.certify import faults
 from tests.unit.measure.certify.sound import Case
 
 
-class PlantedFaultsTest(testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-
+class PlantedFaultsTest(DirectoryCase):
     def test_no_fault_is_certified_and_each_is_named(self):
         self.assertGreater(len(faults.BY_NAME), 300)
         missed = []

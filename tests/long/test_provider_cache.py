@@ -8,12 +8,11 @@ after one has gone.
 
 import dataclasses
 import functools
-import time
 
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.cloud import apply, converge, live_hosts
 from nova_perfvm.policy import Elastic
-from tests.functional import base
+from tests.functional import base, minutes
 from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
 
 HOSTS = ("h1", "h2")
@@ -63,18 +62,6 @@ class TestProviderCache(ElasticTest):
     def detached(self):
         return [child.name for child in live_hosts.detached_children(self.api)]
 
-    def let_time_pass(self):
-        """Go on as after the time in which nova-compute reads its tree again."""
-        # Nova must not be imported before the embedded cloud has prepared it.
-        from nova import conf
-
-        option = "resource_provider_association_refresh"
-        self.assertGreaterEqual(apply.FORGOTTEN_S, conf.CONF.compute[option] + 60)
-        conf.CONF.set_override(option, 1, "compute")
-        self.addCleanup(conf.CONF.clear_override, option, "compute")
-        self.patch(apply, "FORGOTTEN_S", 2)
-        time.sleep(2.5)
-
     def test_fewer_children(self):
         server = self.boot_before(PLAIN_GENERAL, host="h1")
         self.start(dataclasses.replace(self.policy, elastic=Elastic(4)))
@@ -85,7 +72,12 @@ class TestProviderCache(ElasticTest):
         self.walk(base.GENERAL_2, GENERAL_4)
         self.reboot(server)
 
-        self.let_time_pass()
+        # Nova must not be imported before the embedded cloud has prepared it.
+        from nova import conf
+
+        refresh_s = conf.CONF.compute[minutes.REFRESH]
+        self.assertGreaterEqual(apply.FORGOTTEN_S, refresh_s + 60)
+        self.useFixture(minutes.TreesAreReadAgain())
         for host in HOSTS:
             self.assertEqual(2, self.enroll(host, delete_children=True))
             self.assert_elastic(host)

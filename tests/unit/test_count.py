@@ -6,8 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import fixtures
-import testtools
+from tests.directory import DirectoryCase
 
 _ROOT = Path(__file__).parents[2]
 _SUITE = """\
@@ -20,11 +19,7 @@ class Suite(unittest.TestCase):
 """
 
 
-class CountTest(testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.directory = Path(self.useFixture(fixtures.TempDir()).path)
-
+class CountTest(DirectoryCase):
     def stestr(self, regex):
         suite = self.directory / "suite"
         suite.mkdir(exist_ok=True)

@@ -20,6 +20,7 @@ import fixtures
 import testtools
 
 from nova_perfvm.measure import collector, reading
+from tests.directory import DirectoryCase
 from tests.unit.measure.certify import sound
 
 SCRIPT = pathlib.Path(collector.__file__)
@@ -210,17 +211,14 @@ class ProcessesTest(testtools.TestCase):
         return text
 
 
-class CommandsTest(testtools.TestCase):
+class CommandsTest(DirectoryCase):
     def setUp(self):
         super().setUp()
-        self.bin = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        system = os.environ.get("PATH", os.defpath)
-        self.useFixture(
-            fixtures.EnvironmentVariable("PATH", f"{self.bin}{os.pathsep}{system}")
-        )
+        path = f"{self.directory}:{os.environ.get('PATH', os.defpath)}"
+        self.useFixture(fixtures.EnvironmentVariable("PATH", path))
 
     def program(self, name, text):
-        path = self.bin / name
+        path = self.directory / name
         path.write_text(text)
         path.chmod(0o755)
         return path
@@ -248,7 +246,7 @@ class CommandsTest(testtools.TestCase):
         self.assertEqual([], [line for line in lines if "virsh" in line])
 
     def test_none_is_there(self):
-        self.useFixture(fixtures.EnvironmentVariable("PATH", str(self.bin)))
+        self.useFixture(fixtures.EnvironmentVariable("PATH", str(self.directory)))
         self.useFixture(
             fixtures.MonkeyPatch("nova_perfvm.measure.collector._MORE_PATH", ())
         )
@@ -270,7 +268,7 @@ class CommandsTest(testtools.TestCase):
             {"virsh -r capabilities", "virsh -r list --all --uuid"}, {*found.unread}
         )
         self.assertEqual({"not over after 0.5 s"}, {*found.unread.values()})
-        for pid in (self.bin / "virsh.pids").read_text().split():
+        for pid in (self.directory / "virsh.pids").read_text().split():
             self.assert_ends(int(pid))
 
     def assert_ends(self, pid):
@@ -496,11 +494,7 @@ class PretendedTest(testtools.TestCase):
                 self.assertEqual("longer than 1 MiB", str(error))
 
 
-class OutputTest(testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-
+class OutputTest(DirectoryCase):
     def main(self, *arguments):
         """Run it in this process; return exit status and what it said."""
         stdout, stderr = io.StringIO(), io.StringIO()

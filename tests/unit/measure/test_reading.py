@@ -2,23 +2,21 @@
 
 import io
 import json
-import pathlib
 import tarfile
 
 import fixtures
-import testtools
 
 from nova_perfvm.documents.mistakes import DocumentError, UnreadableFileError
 from nova_perfvm.measure import collector, reading
 from nova_perfvm.measure.collected import Collected, NotReadError
+from tests.directory import DirectoryCase
 from tests.unit.measure import reports
 
 
-class ReadingCase(testtools.TestCase):
+class ReadingCase(DirectoryCase):
     def setUp(self):
         super().setUp()
-        directory = self.useFixture(fixtures.TempDir()).path
-        self.path = pathlib.Path(directory) / "collected"
+        self.path = self.directory / "collected"
 
     def read(self, data, kind=None):
         if isinstance(data, dict):

@@ -1,31 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import pathlib
-
 import fixtures
-import testtools
 from nova import conf as nova_conf
 from oslo_config import cfg
 
 from nova_perfvm import conf
 from nova_perfvm.policy import loader
 from nova_perfvm.scheduler import startup
+from tests.directory import DirectoryCase
 
 
-class StartupTest(testtools.TestCase):
+class StartupTest(DirectoryCase):
     """What is read and said at the start, by a nova.conf."""
 
     def setUp(self):
         super().setUp()
-        self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.policy = self.folder / "perfvm.yaml"
+        self.policy = self.directory / "perfvm.yaml"
         self.conf = cfg.ConfigOpts()
         conf.register_opts(self.conf)
         self.patch(nova_conf, "CONF", self.conf)
         self.log = self.useFixture(fixtures.FakeLogger(level=20))
 
     def start(self, *lines):
-        path = self.folder / "nova.conf"
+        path = self.directory / "nova.conf"
         path.write_text("\n".join(["[perfvm]", *lines]))
         self.conf(["--config-file", str(path)])
 

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import json
-import pathlib
-
-import fixtures
-import testtools
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import scenario
 from nova_perfvm.measure.bench.record import Record, RecordError
 from nova_perfvm.measure.samples import Machine, Measurement
+from tests.directory import DirectoryCase
 
 TEXT = """\
 schema_version: "1.0"
@@ -40,11 +37,10 @@ def measurement(value, number=1):
     )
 
 
-class RecordTest(testtools.TestCase):
+class RecordTest(DirectoryCase):
     def setUp(self):
         super().setUp()
-        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.path = directory / "run.json"
+        self.path = self.directory / "run.json"
 
     def begun(self):
         """Return a record with a warm-up and a round in it, on the disk."""
@@ -92,9 +88,9 @@ class RecordTest(testtools.TestCase):
         self.assertEqual(before, self.path.read_bytes())
 
     def test_where_nothing_can_begin(self):
-        directory = self.path.parent
-        error = self.assertRaises(RecordError, Record.begin, str(directory), SCENARIO)
-        self.assertEqual(f"{directory} is a directory: name a file in it", str(error))
+        path = str(self.directory)
+        error = self.assertRaises(RecordError, Record.begin, path, SCENARIO)
+        self.assertEqual(f"{path} is a directory: name a file in it", str(error))
 
     def test_resume(self):
         self.begun()

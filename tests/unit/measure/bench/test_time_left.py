@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run says of how far it is, and how long it still takes."""
 
-import pathlib
 from unittest import mock
 
-import fixtures
 import testtools
 
 from nova_perfvm.measure.bench import run, scenario
 from nova_perfvm.measure.bench.record import Record
+from tests.directory import DirectoryCase
 from tests.unit.measure.bench.test_scenario import SMALL
 
 ONE_TOOL = SMALL[: SMALL.index("  iperf3")].replace("  generator: {kind: host}\n", "")
@@ -37,15 +36,15 @@ class TimeLeftTest(testtools.TestCase):
         self.assertEqual("1 min 50 s", run._remaining(steps(10, 10), [0.5, 1.5]))
 
 
-class ProgressTest(testtools.TestCase):
+class ProgressTest(DirectoryCase):
     def setUp(self):
         super().setUp()
-        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "run.json"
         text = f"{ONE_TOOL}repeats: 5\nwarm_up: 0\n".replace(
             "threads: [1, 4]", "threads: [1], seconds: 10"
         )
         self.scenario = scenario.parse(text)
-        self.record = Record.begin(str(path), self.scenario)
+        path = str(self.directory / "run.json")
+        self.record = Record.begin(path, self.scenario)
         self.now = 0.0
 
     async def step(self, step, _scenario, _looks, record, _warn):

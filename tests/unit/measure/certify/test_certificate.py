@@ -6,7 +6,6 @@ import pathlib
 import re
 from dataclasses import replace
 
-import fixtures
 import testtools
 
 from nova_perfvm.documents.mistakes import DocumentError
@@ -18,6 +17,7 @@ from nova_perfvm.measure.certify.judge import Certification
 from nova_perfvm.measure.checks import guest as guest_package
 from nova_perfvm.measure.checks import host as host_package
 from nova_perfvm.measure.checks.check import checks_of
+from tests.directory import DirectoryCase
 from tests.unit.measure import guests, hosts
 from tests.unit.measure.certify import faults, sound
 from tests.unit.measure.certify.sound import Case
@@ -26,11 +26,7 @@ from tests.unit.page_elements import Elements
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 
-class CertifyTestCase(testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-
+class CertifyTestCase(DirectoryCase):
     def save(self, found, name="before.json"):
         path = self.directory / name
         path.write_text(record.dumps(found))

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import json
-import pathlib
 import re
 from dataclasses import replace
-
-import fixtures
-import testtools
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.report import content, page
 from nova_perfvm.measure.report.plots import plots
 from nova_perfvm.measure.statistics.verdict import Verdict
+from tests.directory import DirectoryCase
 from tests.unit.measure import guests, hosts, published
 from tests.unit.page_elements import Elements
 
@@ -20,11 +17,7 @@ EVIL = "</script><img src=x onerror=alert(1)>"
 FACTORS = (0.99, 1.01, 1.0, 0.995, 1.005)
 
 
-class ReportTest(testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-
+class ReportTest(DirectoryCase):
     def file(self, name, document):
         path = self.directory / name
         text = document if isinstance(document, str) else json.dumps(document)
