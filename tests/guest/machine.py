@@ -3,12 +3,15 @@
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 
 import fixtures
+import testtools
 
 from tests.guest import agent, image
 
@@ -152,3 +155,25 @@ class Guest(fixtures.Fixture):
         for stream in (process.stdin, process.stdout):
             if stream:
                 stream.close()
+
+
+class GuestCase(testtools.TestCase):
+    """Tests of a class that share a guest."""
+
+    @classmethod
+    def started(cls, kind, *more, **options):
+        """Return a guest that ends with the class.
+
+        :param kind: Guest, or a kind of it
+        :param more: packages and modules of its image, see :func:`image.build`
+        """
+        if missing := [name for name in NEEDED if shutil.which(name) is None]:
+            # It is printed, and CI counts it as a test that did not run.
+            raise cls.skipException(f"not installed: {', '.join(missing)}")
+        directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(directory.cleanup)
+        image.build(directory.name, *more)
+        guest = kind(directory.name, **options)
+        guest.setUp()
+        cls.addClassCleanup(guest.cleanUp)
+        return guest

@@ -2,10 +2,6 @@
 """Guests of 1 and 20 queues: collected inside, judged outside, cured."""
 
 import pathlib
-import shutil
-import tempfile
-
-import testtools
 
 from nova_perfvm.findings import Level
 from nova_perfvm.measure import collector, cure, reading
@@ -13,7 +9,7 @@ from nova_perfvm.measure.checks import guest as checks
 from nova_perfvm.measure.checks import report
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from tests.guest import image, machine
+from tests.guest import machine
 
 NIC, DISK = "eth0", "vda"
 # Machines that others use, too, may need the longer intervals.
@@ -21,21 +17,13 @@ FLOWS, TALK_S, INTERVALS_S = 64, 900, (10, 40, 160)
 SCRIPT = pathlib.Path(collector.__file__).read_text(encoding="utf-8")
 
 
-class GuestTest(testtools.TestCase):
+class GuestTest(machine.GuestCase):
     QUEUES = 20
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if missing := [name for name in machine.NEEDED if shutil.which(name) is None]:
-            # It is printed, and CI counts it as a test that did not run.
-            raise cls.skipException(f"not installed: {', '.join(missing)}")
-        directory = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(directory.cleanup)
-        image.build(directory.name)
-        cls.guest = machine.Guest(directory.name, queues=cls.QUEUES)
-        cls.guest.setUp()
-        cls.addClassCleanup(cls.guest.cleanUp)
+        cls.guest = cls.started(machine.Guest, queues=cls.QUEUES)
 
     def command(self, *argv, stdin=""):
         status, output, errors = self.guest.run(*argv, stdin=stdin)

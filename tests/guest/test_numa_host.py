@@ -5,10 +5,6 @@ What is planted is seen by the very check that is about it, and by no other.
 """
 
 import dataclasses
-import shutil
-import tempfile
-
-import testtools
 
 from nova_perfvm.findings import Level
 from nova_perfvm.measure import nova_conf
@@ -17,7 +13,7 @@ from nova_perfvm.measure.checks import report
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.policy import loader
-from tests.guest import hypervisor, image, machine
+from tests.guest import hypervisor, machine
 
 POLICY = """\
 schema_version: "1.0"
@@ -51,21 +47,14 @@ SOUND = {
 }
 
 
-class TwoNodesTest(testtools.TestCase):
+class TwoNodesTest(machine.GuestCase):
     """Cgroups of version 2, in which each vCPU has one, and all under a slice."""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if missing := [name for name in machine.NEEDED if shutil.which(name) is None]:
-            # It is printed, and CI counts it as a test that did not run.
-            raise cls.skipException(f"not installed: {', '.join(missing)}")
-        directory = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(directory.cleanup)
-        image.build(directory.name, hypervisor.PACKAGES, hypervisor.MODULES)
-        cls.host = hypervisor.Hypervisor(directory.name)
-        cls.host.setUp()
-        cls.addClassCleanup(cls.host.cleanUp)
+        more = (hypervisor.PACKAGES, hypervisor.MODULES)
+        cls.host = cls.started(hypervisor.Hypervisor, *more)
         cls.policy = loader.parse(POLICY)
 
     def judged(self):
