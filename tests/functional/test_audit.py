@@ -60,7 +60,7 @@ class TestSlots(AuditMixin, base.FunctionalTest):
         self.assertEqual(0, self.run_command("snapshot", "save", path)[0])
         self.assertEqual((status, found), self.audit("--snapshot", path))
 
-        self._undo(high)
+        self._undo()
         self.servers.delete(high)
         self.assertEqual((0, []), self.audit())
 
@@ -72,7 +72,7 @@ class TestSlots(AuditMixin, base.FunctionalTest):
         changed = {"extra_specs": {"hw:watchdog_action": "reset"}}
         self.cloud.api.post_extra_spec(base.HP_64, changed)
 
-    def _undo(self, server):
+    def _undo(self):
         """Do what the remedies say."""
         api = self.admin_api
         self.change_traits("hp1", more=[const.TRAIT_HIGH_PERFORMANCE])

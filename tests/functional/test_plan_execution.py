@@ -15,7 +15,6 @@ from tests.functional.elastic import DeathError
 from tests.functional.minutes import MinutesPass
 
 DRIVER = "nova.virt.libvirt.driver.LibvirtDriver"
-STRANGER = "11111111-1111-4111-8111-111111111111"
 # It ends a wait for what never comes.
 LIMIT_S = 300
 

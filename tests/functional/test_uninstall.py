@@ -16,8 +16,6 @@ from tests.functional import base, client
 from tests.functional.glance import GlanceFixture
 from tests.functional.minutes import TreesAreReadAgain
 
-LABELLED = "hp"
-
 
 class TestUninstall(client.ClientMixin, base.FunctionalTest):
     CLOUD = None

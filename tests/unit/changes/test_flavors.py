@@ -10,7 +10,7 @@ from nova_perfvm.policy import loader
 
 POLICY = loader.load()
 DESIRED = generate_flavors(POLICY)
-HIGH, GENERAL = DESIRED[0], DESIRED[-1]
+HIGH = DESIRED[0]
 NAMES = {"CUSTOM_PERFVM_SLOT", "CUSTOM_PERFVM_HIGH_PERFORMANCE"}
 
 

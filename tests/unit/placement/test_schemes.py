@@ -7,8 +7,6 @@ import pathlib
 import re
 import typing
 
-from nova import conf as nova_conf
-
 import nova_perfvm
 from nova_perfvm.diagnose import audit, capacity
 from nova_perfvm.generate.flavors import generate_flavors
@@ -23,7 +21,6 @@ from tests.unit.placement.tokens import TOKEN, TOKENS
 from tests.unit.scheduler import states
 from tests.unit.scheduler.test_filters import FilterCase
 
-CONF = nova_conf.CONF
 PACKAGE = pathlib.Path(nova_perfvm.__file__).parent
 # The files that may know a scheme by its name, beside the sample of a policy.
 KNOWING = {

@@ -12,6 +12,7 @@ from nova_perfvm.scheduler import residents
 
 objects.register_all()
 
+GENERAL = {"name": "g.2c.4g", "vcpus": 2, "memory_mb": 4096, "extra_specs": {}}
 HP_SPECS = {
     "perfvm:class": "high-performance",
     "hw:cpu_policy": "dedicated",

@@ -2,46 +2,29 @@
 
 import collections
 import logging
-import pathlib
 import random
 
 import fixtures
-import testtools
-from nova import conf as nova_conf
 from nova import objects
 from nova.scheduler import filters as nova_filters
 from nova.scheduler.filters import numa_topology_filter
-from oslo_config import fixture as config_fixture
 
-from nova_perfvm import conf
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.scheduler import filters, numa_filter
 from tests.unit.generate import filter_lists
 from tests.unit.scheduler import random_hosts, states
+from tests.unit.scheduler.case import ConfigCase
 
-CONF = nova_conf.CONF
 PACKAGES = ("nova", "nova_perfvm")
 
 
-class FilterCase(testtools.TestCase):
+class FilterCase(ConfigCase):
     def setUp(self):
         super().setUp()
-        self.config = self.useFixture(config_fixture.Config(CONF))
-        conf.register_opts(CONF)
         self.config.config(
             group="filter_scheduler",
             enabled_filters=["PerfVMFilter", "NUMATopologyFilter"],
         )
-        # Other tests run in this process.
-        self.config.config(group="perfvm", freeze_objects=False)
-        self.log = self.useFixture(fixtures.FakeLogger(level=20))
-
-    def policy_file(self, text):
-        """Name a policy file with this text in nova.conf."""
-        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "perfvm.yaml"
-        path.write_text(text, encoding="utf-8")
-        self.config.config(group="perfvm", policy_file=str(path))
-        return str(path)
 
 
 class StartTest(FilterCase):

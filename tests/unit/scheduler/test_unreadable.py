@@ -6,17 +6,15 @@ from unittest import mock
 
 import fixtures
 import testtools
-from nova import conf as nova_conf
 from nova import exception, objects
 from nova.scheduler import weights as nova_weights
-from oslo_config import fixture as config_fixture
 from oslo_db import exception as db_exception
 
-from nova_perfvm import conf, rules
+from nova_perfvm import rules
 from nova_perfvm.scheduler import filters, weights
 from tests.unit.scheduler import states
-
-GENERAL = {"name": "g.2c.4g", "vcpus": 2, "memory_mb": 4096, "extra_specs": {}}
+from tests.unit.scheduler.case import ConfigCase
+from tests.unit.scheduler.states import GENERAL
 
 
 def _at(host, way):
@@ -98,14 +96,12 @@ def well_host(name):
     return states.host_state(name, topology)
 
 
-class UnreadableCase(testtools.TestCase):
+class UnreadableCase(ConfigCase):
+    # At DEBUG more is read of each host.
+    LEVEL = 10
+
     def setUp(self):
         super().setUp()
-        self.config = self.useFixture(config_fixture.Config(nova_conf.CONF))
-        conf.register_opts(nova_conf.CONF)
-        self.config.config(group="perfvm", freeze_objects=False)
-        # At DEBUG more is read of each host.
-        self.log = self.useFixture(fixtures.FakeLogger(level=10))
         self.well = well_host("well")
 
     def lines(self, words):

@@ -9,16 +9,14 @@ import sys
 
 import fixtures
 import testtools
-from nova import conf as nova_conf
-from oslo_config import fixture as config_fixture
 from oslo_upgradecheck import upgradecheck
 
-from nova_perfvm import conf
 from nova_perfvm.findings import LEVELS, Level
 from nova_perfvm.generate import options
 from nova_perfvm.scheduler import upgrade_check
 from tests import documented
 from tests.unit.generate import filter_lists
+from tests.unit.scheduler.case import ConfigCase
 
 QUIET = "host_shape: 2x22\n"
 UNITS = f"{QUIET}placement: units\n"
@@ -60,18 +58,10 @@ class ProgramTest(testtools.TestCase):
             self.assertIn(words, result.stdout)
 
 
-class ChecksTest(testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.config = self.useFixture(config_fixture.Config(nova_conf.CONF))
-        conf.register_opts(nova_conf.CONF)
-        folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.policy = folder / "perfvm.yaml"
-        self.config.config(group="perfvm", policy_file=str(self.policy))
-
+class ChecksTest(ConfigCase):
     def check(self, expected, words, *changes, policy=""):
         """Check the worst code and the details, with these options of nova.conf."""
-        self.policy.write_text(f'schema_version: "1.0"\n{policy}')
+        self.policy_file(f'schema_version: "1.0"\n{policy}')
         for groups in (RIGHT, *changes):
             for group, values in groups.items():
                 self.config.config(group=group, **values)

@@ -1,30 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import logging
-
-import fixtures
-import testtools
 from nova import conf as nova_conf
 from nova import objects
 from nova.scheduler import weights as nova_weights
-from oslo_config import fixture as config_fixture
 
-from nova_perfvm import conf
 from nova_perfvm.rules import packing
 from nova_perfvm.scheduler import weights
 from tests.benchmark import slots_left
 from tests.unit.scheduler import states
+from tests.unit.scheduler.case import ConfigCase
+from tests.unit.scheduler.states import GENERAL
 
 CONF = nova_conf.CONF
-GENERAL = {"name": "g.2c.4g", "vcpus": 2, "memory_mb": 4096, "extra_specs": {}}
 
 
-class WeigherCase(testtools.TestCase):
+class WeigherCase(ConfigCase):
     def setUp(self):
         super().setUp()
-        self.config = self.useFixture(config_fixture.Config(CONF))
-        conf.register_opts(CONF)
-        self.log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
         self.handler = nova_weights.HostWeightHandler()
 
     def weighers(self):
