@@ -113,8 +113,7 @@ def _of_class(
     found = []
     for cell in cells_with_room(vm_class, request, host, counts):
         cpus = sorted(free_cpus(vm_class, cell))[: vm_class.cell_pcpus]
-        pages = _page_size(cell, memory_mb, page_size_kb)
-        found.append(Share(cell.id, tuple(cpus), memory_mb, pages))
+        found.append(_share(cell, cpus, memory_mb, page_size_kb))
         if len(found) == vm_class.cells_per_vm:
             return tuple(found)
     return None
@@ -132,25 +131,23 @@ def _of_any(
         if not memory_fits(cell, guest.memory_mb, guest.page_size_kb, now=True):
             return None
         cpus = sorted(cell.free_pcpus)[: guest.pcpus]
-        pages = _page_size(cell, guest.memory_mb, guest.page_size_kb)
-        found.append(Share(cell.id, tuple(cpus), guest.memory_mb, pages))
+        found.append(_share(cell, cpus, guest.memory_mb, guest.page_size_kb))
     return tuple(found)
 
 
-def _page_size(cell: NUMACell, memory_mb: int, page_size_kb: int | None) -> int | None:
-    """Return the size of the pages that Nova counts for a VM; None if for none."""
-    if page_size_kb is None:
-        return None
-    return next(
-        (
-            pool.size_kb
-            for pool in cell.mempages
-            if memory_fits(
-                cell._replace(mempages=[pool]), memory_mb, page_size_kb, now=True
-            )
-        ),
-        None,
+def _share(
+    cell: NUMACell, cpus: Sequence[int], memory_mb: int, page_size_kb: int | None
+) -> Share:
+    """Return what a VM has of a cell, with the pages that Nova counts for it."""
+    sizes = (
+        pool.size_kb
+        for pool in cell.mempages
+        if page_size_kb is not None
+        and memory_fits(
+            cell._replace(mempages=[pool]), memory_mb, page_size_kb, now=True
+        )
     )
+    return Share(cell.id, tuple(cpus), memory_mb, next(sizes, None))
 
 
 def _taken(cell: NUMACell, share: Share) -> NUMACell:

@@ -1,23 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the policy makes of a compute host: mode, classes, slots, and its faults."""
+"""What the policy makes of a compute host: mode, classes and slots."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from nova_perfvm import constants as const
-from nova_perfvm import findings
 from nova_perfvm.facts.host_view import HostView, views_of
-from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN, Provider, Snapshot
-from nova_perfvm.placement.commands import remove_trait
-from nova_perfvm.placement.schemes import (
-    SCHEMES,
-    guaranteed_iops,
-    scheme_counting,
-    scheme_of,
-)
+from nova_perfvm.facts.snapshot import UNKNOWN, Snapshot
+from nova_perfvm.placement.schemes import SCHEMES, scheme_counting
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import slots as room
 
@@ -105,107 +97,12 @@ def expected_slots(policy: Policy, view: HostView) -> int | None:
     return count
 
 
-class OfferFault(NamedTuple):
-    """What a host offers otherwise than the policy says.
-
-    :ivar code: of the finding
-    :ivar remedy: the command; empty where it is to configure the host
-    """
-
-    words: str
-    code: str = findings.INVENTORY_DIFFERS
-    remedy: str = ""
-
-
-def offer_faults(policy: Policy, view: HostView) -> Iterator[OfferFault]:
-    """Yield how slots, their trait and IOPS of a host differ from the policy's.
-
-    None for a host without a provider.
-    """
-    if not view.tree:
-        return
-    scheme, root = scheme_of(policy), view.root
-    counted = {name for name in root.inventories if _is_slot(name)}
-    known = {scheme.slot_class(policy, c) for c in policy.pinned_classes} - {""}
-    if not scheme.offers_slots:
-        for name in sorted(counted):
-            yield OfferFault(
-                f"{root.total(name)} {name}, and the policy says placement: "
-                f"{policy.placement}"
-            )
-        return
-    mine = slot_class(policy, view.facts.labels)
-    wanted = expected_slots(policy, view)
-    for vm_class in policy.pinned_classes:
-        expected = wanted if vm_class is mine else 0
-        yield from _class_faults(policy, vm_class, view, expected)
-    for name in sorted(counted - known):
-        yield OfferFault(f"{root.total(name)} {name}, slots of no class of the policy")
-
-
-def _class_faults(
-    policy: Policy,
-    vm_class: VMClass,
-    view: HostView,
-    expected: int | None,
-) -> Iterator[OfferFault]:
-    scheme, host, root = scheme_of(policy), view.compute, view.root
-    name, trait = scheme.slot_class(policy, vm_class), scheme.trait(policy, vm_class)
-    found = root.total(name)
-    if expected:
-        offer = scheme.offers(policy, vm_class, root.mode, expected)
-        expected = offer.inventories[name].total
-    if expected is None or (host.cells_source == ASSUMED and 0 < found < expected):
-        # Nodes that differ in size hold fewer than as many that are alike.  So only
-        # whether what is there goes together can be told.
-        expected = found
-    shape = f", a {host.shape}," if host.shape else ""
-    if found != expected:
-        yield OfferFault(
-            f"the host{shape} offers {found} {name} and has room for {expected} "
-            f"(NUMA nodes: {host.cells_source})"
-        )
-    elif found:
-        max_unit = root.inventories[name].max_unit
-        offer = scheme.offers(policy, vm_class, root.mode, 1)
-        if max_unit != (right := offer.inventories[name].max_unit):
-            yield OfferFault(f"max_unit of {name} is {max_unit}, should be {right}")
-    yield from _trait_faults(root, trait, found, expected)
-    for resource, amount in guaranteed_iops(vm_class).items() if expected else ():
-        if root.total(resource) < amount:
-            yield OfferFault(
-                f"{root.total(resource)} {resource}, and one VM is guaranteed {amount}"
-            )
-
-
-def _trait_faults(
-    root: Provider, trait: str, found: int, expected: int
-) -> Iterator[OfferFault]:
-    """Yield what is wrong with the trait of a host, by its slots."""
-    code = findings.TRAIT_DIFFERS
-    if expected and trait not in root.traits:
-        yield OfferFault(f"{trait} is missing", code)
-    elif trait in root.traits and not expected:
-        words = (
-            f"{trait} is there, without room for slots: Nova never removes a trait "
-            "that provider.yaml once gave, and this one keeps general VMs off"
-        )
-        remedy = remove_trait(root.uuid, trait)
-        yield OfferFault(words, code, "" if found else remedy)
-
-
 def _summary(policy: Policy, view: HostView) -> HostSummary:
     seen = (scheme.slots_seen(view.tree) for scheme in SCHEMES.values())
     count, used = next((found for found in seen if found), (None, None))
     mode = _mode(view, count)
     classes = _classes(policy, mode, view.facts.labels)
     return HostSummary(view, mode, count, used, classes)
-
-
-def _is_slot(name: str) -> bool:
-    """Return whether a resource class counts VMs on the host's own provider."""
-    scheme = scheme_counting([name])
-    return scheme is not None and not scheme.enrolls
 
 
 def _mode(view: HostView, slots: int | None) -> str:

@@ -88,12 +88,11 @@ def request_of(snapshot: Snapshot, server: Server) -> Request:
         server.embedded,
         snapshot.image_of(server),
         volume_backed=server.volume_backed,
-        project=server.project,
     )
     # One that failed to build has no size yet.
     vcpus = server.vcpus if server.built else None
     facts = request.facts._replace(running_vcpus=vcpus)
-    return replace(request, facts=facts, server=server.id)
+    return replace(request, facts=facts, project=server.project, server=server.id)
 
 
 def goes_elsewhere(server: Server) -> bool:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the servers of a host that lack units, and the units to give to each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,7 +11,7 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import Reason, RequestCell
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.facts.snapshot import Provider, Server
 from nova_perfvm.placement.schemes import Child, enrolling_scheme
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, resolve_class
@@ -73,7 +73,8 @@ def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
     child, or one unit of each, is right whatever its flavor says.  Only of
     children that are not to be it holds units too many.
     """
-    surplus = _surplus(view, children)
+    wanted = {child.name for child in children}
+    surplus = holders(p for p in view.children if p.name not in wanted)
     held: dict[str, dict[str, int]] = {consumer: {} for consumer in surplus}
     held |= _held(view, children)
     groups: dict[str, list[str]] = {"whole": [], "shared": [], "none": []}
@@ -155,14 +156,12 @@ def _held(view: HostView, children: Sequence[Child]) -> dict[str, dict[str, int]
     return held
 
 
-def _surplus(view: HostView, children: Sequence[Child]) -> dict[str, frozenset[str]]:
-    """Return who holds units of other children than these, and of which."""
-    names = {child.name for child in children}
+def holders(children: Iterable[Provider]) -> dict[str, frozenset[str]]:
+    """Return who holds something of child providers, and the UUIDs of these."""
     found: dict[str, set[str]] = {}
-    for provider in view.children:
-        if provider.name not in names:
-            for consumer in provider.units():
-                found.setdefault(consumer, set()).add(provider.uuid)
+    for provider in children:
+        for consumer in provider.allocations:
+            found.setdefault(consumer, set()).add(provider.uuid)
     return {consumer: frozenset(uuids) for consumer, uuids in sorted(found.items())}
 
 

@@ -13,10 +13,8 @@ from nova_perfvm.diagnose.audit.checks import (
     run,
     selected,
 )
-from nova_perfvm.diagnose.audit.placement import check_consumers
 from nova_perfvm.diagnose.audit.servers import ServerFacts, check_servers
 from nova_perfvm.diagnose.audit.subject import Subject, Sync
-from nova_perfvm.diagnose.audit.usage import overused
 
 __all__ = [
     "CHECKS",
@@ -25,9 +23,7 @@ __all__ = [
     "ServerFacts",
     "Subject",
     "Sync",
-    "check_consumers",
     "check_servers",
-    "overused",
     "run",
     "selected",
 ]

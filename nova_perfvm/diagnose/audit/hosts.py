@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judge whether hosts have the inventories, traits and labels of the policy."""
+"""Judge whether hosts are known, labelled and isolated as the policy wants."""
 
 from collections.abc import Iterable, Iterator
 from shlex import quote
@@ -8,18 +8,11 @@ from typing import Final
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.diagnose.hosts import offer_faults
-from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.findings import Finding
 from nova_perfvm.generate import labels
 from nova_perfvm.placement.schemes import scheme_of
-from nova_perfvm.rules.host import unreadable
 
 _LABEL: Final = f"openstack aggregate set --property {const.CLASS_KEY}"
-_REPORT_ANEW: Final = (
-    "systemctl restart nova-compute on the host, which reports anew; if it is newer "
-    "than nova-scheduler, upgrade that first"
-)
 
 
 def check_labels(subject: Subject) -> Iterator[Finding]:
@@ -121,36 +114,5 @@ def check_known(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def check_offers(subject: Subject) -> Iterator[Finding]:
-    """Compare what each host offers with what the policy wants of it."""
-    for view in subject.views:
-        error = unreadable.fault(view.facts)
-        if error:
-            yield Finding.of(
-                codes.HOST_UNREADABLE,
-                view.host,
-                f"what Nova's database has of it cannot be read: {error}: nothing "
-                "comes here",
-                _REPORT_ANEW,
-            )
-            continue
-        if not subject.managed(view.host):
-            continue
-        for offer in offer_faults(subject.policy, view):
-            remedy = offer.remedy or _configure(view)
-            yield Finding.of(offer.code, view.host, offer.words, remedy)
-
-
 def _list(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
-
-
-def _configure(view: HostView) -> str:
-    """Return the command that configures a host, with what is known of it."""
-    mode = "shared" if view.root.mode == "open" else view.root.mode
-    memory_gb = view.root.total("MEMORY_MB") // 1024
-    return (
-        f"nova-perfvm host config --topology {view.compute.shape or 'SHAPE'} "
-        f"--mode {mode} --reserve CORES --memory-gb {memory_gb or 'GB'} "
-        "--policy POLICY"
-    )

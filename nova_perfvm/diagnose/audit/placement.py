@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether what Placement has allocated is what Nova runs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from shlex import quote
 
 from nova_perfvm import constants as const
@@ -12,27 +12,6 @@ from nova_perfvm.findings import Finding
 from nova_perfvm.placement.schemes import is_ours, scheme_counting
 
 
-def check_consumers(
-    consumers: Iterable[str], servers: Iterable[str], migrations: Iterable[str] = ()
-) -> list[Finding]:
-    """List the consumers of allocations that are neither server nor migration.
-
-    :param consumers: UUIDs that Placement has allocations for
-    :param servers: UUIDs of servers that are on a host
-    :param migrations: UUIDs of migrations under way
-    """
-    known = set(servers) | set(migrations)
-    return [
-        Finding.of(
-            codes.LEAKED_ALLOCATION,
-            consumer,
-            "no server on a host has this UUID",
-            f"openstack resource provider allocation delete {consumer}",
-        )
-        for consumer in sorted(set(consumers) - known)
-    ]
-
-
 def check(subject: Subject) -> Iterator[Finding]:
     """List what is allocated to nobody, not at all or elsewhere."""
     snapshot = subject.snapshot
@@ -41,20 +20,24 @@ def check(subject: Subject) -> Iterator[Finding]:
         for server in snapshot.servers
         if server.host is None and not is_moving(snapshot, server)
     }
-    for leak in check_consumers(
-        (
-            consumer
-            for provider in filter(snapshot.is_seen, snapshot.providers)
-            for consumer in provider.allocations
-            # What an evacuated server holds on the host that failed is Nova's to
-            # take away; it excuses nothing on other hosts.
-            if consumer not in homeless
-            or (consumer, provider.root or provider.uuid) not in snapshot.left_behind
-        ),
-        (server.id for server in snapshot.servers if server.id not in homeless),
-        (migration.id for migration in snapshot.migrations),
-    ):
-        yield leak._replace(observed=homeless.get(leak.subject, leak.observed))
+    consumers = {
+        consumer
+        for provider in filter(snapshot.is_seen, snapshot.providers)
+        for consumer in provider.allocations
+        # What an evacuated server holds on the host that failed is Nova's to
+        # take away; it excuses nothing on other hosts.
+        if consumer not in homeless
+        or (consumer, provider.root or provider.uuid) not in snapshot.left_behind
+    }
+    known = snapshot.server_by_id.keys() - homeless.keys()
+    known |= {migration.id for migration in snapshot.migrations}
+    for consumer in sorted(consumers - known):
+        yield Finding.of(
+            codes.LEAKED_ALLOCATION,
+            consumer,
+            homeless.get(consumer, "no server on a host has this UUID"),
+            f"openstack resource provider allocation delete {consumer}",
+        )
     yield from _places(subject)
 
 

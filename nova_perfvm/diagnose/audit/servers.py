@@ -76,7 +76,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if subject.managed(host)
         for server in servers
     ]
-    cells = subject.cells
+    cells = {name: host.cells for name, host in subject.hosts.items()}
     assumed = {h.host for h in subject.snapshot.hosts if h.division_assumed}
     yield from check_servers(subject.policy, cells, facts, assumed)
     for host in sorted({server.host for server in facts if server.pinned_cpus}):

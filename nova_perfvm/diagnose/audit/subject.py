@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is audited: a policy and a cloud, and what follows from both."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from shlex import quote
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.hosts import elastic_hosts
-from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
+from nova_perfvm.facts import HostFacts, RequestFacts
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.placement_database import PlacementDatabase
@@ -100,11 +100,6 @@ class Subject:
         """The compute hosts that Placement has a provider of, by name."""
         trees = self.snapshot.trees
         return {h.host: h for h in self.snapshot.hosts if h.provider in trees}
-
-    @property
-    def cells(self) -> dict[str, Sequence[NUMACell]]:
-        """The NUMA nodes of each host."""
-        return {name: host.cells for name, host in self.hosts.items()}
 
     @cached_property
     def flavors(self) -> tuple[PolicyFlavor, ...]:

@@ -12,19 +12,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     """List what is allocated too much."""
     for provider in subject.snapshot.providers:
         for name, used, capacity in provider.overused():
-            yield overused(provider.name, name, used, capacity, provider.uuid)
-
-
-def overused(
-    provider: str, name: str, used: int, capacity: int, uuid: str = "PROVIDER"
-) -> Finding:
-    """Return that of a resource class more is allocated than there is.
-
-    :param capacity: (total - reserved) x allocation_ratio
-    """
-    return Finding.of(
-        codes.OVER_INVENTORY,
-        provider,
-        f"{used} of {capacity} {name} allocated",
-        f"openstack resource provider show --allocations {uuid}",
-    )
+            yield Finding.of(
+                codes.OVER_INVENTORY,
+                provider.name,
+                f"{used} of {capacity} {name} allocated",
+                f"openstack resource provider show --allocations {provider.uuid}",
+            )

@@ -140,14 +140,8 @@ def request_of(
         chosen = _one("image", image, snapshot.images)
     if volume_backed is None and wanted.disk_gb:
         volume_backed = False
-    request = request_for(
-        wanted,
-        chosen,
-        volume_backed=volume_backed,
-        availability_zone=availability_zone,
-        project=project,
-    )
-    return request, ()
+    request = request_for(wanted, chosen, volume_backed=volume_backed)
+    return replace(request, availability_zone=availability_zone, project=project), ()
 
 
 def _one(kind: str, name: str, things: Iterable[_Named]) -> _Named:

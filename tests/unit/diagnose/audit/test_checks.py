@@ -8,7 +8,7 @@ import testtools
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.audit import hosts as host_checks
+from nova_perfvm.diagnose.audit import offers
 from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.facts.snapshot import (
     CREATED,
@@ -512,7 +512,7 @@ class HostsTest(AuditTest):
             odd = tuple(dataclasses.replace(h, **change) for h in found.hosts)
             found = dataclasses.replace(found, hosts=odd)
             subject = audit.Subject(POLICY, found, RIGHT)
-            (finding,) = host_checks.check_offers(subject)
+            (finding,) = offers.check(subject)
             self.assertEqual("host_unreadable hp1", named(finding))
             self.assertIn(words, finding.observed)
 
@@ -600,10 +600,6 @@ class PlacementTest(AuditTest):
         self.assertEqual(expected, self.found(cloud))
         report = self.audit(cloud)
         self.assertEqual((1, 3), (report.exit_code(), report.servers))
-
-    def test_helpers_of_the_storms(self):
-        found = audit.check_consumers(["a", "b", "m", "x"], ["a", "b"], ["m"])
-        self.assertEqual(["leaked_allocation x"], list(map(named, found)))
 
 
 class ElasticTest(AuditTest):

@@ -7,7 +7,7 @@ import testtools
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.audit import hosts as host_checks
+from nova_perfvm.diagnose.audit import offers
 from nova_perfvm.facts.snapshot import Inventory
 from tests.unit.facts.snapshot.clouds import Cloud
 from tests.unit.rules import hosts
@@ -32,7 +32,7 @@ def cloud_of(policy, shape, pcpus, vcpus, slots, memory_gb=500):
 
 def check(cloud, snapshot=None):
     subject = audit.Subject(cloud.policy, snapshot or cloud.snapshot())
-    return list(host_checks.check_offers(subject))
+    return list(offers.check(subject))
 
 
 class MixedHostsTest(testtools.TestCase):
