@@ -13,6 +13,7 @@ from shlex import quote
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.enroll import AGGREGATE_PREFIX, delete_detached, detach_child
+from nova_perfvm.diagnose.residents import holders
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Aggregate, Provider
 
@@ -26,16 +27,16 @@ def plan_unenroll(
         run on; otherwise such VMs are in the way
     :param delete_children: delete those that earlier runs have detached
     """
-    holders = _holders(view)
-    if holders and not strip:
-        names = ", ".join(view.describe(consumer) for consumer in sorted(holders))
+    carrying = holders(view.children)
+    if carrying and not strip:
+        names = ", ".join(map(view.describe, carrying))
         refusal = (
             f"VMs on {view.host} carry units: {names}: move them away "
             "(openstack server migrate), or take the units from all VMs of the cloud: "
             "openstack perfvm rollback --strip-units"
         )
         return do.Plan(refusals=(refusal,))
-    steps = list(_steps(view, holders))
+    steps = list(_steps(view, carrying))
     if delete_children:
         steps += delete_detached(view.detached)
     return do.Plan(tuple(steps))
@@ -56,14 +57,9 @@ def plan_forget(
     """
     steps: list[do.Change] = [*delete_detached(detached)]
     steps += (
-        do.DeleteAggregate(a.name)
-        for a in aggregates
-        if a.made_by_enroll and (emptied or not a.hosts)
-    )
-    steps += (
-        do.DeleteAggregate(a.name)
-        for a in aggregates
-        if a.name == const.POLICY_AGGREGATE and not a.hosts
+        do.DeleteAggregate(aggregate.name)
+        for aggregate in aggregates
+        if _goes(aggregate, emptied=emptied)
     )
     for name in sorted(names):
         kind = "resource class" if name == const.RC_UNIT else "trait"
@@ -73,23 +69,23 @@ def plan_forget(
     return do.Plan(tuple(steps))
 
 
-def _holders(view: HostView) -> dict[str, set[str]]:
-    """Return the providers of which each consumer holds units."""
-    holders: dict[str, set[str]] = {}
-    for provider in view.children:
-        for consumer in provider.allocations:
-            holders.setdefault(consumer, set()).add(provider.uuid)
-    return holders
+def _goes(aggregate: Aggregate, *, emptied: bool) -> bool:
+    """Return whether an aggregate is the project's alone, and without hosts.
+
+    :param emptied: whether enrolled hosts have left it by then
+    """
+    if aggregate.name == const.POLICY_AGGREGATE:
+        return not aggregate.hosts
+    return aggregate.made_by_enroll and (emptied or not aggregate.hosts)
 
 
-def _steps(view: HostView, holders: dict[str, set[str]]) -> Iterator[do.Change]:
+def _steps(view: HostView, carrying: dict[str, frozenset[str]]) -> Iterator[do.Change]:
     root = view.root
     if view.enrolled:
         away = root.elastic_traits | {const.TRAIT_HIGH_PERFORMANCE}
         yield do.SetTraits(root.uuid, root.name, root.traits - away, root.traits)
-    for consumer, providers in sorted(holders.items()):
-        name = view.describe(consumer)
-        yield do.RemoveUnits(consumer, name, frozenset(providers))
+    for consumer, providers in carrying.items():
+        yield do.RemoveUnits(consumer, view.describe(consumer), providers)
     for provider in view.children:
         yield from detach_child(provider)
     stale = {a.uuid for a in view.cloud.aggregates if a.isolates} & root.aggregates
@@ -112,8 +108,7 @@ def kept_aggregates(aggregates: Iterable[Aggregate]) -> Iterator[str]:
         policy = aggregate.name == const.POLICY_AGGREGATE
         # An enroll that was cut off leaves it without metadata.
         ours = aggregate.isolates or aggregate.name.startswith(AGGREGATE_PREFIX)
-        goes = not aggregate.hosts if policy else aggregate.made_by_enroll
-        if (ours or policy) and not goes:
+        if (ours or policy) and not _goes(aggregate, emptied=True):
             yield (
                 f"aggregate {aggregate.name} stays: it has hosts or metadata that this "
                 "project did not give it; if nobody needs it, take its hosts out, and: "

@@ -117,10 +117,8 @@ def request_for(
     image: Image | None = None,
     *,
     volume_backed: bool | None = None,
-    availability_zone: str = "",
-    project: str = "",
 ) -> Request:
-    """Return what a server of a flavor would ask for.
+    """Return what a server of a flavor would ask for, in any zone and project.
 
     :param image: None for one that has no properties that matter
     :param volume_backed: None where it is not known; the flavor's root disk is
@@ -157,8 +155,6 @@ def request_for(
             threads,
         ),
         fallback=_demand(flavor, facts, shared) if pinned else None,
-        availability_zone=availability_zone,
-        project=project,
         unseen=tuple(
             key
             for key in _UNSEEN

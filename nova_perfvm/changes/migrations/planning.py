@@ -48,21 +48,18 @@ class ServerKind:
     right: bool
 
 
+@dataclass(eq=False)
 class Planning:
     """A cloud at the beginning of a plan, with cached answers about its servers."""
 
-    def __init__(
-        self,
-        policy: Policy,
-        snapshot: Snapshot,
-        settings: SchedulerSettings,
-        wishes: PlanOptions | None = None,
-    ) -> None:
-        self.policy = policy
-        self.snapshot = snapshot
-        self.settings = settings
-        self.wishes = wishes or PlanOptions()
-        self.views = views_of(snapshot)
+    policy: Policy
+    snapshot: Snapshot
+    settings: SchedulerSettings
+    wishes: PlanOptions = PlanOptions()
+
+    def __post_init__(self) -> None:
+        """Know no answer yet."""
+        self.views = views_of(self.snapshot)
         self._kinds: dict[Hashable, ServerKind] = {}
         self._kind_of: dict[str, ServerKind] = {}
         self._why_not: dict[str, str] = {}
