@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -44,6 +44,7 @@ _SETTLE_S: Final = 60
 # ([DEFAULT]update_resources_interval).  Until then it may still count a server that
 # left by a cold migration.
 _REPORT_S: Final = 130
+# How long a move is waited for; Nova continues it after that.
 PATIENCE_MIN: Final = 60
 
 
@@ -80,43 +81,28 @@ class ExecutionOutcome:
     interrupted: bool = False
 
 
-def execute(
-    api: API,
-    policy: Policy,
-    snapshot: Snapshot,
-    execution: Execution,
-    *,
-    settings: SchedulerSettings | None = None,
-    watcher: Watcher | None = None,
-) -> ExecutionOutcome:
-    """Make the moves that remain; look at the cloud again before each.
+@dataclass
+class MigrationRun:
+    """Makes the moves that remain; looks at the cloud again before each.
 
     A move is started if the server and both hosts are as planned and the rules still
     allow it; nova-scheduler checks it as well.  It is done when the server is on its
     target with its former status, and the audit has no new finding.
 
-    :param snapshot: of the cloud, taken just now
-    :param settings: those of nova-scheduler; None for what the policy needs
-    :returns: the execution as far as it came; moves behind one that failed are not
-        started
+    :ivar snapshot: the cloud as it was seen last; at first, taken just now
+    :ivar execution: as far as it came; moves behind one that failed are not started
+    :ivar settings: those of nova-scheduler; None for what the policy needs
     """
-    watcher = watcher or Watcher()
-    return _Run(api, policy, settings, snapshot, execution, watcher).outcome()
-
-
-@dataclass
-class _Run:
-    """An execution, and the cloud as it was seen last."""
 
     api: API
     policy: Policy
-    settings: SchedulerSettings | None
     snapshot: Snapshot
     execution: Execution
-    watcher: Watcher
+    settings: SchedulerSettings | None = None
+    watcher: Watcher = field(default_factory=Watcher)
 
-    def outcome(self) -> ExecutionOutcome:
-        """Make the moves that remain; see :func:`execute`."""
+    def carry_out(self) -> ExecutionOutcome:
+        """Make the moves that remain, until one fails or the watcher stops it."""
         for number, progress in enumerate(self.execution.moves):
             if progress.state == "done":
                 continue

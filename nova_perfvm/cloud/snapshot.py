@@ -9,6 +9,7 @@ for each that was made of an image and has a volume.
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import itertools
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -374,9 +375,7 @@ class _Reader:
             )
         ]
 
-        def read(server: Server) -> Server:
-            return answers.with_topology(self._api, server)
-
+        read = functools.partial(answers.with_topology, self._api)
         found = self._at_once("topologies", read, asked)
         by_id = {server.id: server for server in found}
         return [by_id.get(server.id, server) for server in servers]

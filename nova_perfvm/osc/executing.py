@@ -72,14 +72,14 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
                 progress_line(what, done, total)
 
             try:
-                outcome = migrate.execute(
+                outcome = migrate.MigrationRun(
                     self.cloud,
                     planning.policy,
                     planning.snapshot,
                     execution,
                     settings=planning.settings,
                     watcher=migrate.Watcher(keep, tell, show, interrupted.is_set),
-                )
+                ).carry_out()
             except KeyboardInterrupt:
                 outcome = migrate.ExecutionOutcome(
                     kept[-1], "left to Nova", interrupted=True

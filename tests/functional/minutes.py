@@ -23,7 +23,7 @@ class MinutesPass(fixtures.Fixture):
         self.waits = 0
 
     def _setUp(self):  # noqa: N802
-        look = migrate._Run._overcounted
+        look = migrate.MigrationRun._overcounted
 
         def looked(run, move):
             found = look(run, move)
@@ -34,7 +34,9 @@ class MinutesPass(fixtures.Fixture):
 
         patch = fixtures.MonkeyPatch(f"{migrate.__name__}._LONGEST_PAUSE_S", 0.2)
         self.useFixture(patch)
-        self.useFixture(fixtures.MockPatchObject(migrate._Run, "_overcounted", looked))
+        self.useFixture(
+            fixtures.MockPatchObject(migrate.MigrationRun, "_overcounted", looked)
+        )
 
 
 class TreesAreReadAgain(fixtures.Fixture):

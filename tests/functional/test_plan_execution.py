@@ -48,14 +48,14 @@ class PlanTest(SDKMixin, base.FunctionalTest):
 
     def execute(self, execution, **options):
         watched = {"keep": self.kept.append} | options.pop("watched", {})
-        return migrate.execute(
+        return migrate.MigrationRun(
             self.api,
             self.policy,
             read_snapshot(self.api),
             execution,
             watcher=Watcher(**watched),
             **options,
-        )
+        ).carry_out()
 
     def states(self, execution):
         return [found.state for found in execution.moves]
@@ -158,7 +158,9 @@ class InterruptedCase(PlanTest):
         def die(*_args, **_options):
             raise DeathError(method)
 
-        return fixtures.MonkeyPatch(f"nova_perfvm.cloud.migrate._Run.{method}", die)
+        return fixtures.MonkeyPatch(
+            f"nova_perfvm.cloud.migrate.MigrationRun.{method}", die
+        )
 
 
 class TestInterrupted(InterruptedCase):

@@ -161,13 +161,13 @@ class Refusals:
                 done.append(execution)
                 self._check()
 
-        outcome = migrate.execute(
+        outcome = migrate.MigrationRun(
             self.test.api,
             self.test.policy,
             seen,
             begin(self.test.policy.digest, f"room for {flavor}", plan.moves),
             watcher=migrate.Watcher(keep=keep),
-        )
+        ).carry_out()
         self.test.assertEqual(("", len(plan.moves)), (outcome.why, len(done)), plan)
         self.moved |= {move.server for move in plan.moves}
         self.seen["live migrations"] += plan.live

@@ -24,8 +24,8 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
     """Return the configuration of one host.
 
     :param policy_file: where the policy was read, None for the built-in one
-    :raises HostConfigError: when the request contradicts the policy, the host or
-        the VMs on it; the message has the remedy
+    :raises HostConfigError: when the request contradicts the policy or the host; the
+        message has the remedy
     :raises UnknownClassError: when the policy has no class of that name
     """
     admission.check_mode(request)

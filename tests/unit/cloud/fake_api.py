@@ -2,14 +2,28 @@
 """A cloud that the real ones of the functional tests cannot be."""
 
 import collections
+import json
 import threading
 import urllib.parse
+
+import requests
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud.errors import CloudError, NotThereError
 
 CPU_INFO = {"topology": {"cells": 2, "sockets": 1, "cores": 20, "threads": 1}}
 DEDICATED = {const.CPU_POLICY: "dedicated"}
+
+
+def answer(status=200, body=None, text=None, headers=()):
+    """Return a response as the SDK's proxy does."""
+    response = requests.Response()
+    response.status_code = status
+    response.reason = "a reason"
+    response.headers.update(headers)
+    content = text if text is not None else "" if body is None else json.dumps(body)
+    response._content = content.encode()
+    return response
 
 
 class FakeAPI:
@@ -61,7 +75,7 @@ class FakeAPI:
     def project(self):
         return "mine"
 
-    def images(self):
+    def images(self, **_query):
         if isinstance(self.glance, Exception):
             raise self.glance
         return iter(self.glance)

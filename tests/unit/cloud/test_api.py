@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import json
 import types
 
-import requests
 import testtools
 from keystoneauth1 import exceptions as ksa_exceptions
 from openstack import exceptions as sdk_exceptions
@@ -11,16 +9,7 @@ from openstack import exceptions as sdk_exceptions
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, ConflictError, NotThereError
 from nova_perfvm.microversions import COMPUTE, PLACEMENT
-
-
-def answer(status=200, body=None, text=None):
-    """Return a response as the SDK's proxy does."""
-    response = requests.Response()
-    response.status_code = status
-    response.reason = "a reason"
-    content = text if text is not None else "" if body is None else json.dumps(body)
-    response._content = content.encode()
-    return response
+from tests.unit.cloud.fake_api import answer
 
 
 class Proxy:

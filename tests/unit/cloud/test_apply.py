@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import json
 import time
 import types
 from email.utils import formatdate
 
-import requests
 import testtools
 
 from nova_perfvm.changes import steps as do
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import FORGOTTEN_S, Applier
 from nova_perfvm.cloud.errors import CloudError, ConflictError
+from tests.unit.cloud.fake_api import answer
 
 CHILD = do.DeleteChild("c", "h1_perfvm_a")
 
@@ -28,9 +27,6 @@ class Placement:
 
     def request(self, path, method, **_options):
         self.made.append(f"{method} {path}")
-        response = requests.Response()
-        response.status_code = 200
-        response.headers.update(self._headers)
         document = {
             "uuid": "c",
             "parent_provider_uuid": self._parent,
@@ -39,8 +35,7 @@ class Placement:
         }
         if method == "PUT":
             self._parent = self._parent_then
-        response._content = json.dumps(document).encode()
-        return response
+        return answer(body=document, headers=self._headers)
 
 
 class DeleteChildTest(testtools.TestCase):

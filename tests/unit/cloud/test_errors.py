@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import json
 import types
 
-import requests
 import testtools
 
 from nova_perfvm.changes import steps as do
@@ -18,6 +16,7 @@ from nova_perfvm.facts.demand import request_for
 from nova_perfvm.facts.snapshot import Flavor
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader
+from tests.unit.cloud.fake_api import answer
 
 DESIRED = generate_flavors(loader.load())[:1]
 SETTINGS = settings_for(loader.load())
@@ -32,11 +31,8 @@ class HalfService:
     COLLECTIONS += ("resource_providers", "servers", "services")
 
     def request(self, url, method, **kwargs):
-        response = requests.Response()
-        response.status_code = 200
         document = {name: [{}] for name in self.COLLECTIONS}
-        response._content = json.dumps(document | {"flavor": {}, "traits": []}).encode()
-        return response
+        return answer(body=document | {"flavor": {}, "traits": []})
 
 
 class UnderstoodTest(testtools.TestCase):

@@ -5,26 +5,21 @@ import testtools
 from nova_perfvm.cloud import answers, images
 from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.facts.snapshot import Image
+from tests.unit.cloud.fake_api import FakeAPI
 
 HIDDEN = {"os_hidden": True}
 COMMUNITY = {"owner": "t", "visibility": "community"}
 PRIVATE = {"owner": "t", "visibility": "private"}
 
 
-class FakeAPI:
-    """Has images of one name."""
-
-    def __init__(self, *members):
-        self.listed = [
-            {"id": str(number), "name": "debian", "visibility": "public"} | own
-            for number, own in enumerate(members)
-        ]
-
-    def project(self):
-        return "p"
-
-    def images(self, **query):
-        return iter(self.listed)
+def having(*members):
+    """Return a cloud with images of one name."""
+    api = FakeAPI()
+    api.glance = [
+        {"id": str(number), "name": "debian", "visibility": "public"} | own
+        for number, own in enumerate(members)
+    ]
+    return api
 
 
 class FindTest(testtools.TestCase):
@@ -37,14 +32,14 @@ class FindTest(testtools.TestCase):
             ([COMMUNITY, PRIVATE | HIDDEN, HIDDEN], "2"),
             ([COMMUNITY, PRIVATE | HIDDEN], "0"),
         ):
-            api = FakeAPI(*found)
+            api = having(*found)
             self.assertEqual(expected, images.find_image(api, "debian").id, found)
         for found, words in (
             ([], "no image debian: see openstack image list"),
             ([HIDDEN] * 2, "2 images are called debian: name one by ID: 0, 1"),
             ([{}, HIDDEN, {}], "2 images are called debian: name one by ID: 0, 2"),
         ):
-            api = FakeAPI(*found)
+            api = having(*found)
             exc = self.assertRaises(CloudError, images.find_image, api, "debian")
             self.assertIn(words, str(exc))
 

@@ -21,6 +21,7 @@ from nova_perfvm.osc.tempest import tempest_conf
 from nova_perfvm.tempest_plugin import config
 from tests import documented
 from tests.unit.rules import hosts as rules
+from tests.unit.test_boundaries import imported
 
 PACKAGE = pathlib.Path(tempest_plugin.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -36,15 +37,6 @@ def tests_of(path):
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     ]
-
-
-def imported(path):
-    """Return the full names of what a module imports."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 class OptionsTest(testtools.TestCase):
