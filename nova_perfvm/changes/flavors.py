@@ -16,7 +16,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.changes.steps import Change, CreateName, Left, Plan
 from nova_perfvm.changes.sync import assignments, differences
 from nova_perfvm.facts.snapshot.resources import Flavor
-from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
+from nova_perfvm.generate.flavors import PolicyFlavor, placement_names
 
 _MARK: Final = "nova-perfvm: class "
 
@@ -139,7 +139,7 @@ def plan_flavors(
     ]
     changes: list[Change] = [
         CreateName(name, kind)
-        for kind, name in all_placement_names(desired)
+        for kind, name in placement_names(desired)
         if name not in known
     ]
     left = []

@@ -37,16 +37,12 @@ _CONFLICTS: Final = 8
 _PAUSE_S: Final = 0.2
 
 
-def silent(_change: do.Change) -> None:
-    """Tell nobody."""
-
-
 def change_host(
     api: API,
     host: str,
     planner: Planner,
     *,
-    tell: Tell = silent,
+    tell: Tell = lambda _change: None,
     among: Hypervisors | None = None,
 ) -> int:
     """Change a host until its plan is empty; return the number of changes made.

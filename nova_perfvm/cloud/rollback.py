@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 class RollbackPlan:
     """What a rollback would do, and what it cannot.
 
+    :ivar strip: take the units out of the allocations of running VMs
+    :ivar delete_children: delete the providers that earlier runs have detached
     :ivar hosts: names of the hosts that are enrolled, if only in part
     :ivar changes: on all of them, and then on what they had in common
     :ivar refusals: what is in the way
@@ -40,6 +42,8 @@ class RollbackPlan:
     :ivar kept: aggregates that stay, and why
     """
 
+    strip: bool
+    delete_children: bool
     hosts: tuple[str, ...]
     changes: tuple[Change, ...]
     refusals: tuple[str, ...]
@@ -62,11 +66,7 @@ class RollbackPlan:
 def plan_rollback(
     api: API, *, strip: bool = False, delete_children: bool = False
 ) -> RollbackPlan:
-    """Look at every host that is enrolled, if only in part.
-
-    :param strip: take the units out of the allocations of running VMs
-    :param delete_children: delete the providers that earlier runs have detached
-    """
+    """Look at every host that is enrolled, if only in part; see RollbackPlan."""
     seen = read_snapshot(api)
     views = elastic_hosts(views_of(seen))
     plans = [plan_unenroll(view, strip=strip) for view in views]
@@ -84,6 +84,8 @@ def plan_rollback(
     # Some have inventories or allocations, and so no hash.
     changes += [change for change in common if change not in changes]
     return RollbackPlan(
+        strip=strip,
+        delete_children=delete_children,
         hosts=tuple(view.host for view in views),
         changes=tuple(changes),
         refusals=tuple(refusals),
@@ -92,14 +94,7 @@ def plan_rollback(
     )
 
 
-def rollback(
-    api: API,
-    plan: RollbackPlan,
-    *,
-    strip: bool = False,
-    delete_children: bool = False,
-    tell: Tell = converge.silent,
-) -> list[str]:
+def rollback(api: API, plan: RollbackPlan, tell: Tell) -> list[str]:
     """Unenroll every host, then remove what they had in common.
 
     :returns: why what remained did
@@ -109,13 +104,13 @@ def rollback(
     if plan.refusals:
         raise RefusedError(plan.refusals)
     among = live_hosts.hypervisors(api)
-    planner = partial(plan_unenroll, strip=strip)
+    planner = partial(plan_unenroll, strip=plan.strip)
     for host in plan.hosts:
         converge.change_host(api, host, planner, tell=tell, among=among)
     # Since the plan was made somebody may have made a flavor.
     askers = (*plan.askers, *_asking(answers.flavors(api)))
     remained = []
-    for change in _common(api, askers, delete_children=delete_children):
+    for change in _common(api, askers, delete_children=plan.delete_children):
         if isinstance(change, DeleteChild) and change not in plan.changes:
             # nova-compute may know those that this run has detached.
             continue

@@ -58,17 +58,13 @@ _TOPOLOGY_KEYS: Final = (
 _SHARED: Final = "shared"
 
 
-def silent(_what: str, _done: int, _total: int) -> None:
-    """Tell nobody."""
-
-
 def read_snapshot(
     api: API,
     *,
     hosts: Hypervisors | None = None,
     before: Snapshot | None = None,
     policy_digest: str | None = None,
-    progress: Progress = silent,
+    progress: Progress = lambda _what, _done, _total: None,
 ) -> Snapshot:
     """Read a whole cloud, or some hosts with the providers and servers that are theirs.
 

@@ -156,22 +156,20 @@ def generate_flavors(
     return tuple(flavors)
 
 
-def placement_names(extra_specs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Return (kind, name) of the custom traits and resource classes asked for.
+def placement_names(flavors: Iterable[PolicyFlavor]) -> list[tuple[str, str]]:
+    """Return (kind, name) of the custom traits and resource classes asked for, sorted.
 
     Placement answers 400 to a request that names one it does not know, even
     where the request forbids it.
     """
-    for key in extra_specs:
-        asked = _ASKS.fullmatch(key)
-        if asked:
-            kind = "trait" if asked[1] == "trait" else "resource class"
-            yield kind, asked[2]
-
-
-def all_placement_names(flavors: Iterable[PolicyFlavor]) -> list[tuple[str, str]]:
-    """Return what :func:`placement_names` gives for all flavors, sorted."""
-    return sorted({n for f in flavors for n in placement_names(f.extra_specs)})
+    found = set()
+    for flavor in flavors:
+        for key in flavor.extra_specs:
+            asked = _ASKS.fullmatch(key)
+            if asked:
+                kind = "trait" if asked[1] == "trait" else "resource class"
+                found.add((kind, asked[2]))
+    return sorted(found)
 
 
 def _flavors_of(

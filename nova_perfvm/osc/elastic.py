@@ -99,18 +99,18 @@ class Rollback(ChangingCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Plan, warn, ask, and roll back; 1 if something remained."""
-        options = {
-            "strip": parsed_args.strip_units,
-            "delete_children": parsed_args.delete_children,
-        }
-        plan = plan_rollback(self.cloud, **options)
+        plan = plan_rollback(
+            self.cloud,
+            strip=parsed_args.strip_units,
+            delete_children=parsed_args.delete_children,
+        )
         for warning in plan.warnings:
             self.warn(warning)
         if plan.refusals:
             raise RefusedError(plan.refusals)
         remained: list[str] = []
         if self.agreed(parsed_args, [f"would {change}" for change in plan.changes]):
-            remained = rollback(self.cloud, plan, **options, tell=self.say)
+            remained = rollback(self.cloud, plan, self.say)
         elif plan.changes:
             return 0
         self.say_what_stays()

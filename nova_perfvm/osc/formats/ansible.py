@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
+from nova_perfvm.generate.flavors import PolicyFlavor, placement_names
 from nova_perfvm.osc.formats import document
 
 
@@ -41,7 +41,7 @@ def flavor_tasks(flavors: Sequence[PolicyFlavor]) -> str:
             "name": f"Trait {name}",
             "openstack.cloud.trait": {"state": "present", "id": name},
         }
-        for kind, name in all_placement_names(flavors)
+        for kind, name in placement_names(flavors)
         if kind == "trait"
     ] + [
         {

@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from nova_perfvm.generate.flavors import PolicyFlavor, all_placement_names
+from nova_perfvm.generate.flavors import PolicyFlavor, placement_names
 from nova_perfvm.microversions import COMPUTE, PLACEMENT_NAMES
 
 _COMPUTE: Final = f"openstack --os-compute-api-version {COMPUTE}"
@@ -93,9 +93,7 @@ def image_block(properties: Mapping[str, str]) -> str:
 
 def _placement_lines(flavors: Sequence[PolicyFlavor]) -> list[str]:
     """Return commands that make known to Placement what the flavors name."""
-    return [
-        f"{_CREATE_NAME[kind]} {name}" for kind, name in all_placement_names(flavors)
-    ]
+    return [f"{_CREATE_NAME[kind]} {name}" for kind, name in placement_names(flavors)]
 
 
 def _block(comments: Iterable[str], lines: Iterable[str]) -> str:

@@ -45,20 +45,17 @@ class Environment:
     def __init__(self, directory: Path) -> None:
         """Know the directory; nothing is made yet."""
         self.directory = directory
+        # Where the wheels put their files of configuration.
+        self.etc = directory / "etc"
+        # Where the tables that this OpenStack makes are kept.
+        self.schemas = directory / "schemas"
+        # Says what was installed.
+        self._stamp = directory / ".nova-perfvm-installed"
+        self._lock = directory / ".nova-perfvm-lock"
 
     def program(self, name: str) -> str:
         """Return the path of a program in it."""
         return str(self.directory / "bin" / name)
-
-    @property
-    def etc(self) -> Path:
-        """Where the wheels put their files of configuration."""
-        return self.directory / "etc"
-
-    @property
-    def schemas(self) -> Path:
-        """Where the tables that this OpenStack makes are kept."""
-        return self.directory / "schemas"
 
     @property
     def is_ours(self) -> bool:
@@ -92,15 +89,6 @@ class Environment:
                 shutil.rmtree(self.schemas, ignore_errors=True)
                 self._pip(log, "--no-build-isolation", *plugin)
                 self._stamp.write_text(wanted, encoding="utf-8")
-
-    @property
-    def _stamp(self) -> Path:
-        """A file that says what was installed."""
-        return self.directory / ".nova-perfvm-installed"
-
-    @property
-    def _lock(self) -> Path:
-        return self.directory / ".nova-perfvm-lock"
 
     def _has(self, wanted: str) -> bool:
         return self._stamp.exists() and self._stamp.read_text() == wanted

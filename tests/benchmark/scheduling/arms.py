@@ -3,13 +3,11 @@
 
 import dataclasses
 
+from nova_perfvm.generate.options import NOVA_FILTERS
+
 LIMIT = 1000
 RECOMMENDED = 100
 SCHEMES = ("stock", "filter", "slots", "units")
-_NOVA_FILTERS = (
-    *("ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter"),
-    *("ServerGroupAntiAffinityFilter", "ServerGroupAffinityFilter"),
-)
 NUMA, REPLACEMENT = "NUMATopologyFilter", "PerfVMNUMATopologyFilter"
 
 
@@ -39,7 +37,7 @@ class Arm:
     def filters(self):
         """[filter_scheduler]enabled_filters."""
         ours = () if self.scheme == "stock" else ("PerfVMFilter",)
-        return (*_NOVA_FILTERS, *ours, self.numa)
+        return (*NOVA_FILTERS, *ours, self.numa)
 
     def nova_conf(self, databases, placement_url, policy_file):
         """Return nova.conf of its nova-scheduler."""

@@ -12,7 +12,6 @@ from nova_perfvm.exceptions import UnknownClassError
 from nova_perfvm.generate.flavors import (
     FlavorError,
     PolicyFlavor,
-    all_placement_names,
     generate_flavors,
     generate_image_properties,
     placement_names,
@@ -116,7 +115,7 @@ class GenerateFlavorsTest(testtools.TestCase):
     def test_isolated_aggregates_are_for_slots(self):
         *_, general = generate_flavors(POLICY, isolated_aggregates=True)
         self.assertEqual({GENERAL.name}, {general.extra_specs["perfvm:class"]})
-        self.assertEqual([], list(placement_names(general.extra_specs)))
+        self.assertEqual([], placement_names([general]))
         for scheme in ("units", "none"):
             policy = dataclasses.replace(POLICY, placement=scheme)
             exc = self.assertRaises(
@@ -127,7 +126,7 @@ class GenerateFlavorsTest(testtools.TestCase):
     def test_names_that_placement_has_to_know(self):
         def names(scheme):
             policy = dataclasses.replace(POLICY, placement=scheme)
-            return all_placement_names(generate_flavors(policy))
+            return placement_names(generate_flavors(policy))
 
         high = ("trait", "CUSTOM_PERFVM_HIGH_PERFORMANCE")
         self.assertEqual([], names("none"))
@@ -144,7 +143,8 @@ class GenerateFlavorsTest(testtools.TestCase):
             names("units"),
         )
         standard = {"trait:HW_CPU_X86_AVX": "required", "resources:VGPU": "1"}
-        self.assertEqual([], list(placement_names(standard)))
+        flavor = PolicyFlavor("f", "c", 1, 1024, 0, standard)
+        self.assertEqual([], placement_names([flavor]))
 
     def test_images_of_a_class_and_of_all(self):
         self.assertEqual({}, generate_image_properties(POLICY, class_name="general"))
