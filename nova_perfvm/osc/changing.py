@@ -95,7 +95,6 @@ class HostsCommand(ChangingCommand):
         self._plan = self.planner(parsed_args)
         self._among = live_hosts.hypervisors(self.cloud)
         names = list(dict.fromkeys(parsed_args.hosts))
-        self.exit_status = 0
         try:
             found = dict(self._each("looked at", self._look, names))
             # A host may be named twice, by its service and by its hypervisor.

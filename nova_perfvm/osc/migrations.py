@@ -104,7 +104,6 @@ class MigrationsLister(CarryingOut, LookingLister):
         self.remark(plan.reasons)
         summary = _summary(plan, what)
         self.remark([summary])
-        self.exit_status = 0
         if not plan.complete:
             self.exit_status = _PARTIAL if plan.gained else _NONE
         if parsed_args.execute and plan.moves:

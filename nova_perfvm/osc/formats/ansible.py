@@ -53,7 +53,7 @@ def flavor_tasks(flavors: Sequence[PolicyFlavor]) -> str:
         }
         for flavor in flavors
     ]
-    return _dump(_unsafe(tasks))
+    return _dump(document.with_texts(tasks, _unsafe))
 
 
 def image_tasks(properties: Mapping[str, str]) -> str:
@@ -80,7 +80,7 @@ def image_tasks(properties: Mapping[str, str]) -> str:
             "state": "present",
             "name": "{{ perfvm_images.images[0].id }}",
             "visibility": "{{ perfvm_images.images[0].visibility }}",
-            "properties": _unsafe(dict(properties)),
+            "properties": document.with_texts(properties, _unsafe),
         },
     }
     return _dump([found, exists, described])
@@ -90,11 +90,7 @@ def _dump(tasks: Sequence[Any]) -> str:
     return yaml.dump(tasks, Dumper=_Dumper, sort_keys=False, width=1000)
 
 
-def _unsafe(value: Any) -> Any:
-    """Mark every text of a structure that would be taken for a template."""
-    if isinstance(value, dict):
-        return {key: _unsafe(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_unsafe(item) for item in value]
-    marks = ("{{", "{%", "{#") if isinstance(value, str) else ()
-    return _Unsafe(value) if any(mark in value for mark in marks) else value
+def _unsafe(text: str) -> str:
+    """Mark a text that would be taken for a template."""
+    marks = ("{{", "{%", "{#")
+    return _Unsafe(text) if any(mark in text for mark in marks) else text

@@ -7,9 +7,9 @@ import base64
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from nova_perfvm.diagnose.cloud_map import Document
+from nova_perfvm.osc.formats.document import with_texts
 from nova_perfvm.pages import page_source, render_page
 from nova_perfvm.printable import printable
 
@@ -19,7 +19,9 @@ def html(document: Document) -> str:
 
     Its script alone runs, known by its hash.
     """
-    shown, script = _printable(document), page_source("map.js")
+    # The script shows the texts, not the template, which would escape them.
+    shown = with_texts(document, printable)
+    script = page_source("map.js")
     return render_page(
         "map.html",
         map=shown,
@@ -39,17 +41,3 @@ def _free_slots(document: Document) -> Iterator[tuple[int, int, str]]:
         if pinned:
             slots = [s for h in document["hosts"] for s in h["slots"] if s[0] == number]
             yield sum(s[3] for s in slots), sum(s[1] for s in slots), name
-
-
-def _printable(value: Any) -> Any:
-    """Return a document whose texts, but none of its keys, are fit to be shown.
-
-    The script shows them, not the template.
-    """
-    if isinstance(value, str):
-        return printable(value)
-    if isinstance(value, dict):
-        return {key: _printable(found) for key, found in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_printable(found) for found in value]
-    return value

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from nova_perfvm.documents.yaml_lines import dump_yaml
@@ -43,6 +43,17 @@ def resource_values(flavor: PolicyFlavor) -> dict[str, Any]:
         "is_public": True,
         "extra_specs": dict(flavor.extra_specs),
     }
+
+
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a document in which each text is changed, and each key."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {change(key): with_texts(item, change) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [with_texts(item, change) for item in value]
+    return value
 
 
 def as_json(document: Any) -> str:

@@ -27,7 +27,7 @@ def flavor_resources(flavors: Sequence[PolicyFlavor]) -> str:
         {
             "//": shell.names_first(flavors),
             "terraform": {"required_providers": _PROVIDER},
-            "resource": _as_they_are(resources),
+            "resource": document.with_texts(resources, _quoted),
         }
     )
 
@@ -53,14 +53,10 @@ def _resources(flavors: Sequence[PolicyFlavor]) -> dict[str, dict[str, Any]]:
 
 def image_locals(properties: Mapping[str, str]) -> str:
     """Return a local value for the ``properties`` of images."""
-    values = _as_they_are({"perfvm_image_properties": dict(properties)})
-    return document.as_json({"locals": values})
+    values = {"perfvm_image_properties": properties}
+    return document.as_json({"locals": document.with_texts(values, _quoted)})
 
 
-def _as_they_are(value: Any) -> Any:
-    """Return a value whose texts Terraform takes for no templates."""
-    if isinstance(value, Mapping):
-        return {_as_they_are(key): _as_they_are(one) for key, one in value.items()}
-    if isinstance(value, str):
-        return value.replace("${", "$${").replace("%{", "%%{")
-    return value
+def _quoted(text: str) -> str:
+    """Return a text that Terraform takes for no template."""
+    return text.replace("${", "$${").replace("%{", "%%{")
