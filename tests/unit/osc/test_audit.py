@@ -6,22 +6,19 @@ import dataclasses
 import importlib.metadata
 import io
 import json
-import pathlib
 import unicodedata
 from xml.etree import ElementTree as ET
 
 import fixtures
-import testtools
 import yaml
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import audit
-from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Image
 from nova_perfvm.findings import ACCEPTABLE, AUDIT_CODES, LEVELS
 from nova_perfvm.policy import loader
-from tests import console
 from tests.unit.diagnose.audit.test_checks import small
+from tests.unit.osc.base import CommandCase
 from tests.unit.page_elements import Elements
 
 # Clears the screen, forges a line, turns the direction, and is no Unicode.
@@ -31,29 +28,19 @@ EVIL = "a\x1b[2J\r\nforged\u202e\x9b\u2028\ud800"
 CHECKS = audit.selected(audit.Selection.AUDIT)
 
 
-class AuditCommandTest(testtools.TestCase):
+class AuditCommandTest(CommandCase):
     def setUp(self):
         super().setUp()
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         cloud = small()
-        self.clean = self.save("clean", cloud)
+        self.clean = self.save(cloud, "clean")
         cloud.add_general("<b>&\x07", "hp1")
-        self.mixed = self.save("mixed", cloud)
+        self.mixed = self.save(cloud, "mixed")
         self.conf = self.directory / "placement.conf"
         self.conf.write_text("[placement]\nallocation_conflict_retry_count = 1\n")
 
-    def save(self, name, cloud):
-        path = self.directory / name
-        path.write_text(snapshot.dumps(cloud.snapshot()))
-        return path
-
-    def run_command(self, *arguments):
-        status, stdout, stderr = console.run("audit", *arguments)
-        self.assertNotIn("Traceback", stderr)
-        return status, stdout, stderr
-
     def audit(self, path, *options):
-        return self.run_command("--snapshot", path, *options)
+        status = self.run_command("audit", "--snapshot", path, *options)
+        return status, self.stdout, self.stderr
 
     def test_exit_codes(self):
         conf = ["--placement-conf", self.conf]
@@ -100,7 +87,7 @@ class AuditCommandTest(testtools.TestCase):
         off = {const.IMAGE_VIF_MULTIQUEUE: "no"}
         image = Image("image", "theirs", off, owner="t", visibility="private")
         cloud.parts["images"] = (image,)
-        path = self.save("noted", cloud)
+        path = self.save(cloud, "noted")
         status, _, stderr = self.audit(path)
         self.assertEqual(0, status)
         self.assertIn("0 warning, 1 unknown, 1 note\n", stderr)
@@ -137,7 +124,7 @@ class AuditCommandTest(testtools.TestCase):
             name="odd",
             extra_specs={"perfvm_class": "general"},
         )
-        path = self.save("accepted", cloud)
+        path = self.save(cloud, "accepted")
         policy = self.directory / "accepting.yaml"
         accepted = ["audit.near_miss", "audit.retry_count_unknown"]
         policy.write_text(yaml.safe_dump({"schema_version": "1.0", "accept": accepted}))
@@ -195,9 +182,7 @@ class AuditCommandTest(testtools.TestCase):
             ([*given, "--policy", odd], str(odd)),
             ([*given, "--placement-conf", odd], str(odd)),
         ):
-            status, stdout, stderr = self.run_command(*arguments)
-            self.assertEqual((3, ""), (status, stdout), words)
-            self.assertIn(words, stderr)
+            self.assert_refused(3, words, "audit", *arguments)
 
     def test_names_that_a_terminal_would_act_on(self):
         cloud = small()
@@ -207,7 +192,7 @@ class AuditCommandTest(testtools.TestCase):
         cloud.parts["images"] = (image,)
         cloud.parts["gaps"] = (f"images: {name}",)
         cloud.add_hp(name, "hp1", count=0)
-        path = self.save("evil", cloud)
+        path = self.save(cloud, "evil")
         file = self.directory / "file"
         formatters = importlib.metadata.entry_points(
             group="nova_perfvm.report.formatter"

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import json
-import pathlib
-
-import fixtures
 
 from tests.unit.measure.certify import faults
 from tests.unit.measure.certify.sound import FLAVOR, Case
-from tests.unit.osc.test_shell import CommandCase
+from tests.unit.osc.base import CommandCase
 
 
 class CertifyTest(CommandCase):
     def setUp(self):
         super().setUp()
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.output = self.directory / "record.json"
 
     def certify(self, fault=None, *arguments):

@@ -3,56 +3,38 @@
 
 import dataclasses
 import json
-import pathlib
-
-import fixtures
-import testtools
 
 from nova_perfvm.measure import cure
 from nova_perfvm.measure.checks import guest as package
 from nova_perfvm.measure.checks.check import checks_of
-from tests import console
-from tests.unit.measure import guests, reports, this_machine
+from tests.unit.measure import guests, hosts, reports, this_machine
+from tests.unit.osc.base import CommandCase
 
 CHECKS = checks_of(package)
 CLASS = ("--class", "high-performance")
 
 
-class CheckGuestTest(testtools.TestCase):
+class CheckGuestTest(CommandCase):
     def setUp(self):
         super().setUp()
-        self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY"))
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.clean = self.save("clean", guests.guest())
+        self.clean = self.collected("clean", guests.guest())
         path = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
         slow = guests.having(guests.guest(), files={path: "hpet\n"})
-        self.slow = self.save("slow", slow)
-        self.ly = self.save("ly", guests.ly())
+        self.slow = self.collected("slow", slow)
+        self.ly = self.collected("ly", guests.ly())
 
-    def save(self, name, collected):
-        document = dataclasses.asdict(collected) | {
-            "schema_version": "1.0",
-            "commands": {
-                line: output._asdict() for line, output in collected.commands.items()
-            },
-        }
-        path = self.directory / name
-        path.write_text(json.dumps(document))
-        return path
+    def collected(self, name, guest):
+        return self.write(name, hosts.as_json(guest))
 
     def check(self, *arguments):
-        status, stdout, stderr = console.run("guest", "check", *arguments)
-        self.assertNotIn("Traceback", stderr)
-        return status, stdout, stderr
+        status = self.run_command("guest", "check", *arguments)
+        return status, self.stdout, self.stderr
 
     def test_exit_codes(self):
-        broken = self.directory / "broken"
-        broken.write_text('{"kind": "guest"')
-        other = self.directory / "other"
-        other.write_text('{"kind": "guest"}')
-        host = self.save("host", dataclasses.replace(guests.guest(), kind="host"))
-        policy = self.directory / "perfvm.yaml"
-        policy.write_text("schema_version: '1.0'\nclasses: 3\n")
+        broken = self.write("broken", '{"kind": "guest"')
+        other = self.write("other", '{"kind": "guest"}')
+        host = self.collected("host", dataclasses.replace(guests.guest(), kind="host"))
+        policy = self.write("perfvm.yaml", "schema_version: '1.0'\nclasses: 3\n")
         for expected, arguments in (
             (0, [self.clean, *CLASS, "--strict"]),
             (0, [self.clean]),
@@ -74,7 +56,7 @@ class CheckGuestTest(testtools.TestCase):
         collected = dataclasses.replace(guests.ly(), hostname='a"b')
         written = self.directory / "metrics"
         options = ("-f", "prometheus", "--output", written)
-        status, stdout, _ = self.check(self.save("odd", collected), *options)
+        status, stdout, _ = self.check(self.collected("odd", collected), *options)
         self.assertEqual((2, ""), (status, stdout))
         lines = written.read_text().splitlines()
         metric = "perfvm_check_findings"

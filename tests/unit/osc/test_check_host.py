@@ -5,16 +5,13 @@ import dataclasses
 import json
 import pathlib
 
-import fixtures
-import testtools
-
 from nova_perfvm.facts import snapshot
 from nova_perfvm.measure.checks import host as package
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.observed.domains import LIST
 from nova_perfvm.policy import HostShape, loader
-from tests import console
 from tests.unit.measure import hosts
+from tests.unit.osc.base import CommandCase
 from tests.unit.rules import hosts as rules
 
 CHECKS = checks_of(package)
@@ -26,16 +23,14 @@ POLICY = loader.dump(
 )
 
 
-class CheckHostTest(testtools.TestCase):
+class CheckHostTest(CommandCase):
     def setUp(self):
         super().setUp()
-        self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY"))
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         host = hosts.host(pages_kb=1048576)
         # No host's nova.conf is collected: there are passwords in it.
         files = {path: text for path, text in host.files.items() if path != CONF}
         self.host = dataclasses.replace(host, files=files)
-        self.clean = self.save("clean", self.host)
+        self.clean = self.collected("clean", self.host)
         self.policy = self.write("perfvm.yaml", POLICY)
         self.conf = self.write("nova.conf", host.files[CONF])
         self.snapshot = self.write("cloud.json", snapshot.dumps(hosts.snapshot()))
@@ -44,26 +39,20 @@ class CheckHostTest(testtools.TestCase):
             *("--snapshot", self.snapshot),
         )
 
-    def write(self, name, text):
-        path = self.directory / name
-        path.write_text(text)
-        return path
-
-    def save(self, name, collected):
+    def collected(self, name, collected):
         return self.write(name, hosts.as_json(collected))
 
     def check(self, *arguments):
-        status, stdout, stderr = console.run("host", "check", *arguments)
-        self.assertNotIn("Traceback", stderr)
-        return status, stdout, stderr
+        status = self.run_command("host", "check", *arguments)
+        return status, self.stdout, self.stderr
 
     def test_exit_codes(self):
         slow = {**self.host.files, "/sys/kernel/mm/ksm/run": "1\n"}
         slow |= {"/sys/kernel/mm/ksm/merge_across_nodes": "0\n"}
-        slow = self.save("slow", dataclasses.replace(self.host, files=slow))
+        slow = self.collected("slow", dataclasses.replace(self.host, files=slow))
         xml = hosts.domain_xml(3, pins=["0"] * 20)
-        broken = self.save("broken", hosts.with_domains(self.host, vm3=xml))
-        guest = self.save("guest", dataclasses.replace(self.host, kind="guest"))
+        broken = self.collected("broken", hosts.with_domains(self.host, vm3=xml))
+        guest = self.collected("guest", dataclasses.replace(self.host, kind="guest"))
         for expected, arguments in (
             (0, [self.clean, *self.known, "--strict"]),
             (0, [self.clean, "--policy", self.policy]),
@@ -101,7 +90,7 @@ class CheckHostTest(testtools.TestCase):
 
     def test_a_host_of_another_name(self):
         named = dataclasses.replace(self.host, hostname="localhost")
-        path = self.save("named", named)
+        path = self.collected("named", named)
         status, _, stderr = self.check(path, *self.known)
         self.assertEqual(3, status)
         self.assertIn("--host NAME, of compute1, compute2", stderr)
@@ -112,7 +101,7 @@ class CheckHostTest(testtools.TestCase):
         reason = "no such command: virsh"
         unread = {LIST: reason, "virsh -r capabilities": reason}
         blind = dataclasses.replace(self.host, commands={}, unread=unread)
-        path = self.save("blind", blind)
+        path = self.collected("blind", blind)
         status, stdout, _ = self.check(path, *self.known, "-f", "json")
         rows = json.loads(stdout)
         skips = [row for row in rows if row["Observed"] == reason]
@@ -130,7 +119,7 @@ class CheckHostTest(testtools.TestCase):
         numa_maps = f"/proc/{hosts.FIRST_PID + 100}/numa_maps"
         files = {p: text for p, text in self.host.files.items() if p != numa_maps}
         unread = {numa_maps: "permission denied"}
-        path = self.save(
+        path = self.collected(
             "user", dataclasses.replace(self.host, files=files, unread=unread)
         )
         rows = json.loads(self.check(path, *self.known, "-f", "json")[1])

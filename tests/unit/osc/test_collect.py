@@ -4,17 +4,14 @@ import json
 import os
 import pathlib
 
-import fixtures
-
 from nova_perfvm.measure import collector, reading
 from nova_perfvm.printable import number_of
-from tests.unit.osc.test_shell import CommandCase
+from tests.unit.osc.base import CommandCase
 
 
 class CollectTest(CommandCase):
     def setUp(self):
         super().setUp()
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.addCleanup(os.chdir, pathlib.Path.cwd())
         os.chdir(self.directory)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from nova_perfvm.measure import samples
 from tests.unit.measure import published
-from tests.unit.osc.test_shell import CommandCase
+from tests.unit.osc.base import CommandCase
 
 STEADY = (0.99, 1.01, 1.0, 0.995, 1.005)
 

@@ -11,7 +11,6 @@ import subprocess
 import fixtures
 import yaml
 
-from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import ServerCell
 from nova_perfvm.generate.hosts import playbook
 from tests import console, documented, shown
@@ -19,8 +18,8 @@ from tests.unit.diagnose.explain.test_explain import UNITS
 from tests.unit.facts.snapshot.clouds import GENERAL, Cloud
 from tests.unit.measure import hosts, reports
 from tests.unit.measure.test_as_snapshot import host
+from tests.unit.osc.base import CommandCase
 from tests.unit.osc.test_migrations import page_cloud
-from tests.unit.osc.test_shell import CommandCase
 from tests.unit.rules import hosts as rules
 
 # Ends a command, for a file that gets what it prints.
@@ -67,14 +66,9 @@ class OfflineTest(CommandCase):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.EnvironmentVariable("COLUMNS", "200"))
-        directory = self.useFixture(fixtures.TempDir()).path
         self.addCleanup(os.chdir, pathlib.Path.cwd())
-        os.chdir(directory)
+        os.chdir(self.directory)
         self.policy("perfvm.yaml")
-
-    def save(self, cloud):
-        text = snapshot.dumps(cloud.snapshot())
-        pathlib.Path("cloud.json").write_text(text)
 
     def policy(self, name, before="", after=""):
         """Write the built-in policy with some words replaced."""

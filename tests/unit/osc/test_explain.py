@@ -2,30 +2,22 @@
 """``explain`` and ``capacity show``, of saved snapshots."""
 
 import json
-import pathlib
 
-import fixtures
 import yaml
 
-from nova_perfvm.facts import snapshot
 from tests.unit.facts.snapshot.clouds import HP, Cloud
-from tests.unit.osc.test_shell import CommandCase
+from tests.unit.osc.base import CommandCase
 
 
 class SavedCase(CommandCase):
     def setUp(self):
         super().setUp()
-        self.path = self.useFixture(fixtures.TempDir()).join("cloud.json")
         self.cloud = Cloud()
         for name in ("hp1", "hp2"):
             self.cloud.add_host(name)
             self.cloud.add_hp(f"{name}-a", name)
         self.cloud.add_hp("hp1-b", "hp1", first=20, node=1)
-        self.save()
-
-    def save(self):
-        text = snapshot.dumps(self.cloud.snapshot())
-        pathlib.Path(self.path).write_text(text, encoding="utf-8")
+        self.save(self.cloud)
 
     def run_saved(self, *arguments):
         return self.run_command(*arguments, "--snapshot", self.path)
@@ -44,21 +36,20 @@ class ExplainTest(SavedCase):
 
     def test_a_fault_that_a_terminal_would_act_on(self):
         self.cloud.add("new", None, HP, {}, status="ERROR", fault="\x1b[2J\nx\x9b")
-        self.save()
+        self.save(self.cloud)
         self.run_saved("explain", "--server", "new")
         self.assertIn("new is ERROR: \\u001b[2J\nx\\u009b\n", self.stderr)
         self.assertEqual(3, self.run_saved("explain", "--server", "\u202enone"))
         self.assertIn(r"there is no server '\u202enone'", self.stderr)
 
     def test_an_inventory_tells_the_cells(self):
-        path = pathlib.Path(self.path).with_name("inventory.yaml")
         hosts = {
             "hp1": {"shape": "2x20", "mode": "dedicated"},
             "hp2": {"cells": [{"dedicated": "0-19"}, {"dedicated": "20-37"}]},
         }
         document = {"schema_version": "1.0", "hosts": hosts}
-        path.write_text(json.dumps(document), encoding="utf-8")
-        told = ("--inventory", str(path))
+        path = self.write("inventory.yaml", json.dumps(document))
+        told = ("--inventory", path)
 
         status = self.run_saved(
             "explain", "--flavor", HP, "--long", "-f", "json", *told
@@ -71,7 +62,7 @@ class ExplainTest(SavedCase):
         )
         self.assertIn("38 dedicated CPUs, and Placement counts 40", self.stderr)
         self.assertNotIn("assumed symmetric", self.stderr)
-        path.write_text("hosts: {hp1: {mode: x}}", encoding="utf-8")
+        self.write("inventory.yaml", "hosts: {hp1: {mode: x}}")
         self.assertEqual(3, self.run_saved("explain", "--flavor", HP, *told))
         self.assertIn("  schema_version: missing", self.stderr)
         self.assertIn("line 1: hosts.hp1.mode: found 'x', expected one of", self.stderr)
@@ -97,7 +88,7 @@ class ExplainTest(SavedCase):
     def test_no_host_takes_it(self):
         self.cloud.add_host("small", memory_gb=180)
         self.cloud.add_hp("hp2-b", "hp2", first=20, node=1)
-        self.save()
+        self.save(self.cloud)
         big = ("explain", "--flavor", "hp.20c.200g", "-f", "json")
         self.assertEqual(1, self.run_saved(*big))
         full, _ = json.loads(self.stdout)
@@ -120,14 +111,14 @@ class ExplainTest(SavedCase):
 
     def test_a_request_that_is_not_of_its_class(self):
         self.cloud.change_flavor(HP, vcpus=16)
-        self.save()
+        self.save(self.cloud)
         self.assertEqual(1, self.run_saved("explain", "--flavor", HP))
         self.assertIn("the flavor has 16 vCPUs, its class exactly 20", self.stderr)
 
     def test_the_schedulers_own_settings(self):
         self.cloud.add_host("g1", "shared")
         self.cloud.change_flavor(HP, extra_specs={"hw:cpu_policy": "dedicated"})
-        self.save()
+        self.save(self.cloud)
         for options, code, words in (
             ("[workarounds]\ndisable_fallback_pcpu_query = True\n", "PCPU", ""),
             ("[workarounds]\ndisable_fallback_pcpu_query = False\n", "", ""),

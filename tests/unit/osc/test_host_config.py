@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
-import pathlib
 import subprocess
-
-import fixtures
 
 from nova_perfvm.generate.hosts import deployers, rendering
 from nova_perfvm.measure.collected import Collected
 from tests.unit.measure import hosts
-from tests.unit.osc.test_shell import CommandCase
+from tests.unit.osc.base import CommandCase
 
 DEDICATED = ("host", "config", "--mode", "dedicated")
 MINE = (*DEDICATED, "--topology", "2x20", "--memory-gb", "500")
 
 
 class HostConfigTest(CommandCase):
-    def directory(self):
-        return pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-
     def test_ini_is_the_default(self):
         self.assertEqual(0, self.run_command(*MINE))
         for line in ("cpu_dedicated_set = 0-39", "disable_fallback_pcpu_query = True"):
@@ -69,9 +63,8 @@ class HostConfigTest(CommandCase):
         self.assertIn("host enroll", self.stdout)
 
     def test_output_dir(self):
-        root = self.directory()
         for form, known in ((None, rendering.FILES), *deployers.TOOLS.items()):
-            path = root / str(form)
+            path = self.directory / str(form)
             arguments = (*MINE, *(("-f", form) if form else ()))
             self.assertEqual(0, self.run_command(*arguments), self.stderr)
             for name in known:
@@ -86,7 +79,7 @@ class HostConfigTest(CommandCase):
             self.assertEqual(0, self.run_command(*arguments, "--force"))
 
     def test_a_shared_host_keeps_no_provider_yaml(self):
-        path = self.directory()
+        path = self.directory
         shared = ("host", "config", "--mode", "shared", *MINE[4:])
         for arguments in (MINE, (*shared, "--force")):
             files = (*arguments, "-f", "plain", "--output-dir", str(path))

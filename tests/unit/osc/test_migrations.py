@@ -2,15 +2,11 @@
 """``plan free``, ``plan drain`` and ``plan defragment``, of saved snapshots."""
 
 import json
-import pathlib
 
-import fixtures
-
-from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Inventory
 from tests.unit.diagnose.explain.test_explain import UNITS
 from tests.unit.facts.snapshot.clouds import HP, Cloud
-from tests.unit.osc.test_shell import CommandCase
+from tests.unit.osc.base import CommandCase
 
 COLUMNS = ["Step", "Server", "From", "To", "Migration", "Memory MiB"]
 
@@ -28,14 +24,7 @@ def page_cloud():
     return cloud
 
 
-class SavedCase(CommandCase):
-    def save(self, cloud):
-        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.path = str(directory / "cloud.json")
-        text = snapshot.dumps(cloud.snapshot())
-        pathlib.Path(self.path).write_text(text, encoding="utf-8")
-        return directory
-
+class PlanCase(CommandCase):
     def plan(self, status, *arguments):
         """Return the rows of a plan."""
         options = ("--snapshot", self.path, "-f", "json")
@@ -44,7 +33,7 @@ class SavedCase(CommandCase):
         return json.loads(self.stdout)
 
 
-class PlansTest(SavedCase):
+class PlansTest(PlanCase):
     def setUp(self):
         super().setUp()
         self.cloud = page_cloud()
@@ -101,7 +90,7 @@ class PlansTest(SavedCase):
 
     def test_mistakes(self):
         free, drain = ("free", "--flavor", HP), ("drain", "hp1")
-        record = pathlib.Path(self.path).with_name("plan.json")
+        record = self.directory / "plan.json"
         for words, *arguments in (
             ("--exclude x: there is no such", *free, "--exclude", "x"),
             ("no flavor 'x'", "free", "--flavor", "x"),
@@ -118,7 +107,7 @@ class PlansTest(SavedCase):
         self.assertFalse(record.exists())
 
 
-class ExplainTest(SavedCase):
+class ExplainTest(PlanCase):
     """``explain`` names the migrations where a server is refused."""
 
     def explained(self, status, *arguments):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``map`` and ``metrics``, of saved snapshots."""
 
-import pathlib
 import re
 
 from tests.unit.facts.snapshot.clouds import HP
@@ -33,7 +32,7 @@ class OverviewCommandsTest(SavedCase):
         self.assertEqual({HP, "g.2c.4g"}, flavors)
 
     def test_a_file_is_replaced_or_left(self):
-        path = pathlib.Path(self.path).with_name("map")
+        path = self.directory / "map"
         options = ("--output", str(path))
         self.assertEqual(0, self.run_saved("map", *options))
         self.assertEqual(f"{path}: 2 hosts, 3 servers\n", self.stdout)

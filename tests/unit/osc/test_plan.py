@@ -3,7 +3,7 @@
 import json
 
 from tests.unit.measure import test_disk
-from tests.unit.osc.test_shell import CommandCase
+from tests.unit.osc.base import CommandCase
 
 
 class PlanDiskTest(CommandCase):

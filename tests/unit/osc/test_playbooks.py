@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import pathlib
-
-import fixtures
-
 from nova_perfvm.generate.hosts import playbook
 from nova_perfvm.measure import fleet
-from tests.unit.osc.test_shell import CommandCase
+from tests.unit.osc.base import CommandCase
 
 
 class PlaybookTests:
@@ -14,7 +10,7 @@ class PlaybookTests:
 
     def setUp(self):
         super().setUp()
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path, "new")
+        self.directory /= "new"
         self.command = (self.NOUN, "playbook", "--output-dir", str(self.directory))
 
     def files(self):

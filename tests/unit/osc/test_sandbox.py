@@ -10,7 +10,7 @@ import fixtures
 from nova_perfvm.sandbox.processes import settings as kept_settings
 from nova_perfvm.sandbox.processes import state
 from nova_perfvm.sandbox.processes.layout import Layout
-from tests.unit.osc.test_shell import CommandCase
+from tests.unit.osc.base import CommandCase
 
 # As somebody would have who has just sourced the openrc of another cloud.
 PRODUCTION = {
@@ -27,7 +27,7 @@ PRODUCTION = {
 class OpenRCTest(CommandCase):
     def setUp(self):
         super().setUp()
-        self.directory = Path(self.useFixture(fixtures.TempDir()).path) / "a 'state'"
+        self.directory /= "a 'state'"
         layout = Layout(self.directory)
         settings = kept_settings.new_settings("dedicated:2x20", "0")
         with state.claim(layout):
@@ -96,7 +96,7 @@ class NobodyTest(CommandCase):
 
 class StatusTest(CommandCase):
     def test_there_is_none_or_it_is_down(self):
-        directory = str(Path(self.useFixture(fixtures.TempDir()).path) / "state")
+        directory = str(self.directory / "state")
         command = ("sandbox", "status", "--directory", directory)
         self.assert_refused(
             1, f"there is no sandbox in {directory}: start one with", *command

@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import contextlib
 import dataclasses
-import io
-import types
 
 import fixtures
-from cliff.app import App
 
 from nova_perfvm.cloud.errors import CloudError, RefusedError
 from nova_perfvm.facts.snapshot import DISABLED_REASON, Provider
-from tests import console
 from tests.unit.changes.elastic import server, view
-from tests.unit.osc.test_elastic import CloudCommandCase, Commands
+from tests.unit.osc.test_elastic import CloudCommandCase
 
 HYPERVISORS = [{"hypervisor_hostname": "n5", "service": {"host": "h5"}}]
 
@@ -47,14 +42,7 @@ class SeveralHostsTest(CloudCommandCase):
 
     def run_on(self, *arguments):
         """Return the exit status, and the lines of stdout and stderr, sorted."""
-        with (
-            contextlib.redirect_stdout(io.StringIO()) as stdout,
-            contextlib.redirect_stderr(io.StringIO()) as stderr,
-        ):
-            app = App("", "1", Commands("nova_perfvm.none"))
-            app.client_manager = types.SimpleNamespace(perfvm=None)
-            status = app.run([*arguments, "--policy", str(self.policy)])
-        texts = stdout.getvalue(), console.without_policy(stderr.getvalue())
+        status, *texts = self.run_command("host", *arguments)
         return status, *(sorted(text.splitlines()) for text in texts)
 
     def test_each_once(self):

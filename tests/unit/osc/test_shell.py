@@ -19,6 +19,7 @@ from nova_perfvm.osc.formats import shell as shell_format
 from nova_perfvm.policy import loader
 from tests import console
 from tests.unit.measure import test_disk
+from tests.unit.osc.base import CommandCase
 
 POLICY = loader.load()
 BAD = "placement: slot\nmanaged_hosts: none\n"
@@ -26,31 +27,6 @@ BAD = "placement: slot\nmanaged_hosts: none\n"
 
 _POLICY = str(Path(__file__).parents[3] / "etc" / "nova_perfvm" / "perfvm.yaml")
 DIFF = ["policy", "diff", _POLICY, _POLICY]
-
-
-class CommandCase(testtools.TestCase):
-    """The console script's function, as a process would call it."""
-
-    def setUp(self):
-        super().setUp()
-        self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY"))
-
-    def run_command(self, *arguments):
-        """Run a command, keep what it prints, and give its exit status."""
-        status, self.stdout, self.stderr = console.run(*arguments)
-        self.assertNotIn("Traceback", self.stderr)
-        return status
-
-    def assert_refused(self, status, words, *arguments):
-        """Assert one clear message, an exit status, and no output."""
-        self.assertEqual(status, self.run_command(*arguments))
-        self.assertIn(words, self.stderr)
-        self.assertEqual("", self.stdout)
-
-    def file(self, text):
-        path = Path(self.useFixture(fixtures.TempDir()).path) / "perfvm.yaml"
-        path.write_text(text, encoding="utf-8")
-        return str(path)
 
 
 class ProcessTest(testtools.TestCase):
@@ -145,18 +121,6 @@ class ShellTest(CommandCase):
         ):
             self.assertEqual(2, self.run_command(*words))
             self.assertIn(f"Did you mean one of these?\n  {nearest}\n", self.stdout)
-
-    def test_wrong_usage_is_no_failed_check(self):
-        """Of commands that judge, whose 2 is a verdict."""
-        for words, arguments in (
-            ("--bogus", ["host", "check", "--bogus"]),
-            ("--interval", ["guest", "check", "--interval", "soon"]),
-            ("required", ["certify"]),
-            ("required", ["bench", "compare"]),
-            ("expected one argument", ["audit", "--format"]),
-        ):
-            with self.subTest(arguments):
-                self.assert_refused(3, words, *arguments)
 
 
 class PolicyTest(CommandCase):

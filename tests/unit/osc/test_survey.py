@@ -4,36 +4,25 @@
 import csv
 import io
 import json
-import pathlib
 
 import fixtures
 
-from nova_perfvm.facts import snapshot
 from nova_perfvm.osc.formats import survey
 from nova_perfvm.policy import loader
 from tests.unit.changes.test_recover import scattered
 from tests.unit.diagnose.survey import clouds
-from tests.unit.measure import hosts
-from tests.unit.measure.test_as_snapshot import host
+from tests.unit.osc.base import CommandCase
 from tests.unit.osc.test_audit import EVIL
-from tests.unit.osc.test_shell import CommandCase
 from tests.unit.page_elements import Elements
 
 
 class SurveyCase(CommandCase):
     def setUp(self):
         super().setUp()
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.policy = self.directory / "perfvm.yaml"
 
-    def save(self, name, cloud):
-        path = self.directory / name
-        path.write_text(snapshot.dumps(cloud.snapshot()))
-        return str(path)
-
     def survey(self, cloud, *options):
-        path = self.save("snapshot", cloud)
-        return self.run_command("survey", "--snapshot", path, *map(str, options))
+        return self.run_command("survey", "--snapshot", self.save(cloud), *options)
 
 
 class SurveyTest(SurveyCase):
@@ -92,27 +81,13 @@ class SurveyTest(SurveyCase):
         self.assertNotIn("| policy ", self.stdout)
 
     def test_mistakes(self):
-        path = self.save("s", clouds.pools())
+        path = self.save(clouds.pools())
         for words, *options in (
             ("cannot read /no", "--collected", "/no"),
             ("no JSON", "--snapshot", __file__),
             ("cannot write /no/no", "--snapshot", path, "--output", "/no/no"),
         ):
             self.assert_refused(3, words, "survey", *options)
-
-
-class CollectedTest(SurveyCase):
-    def test_of_files_of_hosts(self):
-        paths = []
-        for found in (host("h1", hosts.domain_xml(1, specs={})), host("h2")):
-            path = self.directory / found.hostname
-            path.write_text(hosts.as_json(found))
-            paths += ["--collected", str(path)]
-        status = self.run_command("survey", *paths, "--policy-out", str(self.policy))
-        # Neither Nova nor Placement was asked.
-        self.assertEqual(1, status, self.stderr)
-        self.assertIn("slots: 1 used, 1 free, 0 unfit, 2 more possible", self.stderr)
-        self.assertEqual(20, loader.load(self.policy).pinned_classes[0].vcpus)
 
 
 class PageTest(SurveyCase):

@@ -2,7 +2,6 @@
 """``plan what-if``, of saved snapshots."""
 
 import json
-import pathlib
 
 import fixtures
 import yaml
@@ -29,9 +28,7 @@ class WhatIfCase(SavedCase):
         return status, found
 
     def policy_file(self, name, document):
-        path = pathlib.Path(self.path).with_name(name)
-        path.write_text(yaml.safe_dump(document), encoding="utf-8")
-        return str(path)
+        return self.write(name, yaml.safe_dump(document))
 
 
 MEMORY = ("--memory-gb", "500")
@@ -137,7 +134,7 @@ class FlipTest(WhatIfCase):
         self.cloud.add_host("plain", "shared")
         self.cloud.change_inventories("plain", DISK_GB=Inventory(900, 900))
         self.policy = self.policy_file("units.yaml", UNITS.as_document())
-        self.save()
+        self.save(self.cloud)
 
     def test_hosts_that_are_flipped_and_added(self):
         for arguments, name, expected in (
@@ -152,13 +149,13 @@ class FlipTest(WhatIfCase):
     def test_servers_on_a_host_that_is_flipped(self):
         flip = ("--flip", "plain=elastic", "--by", "host")
         self.cloud.add("bare", "plain", GENERAL, {"VCPU": 2, "MEMORY_MB": 4096})
-        self.save()
+        self.save(self.cloud)
         status, found = self.what_if(*flip, policy=self.policy)
         self.assertEqual(0, status, self.stderr)
         # One general VM, and no high-performance one comes any more.
         self.assertEqual([2, 0, 0, 2], found["plain"][1])
         self.cloud.change_server("bare", task="resize_migrating")
-        self.save()
+        self.save(self.cloud)
         self.assertEqual((3, {}), self.what_if(*flip, policy=self.policy))
         self.assertIn("bare (i-bare) is being changed", self.stderr)
 
