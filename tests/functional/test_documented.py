@@ -85,7 +85,7 @@ class TestDocumented(client.ClientMixin, base.FunctionalTest):
 
     def test_pictures(self):
         self.glance = self.useFixture(GlanceFixture())
-        self.boot()
+        self.boot(host="hp1")
         # Nova's database is that of the cloud in this process.
         patch = mock.patch.object(nova_database, "configure")
         self.enterContext(patch)
@@ -93,7 +93,8 @@ class TestDocumented(client.ClientMixin, base.FunctionalTest):
             self.run_shown(command)
         for name in ("map.html", "survey.html"):
             self.assertIn("hp1", pathlib.Path(name).read_text())
-        self.assertIn("perfvm_slots", pathlib.Path("perfvm.prom").read_text())
+        used = 'perfvm_slots_used{host="hp1",class="high-performance"} 1'
+        self.assertIn(used, pathlib.Path("perfvm.prom").read_text())
 
     def test_plans(self):
         self.boot(host="hp7")

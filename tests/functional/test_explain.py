@@ -50,19 +50,12 @@ class TestSlots(client.ClientMixin, base.FunctionalTest):
 
     def _bad_input(self):
         for words, *arguments in (
-            ("there is no flavor 'x': see openstack flavor list", "--flavor", "x"),
             ("there is no server 'x'", "--server", "x"),
             ("no compute host 'x'", "--flavor", base.HP_64, "--host", "x"),
-            ("cannot be read", "--flavor", "x", "--nova-conf", "/no/file"),
             ("there is no /no/file", "--flavor", "x", "--from-nova-db", "/no/file"),
-            ("cannot read /no/file", "--flavor", "x", "--snapshot", "/no/file"),
             # Glance is not there beside this cloud.
             ("the images could not be listed", "--flavor", base.HP_64, "--image", "x"),
         ):
             status, stdout, stderr = self.run_command("explain", *arguments)
             self.assertEqual((3, ""), (status, stdout))
             self.assertIn(words, stderr.splitlines()[-1])
-        identity = {"user": "member", "roles": "member,reader"}
-        status, _, stderr = self.run_command("explain", "--flavor", "x", **identity)
-        self.assertEqual(3, status)
-        self.assertIn("needs the rights of an administrator", stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The map and the metrics of a real Nova and Placement."""
+"""The map of a real Nova and Placement."""
 
 from nova_perfvm import cpuset
 from tests.functional import base, client
@@ -9,12 +9,9 @@ from tests.unit.osc.formats.map_page import data
 class TestMap(client.ClientMixin, base.FunctionalTest):
     PLACEMENT = "slots"
 
-    def setUp(self):
-        super().setUp()
+    def test_what_is_in_place_and_what_would_be(self):
         self.cloud.start_configured("hp1", self.policy, "dedicated")
         self.cloud.start_configured("g1", self.policy, "shared")
-
-    def test_what_is_in_place_and_what_would_be(self):
         high, general = self.boot(), self.boot(base.GENERAL_2)
 
         status, text, stderr = self.run_command("map")
@@ -44,12 +41,3 @@ class TestMap(client.ClientMixin, base.FunctionalTest):
     def verdicts(self, found):
         (verdict,) = [v for v in found["verdicts"] if v["name"] == base.HP_64]
         return verdict["hosts"]
-
-    def test_metrics(self):
-        self.boot()
-        status, text, stderr = self.run_command("metrics")
-        self.assertEqual(0, status, stderr)
-        of = 'host="hp1",class="high-performance"'
-        for name in ("used", "free"):
-            self.assertIn(f"perfvm_slots_{name}{{{of}}} 1\n", text)
-        self.assertIn("perfvm_audit_servers 1\n", text)

@@ -132,18 +132,5 @@ class TestPlans(ClientMixin, base.FunctionalTest):
         for server, expected in ((one, "ACTIVE"), (two, "SHUTOFF")):
             shown = self.servers.show(server)
             self.assertEqual((expected, "small"), (shown.status, shown.host))
-        self._what_does_not_go_together()
-
-    def _what_does_not_go_together(self):
-        self.path.write_text("{}")
-        drain = ["drain", "large"]
-        for words, *options in (
-            ("--policy-changed are for --execute", "--yes"),
-            ("it is there already", "--execute", "--record", str(self.path)),
-            ("a snapshot is no cloud", "--execute", "--snapshot", str(self.path)),
-        ):
-            status, rows, said = self.plan(*drain, *options)
-            self.assertEqual((3, None), (status, rows))
-            self.assertIn(words, said)
         # Nothing is asked where there is nothing to do.
-        self.assertEqual((0, []), self.plan(*drain, "--execute")[:2])
+        self.assertEqual((0, []), self.plan("drain", "large", "--execute")[:2])

@@ -131,8 +131,10 @@ class ExplainTest(SavedCase):
             self.assertNotIn("is taken to be set up", self.stderr)
 
     def test_mistakes(self):
+        saved = ("--flavor", "x", "--snapshot", self.path)
         for words, *arguments in (
-            ("there is no flavor 'x'", "--flavor", "x", "--snapshot", self.path),
+            ("there is no flavor 'x': see openstack flavor list", *saved),
+            ("/no cannot be read", *saved, "--nova-conf", "/no"),
             ("one of the arguments --flavor --server is required",),
             ("not allowed with", "--flavor", "x", "--server", "y"),
             ("not allowed with", "--flavor", "x", "--snapshot", "y", "--from-nova-db"),

@@ -105,6 +105,9 @@ class PlansTest(PlanCase):
             told = ("--snapshot", self.path)
             self.assert_refused(3, words, "plan", *arguments, *told)
         self.assertFalse(record.exists())
+        record.write_text("{}")
+        again = ("plan", *drain, "--execute", "--record", str(record))
+        self.assert_refused(3, "it is there already", *again)
 
 
 class ExplainTest(PlanCase):

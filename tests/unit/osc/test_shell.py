@@ -238,6 +238,19 @@ class FlavorTest(CommandCase):
         for name in ("json", "yaml", "terraform"):
             self.assertEqual(0, self.run_command("flavor", "generate", "-f", name))
             self.assertIn("hw:cpu_thread_policy", self.stdout)
+        self.run_command("flavor", "generate", "-f", "json")
+        (first, *_), (flavor, *_) = json.loads(self.stdout), generate_flavors(POLICY)
+        self.assertEqual(
+            {
+                "name": "hp.20c.64g",
+                "class": "high-performance",
+                "vcpus": 20,
+                "memory_mb": 65536,
+                "root_gb": 0,
+                "extra_specs": flavor.extra_specs,
+            },
+            first,
+        )
         self.run_command("flavor", "generate", "-f", "properties")
         high, _, general, properties = self.stdout.splitlines()
         self.assertEqual("# class high-performance", high)
