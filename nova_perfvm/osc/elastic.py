@@ -66,13 +66,12 @@ class EnrollHost(HostsCommand, RecordingCommand):
     def agreed(self, parsed_args: argparse.Namespace, steps: Sequence[str]) -> bool:
         """Show the steps of a plan, and record the policy if they are to be taken."""
         agreed = super().agreed(parsed_args, steps)
-        if agreed or parsed_args.dry_run:
-            self.record_policy(parsed_args)
+        self.record_if(parsed_args, steps, agreed=agreed)
         return agreed
 
     def nothing_to_do(self, parsed_args: argparse.Namespace) -> None:
-        """Record a policy that has changed."""
-        self.record_changed(parsed_args)
+        """Record the policy all the same."""
+        self.record_if(parsed_args, (), agreed=False)
 
 
 class UnenrollHost(HostsCommand):

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from nova_perfvm.cloud import policy_record
 from nova_perfvm.exceptions import PerfVMError
@@ -88,9 +90,18 @@ class RecordingCommand(PolicyCommand):
         refuse_another(parsed_args, policy, there)
         self.app.stderr.write(f"recorded: {mine}\n")
 
-    def record_changed(self, parsed_args: argparse.Namespace) -> None:
-        """Record a policy that somebody says has changed, where nothing is to do."""
-        if parsed_args.policy_changed:
+    def record_if(
+        self, parsed_args: argparse.Namespace, changes: Sequence[Any], *, agreed: bool
+    ) -> None:
+        """Record the chosen policy if the cloud is, or would be, changed by it.
+
+        Where nothing is to do, it is recorded if nobody is to be asked, or has changed.
+        """
+        if changes:
+            wanted = agreed or parsed_args.dry_run
+        else:
+            wanted = parsed_args.yes or parsed_args.policy_changed
+        if wanted:
             self.record_policy(parsed_args)
 
 

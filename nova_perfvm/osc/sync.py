@@ -46,10 +46,7 @@ class SyncCommand(RecordingCommand, ChangingCommand, Lister):
             raise RefusedError(planned.refusals)
         failed: list[Failed] = []
         agreed = self._agreed(parsed_args, planned.changes)
-        if agreed or parsed_args.yes or parsed_args.dry_run:
-            self.record_policy(parsed_args)
-        elif not planned.changes:
-            self.record_changed(parsed_args)
+        self.record_if(parsed_args, planned.changes, agreed=agreed)
         if agreed:
             numbers, total = itertools.count(1), len(planned.changes)
             with ProgressLine() as line:
