@@ -95,7 +95,7 @@ class RecordingCommand(PolicyCommand):
     ) -> None:
         """Record the chosen policy if the cloud is, or would be, changed by it.
 
-        Where nothing is to do, it is recorded if nobody is to be asked, or has changed.
+        Where nothing is to do, --yes and --policy-changed record it.
         """
         if changes:
             wanted = agreed or parsed_args.dry_run

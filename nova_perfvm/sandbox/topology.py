@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import itertools
-
-from nova_perfvm.generate.hosts import Node, Topology, make_topology
+from nova_perfvm.generate.hosts import Topology, make_topology
+from nova_perfvm.generate.hosts.topology import nodes_of
 from nova_perfvm.policy import HostShape
 
 
@@ -15,15 +14,8 @@ def pretended_topology(shape: HostShape, memory_gb: int) -> Topology:
     Its SMT siblings are neighbours, CPUs 0 and 1 share a core; Linux on x86
     numbers otherwise, see :func:`nova_perfvm.generate.hosts.from_shape`.
     """
-    numbers = itertools.count()
-    nodes = [
-        Node(
-            node,
-            tuple(
-                tuple(next(numbers) for _ in range(shape.threads))
-                for _ in range(shape.cores)
-            ),
-        )
-        for node in range(shape.cells)
-    ]
+    nodes = nodes_of(
+        shape,
+        lambda node, core, thread: (node * shape.cores + core) * shape.threads + thread,
+    )
     return make_topology(nodes, f"pretended {shape}").with_memory(memory_gb)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from nova_perfvm import cpuset
@@ -110,6 +110,26 @@ def make_topology(nodes: Iterable[Node], source: str) -> Topology:
     return Topology(kept, source)
 
 
+def nodes_of(
+    shape: HostShape, number: Callable[[int, int, int], int]
+) -> tuple[Node, ...]:
+    """Return the NUMA nodes of a shape.
+
+    :param number: returns the number of a CPU, from those of its node, of its core on
+        the node, and of its thread on the core
+    """
+    return tuple(
+        Node(
+            node,
+            tuple(
+                tuple(number(node, core, thread) for thread in range(shape.threads))
+                for core in range(shape.cores)
+            ),
+        )
+        for node in range(shape.cells)
+    )
+
+
 def from_shape(shape: HostShape) -> Topology:
     """Return a host of a shape, its CPUs numbered as Linux on x86 does.
 
@@ -123,18 +143,9 @@ def from_shape(shape: HostShape) -> Topology:
             f"{shape} has {shape.cpus} CPUs: expected at most {cpuset.MAX_CPU + 1}"
         )
     all_cores = shape.cells * shape.cores
-    nodes = tuple(
-        Node(
-            node,
-            tuple(
-                tuple(
-                    thread * all_cores + node * shape.cores + core
-                    for thread in range(shape.threads)
-                )
-                for core in range(shape.cores)
-            ),
-        )
-        for node in range(shape.cells)
+    nodes = nodes_of(
+        shape,
+        lambda node, core, thread: thread * all_cores + node * shape.cores + core,
     )
     listed = "; ".join(f"node {n.id}: {cpuset.format_cpus(n.cpus)}" for n in nodes)
     numbering = (
