@@ -274,12 +274,12 @@ def _child(
 ) -> Iterator[do.Change]:
     if provider is None:
         new = _uuid(view, child.name, {})
-        yield do.CreateChild(view.root.uuid, new, child.name)
+        yield do.CreateChild(new, child.name, view.root.uuid)
         yield do.SetTraits(new, child.name, frozenset({child.trait}))
         yield do.SetInventory(new, child.name, child.inventories)
         return
     if provider in (*view.detached, *view.strayed):
-        yield do.AdoptChild(view.root.uuid, provider.uuid, child.name)
+        yield do.AdoptChild(provider.uuid, child.name, view.root.uuid)
     others = {t for t in provider.traits if not t.startswith(const.TRAIT_CHILD)}
     traits = frozenset(others | {child.trait})
     if traits != provider.traits:

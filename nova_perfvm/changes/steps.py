@@ -199,13 +199,19 @@ class DeleteAggregate(Change):
 
 
 @dataclass(frozen=True)
-class SetProviderAggregates(Change):
+class _OfProvider(Change):
+    """A change of one provider."""
+
+    uuid: str
+    name: str
+
+
+@dataclass(frozen=True)
+class SetProviderAggregates(_OfProvider):
     """Put a host's provider into the aggregates of its host."""
 
     words = "set the aggregates of provider {0.name} as Nova has them"
     look_again = True
-    uuid: str
-    name: str
     aggregates: frozenset[str]
 
     def made(self, seen: Snapshot) -> Snapshot:
@@ -242,13 +248,11 @@ class SetService(Change):
 
 
 @dataclass(frozen=True)
-class CreateChild(Change):
+class CreateChild(_OfProvider):
     """Create a child provider without inventories and traits."""
 
     words = "create provider {0.name}"
     parent: str
-    uuid: str
-    name: str
 
     def made(self, seen: Snapshot) -> Snapshot:
         """Return a cloud with one more provider."""
@@ -258,13 +262,11 @@ class CreateChild(Change):
 
 
 @dataclass(frozen=True)
-class AdoptChild(Change):
+class AdoptChild(_OfProvider):
     """Attach a provider that an earlier run has detached to a host's tree."""
 
     words = "put provider {0.name} back into the host's tree"
     parent: str
-    uuid: str
-    name: str
 
     def made(self, seen: Snapshot) -> Snapshot:
         """Return a cloud in which it is in the tree."""
@@ -272,7 +274,7 @@ class AdoptChild(Change):
 
 
 @dataclass(frozen=True)
-class DetachChild(Change):
+class DetachChild(_OfProvider):
     """Take an empty child provider out of its host's tree.
 
     It is not deleted: nova-compute keeps the tree in a cache, and its updates fail
@@ -281,8 +283,6 @@ class DetachChild(Change):
     """
 
     words = "take provider {0.name}, which is empty, out of the host's tree"
-    uuid: str
-    name: str
 
     def made(self, seen: Snapshot) -> Snapshot:
         """Return a cloud in which it is the top of a tree of its own."""
@@ -293,11 +293,9 @@ class DetachChild(Change):
 
 
 @dataclass(frozen=True)
-class SetTraits(Change):
+class SetTraits(_OfProvider):
     """Set all traits of a provider."""
 
-    uuid: str
-    name: str
     traits: frozenset[str]
     before: frozenset[str] = frozenset()
 
@@ -317,11 +315,9 @@ class SetTraits(Change):
 
 
 @dataclass(frozen=True)
-class SetInventory(Change):
+class SetInventory(_OfProvider):
     """Set all inventories of a provider; none if it is to be detached."""
 
-    uuid: str
-    name: str
     inventories: Mapping[str, Inventory]
 
     def __str__(self) -> str:
@@ -341,12 +337,10 @@ class SetInventory(Change):
 
 
 @dataclass(frozen=True)
-class DeleteChild(Change):
+class DeleteChild(_OfProvider):
     """Delete a provider that was a child, when no nova-compute knows it any more."""
 
     words = "delete provider {0.name}, which is empty"
-    uuid: str
-    name: str
 
     def made(self, seen: Snapshot) -> Snapshot:
         """Return a cloud without it."""

@@ -70,10 +70,9 @@ def hosts_of(policy: Policy | None, snapshot: Snapshot) -> tuple[HostUse, ...]:
         where none could be made
     :param snapshot: as that returns it, too
     """
+    views = views_of(snapshot)
     if policy is None:
-        return tuple(
-            HostUse(view, host_mode(view.facts)) for view in views_of(snapshot)
-        )
+        return tuple(HostUse(view, host_mode(view.facts)) for view in views)
     if not pages_are_known(snapshot):
         # As it is where memory of any page size will do.
         classes = (replace(c, mem_page_size=None) for c in policy.classes)
@@ -91,7 +90,7 @@ def hosts_of(policy: Policy | None, snapshot: Snapshot) -> tuple[HostUse, ...]:
             counted[view.name],
             host_slots(vm_class, map(_all_dedicated, view.facts.cells)),
         )
-        for view in views_of(snapshot)
+        for view in views
     )
 
 

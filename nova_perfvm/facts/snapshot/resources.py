@@ -321,7 +321,6 @@ class Flavor:
     memory_mb: int
     disk_gb: int
     extra_specs: Mapping[str, str] = field(default_factory=dict)
-    public: bool = True
 
 
 # What Glance has of every image; all else that is text is a property.
