@@ -10,9 +10,9 @@ from typing import Final
 from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.model import MigrationPlan
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
-from nova_perfvm.diagnose.explain.verdicts import settings_for
 from nova_perfvm.diagnose.survey import pinned_sizes
 from nova_perfvm.diagnose.survey.judged import as_if, is_taken_in
+from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.policy import Policy, VMClass
 

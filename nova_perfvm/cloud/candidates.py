@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import openstack_errors
-from nova_perfvm.diagnose.explain import SchedulerSettings
+from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.facts.demand import Demand, Request
 from nova_perfvm.facts.snapshot import Aggregate
 from nova_perfvm.placement.candidates import DISABLED

@@ -26,7 +26,8 @@ from nova_perfvm.cloud.errors import (
 )
 from nova_perfvm.cloud.refresh import refresh
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.explain import SchedulerSettings, words
+from nova_perfvm.diagnose.verdicts import SchedulerSettings
+from nova_perfvm.diagnose.words import words
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Migration, Server, Snapshot
 from nova_perfvm.findings import Level

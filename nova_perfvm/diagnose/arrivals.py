@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from nova_perfvm.diagnose.explain.verdicts import (
+from nova_perfvm.diagnose.verdicts import (
     SchedulerSettings,
     match_cells,
     offer,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from nova_perfvm.diagnose.arrivals import arrived
-from nova_perfvm.diagnose.explain.verdicts import SchedulerSettings, settings_for
+from nova_perfvm.diagnose.verdicts import SchedulerSettings, settings_for
 from nova_perfvm.facts.demand import Request, request_for, server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Flavor, Snapshot

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from nova_perfvm import cpuset
-from nova_perfvm.diagnose.explain import words
-from nova_perfvm.diagnose.explain.verdicts import HostVerdict
 from nova_perfvm.diagnose.hosts import summarize
 from nova_perfvm.diagnose.overview import Overview
+from nova_perfvm.diagnose.verdicts import HostVerdict
+from nova_perfvm.diagnose.words import words
 from nova_perfvm.facts.snapshot import Server
 
 Document = dict[str, Any]

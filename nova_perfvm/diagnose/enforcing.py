@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from nova_perfvm.diagnose.explain.verdicts import rules_against
-from nova_perfvm.diagnose.explain.words import words
+from nova_perfvm.diagnose.verdicts import rules_against
+from nova_perfvm.diagnose.words import words
 from nova_perfvm.facts import Reason, RequestCell
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.host_view import HostView, views_of

@@ -11,7 +11,7 @@ from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import AuditReport, Subject
 from nova_perfvm.diagnose.capacity import Slots, host_capacity
 from nova_perfvm.diagnose.explain.report import request_of
-from nova_perfvm.diagnose.explain.verdicts import (
+from nova_perfvm.diagnose.verdicts import (
     HostVerdict,
     SchedulerSettings,
     judge,

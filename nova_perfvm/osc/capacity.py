@@ -10,7 +10,7 @@ from cliff.lister import Lister
 
 from nova_perfvm.diagnose import capacity
 from nova_perfvm.diagnose.capacity import Slots
-from nova_perfvm.diagnose.explain import SchedulerSettings
+from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import Argument, Table, argument
 from nova_perfvm.osc.judging import LookingCommand

@@ -14,7 +14,9 @@ from nova_perfvm.changes.migrations.model import command
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.cloud import candidates, errors
 from nova_perfvm.diagnose import explain
-from nova_perfvm.diagnose.explain import Explanation, Row, SchedulerSettings
+from nova_perfvm.diagnose.explain import Explanation, Row
+from nova_perfvm.diagnose.verdicts import SchedulerSettings
+from nova_perfvm.diagnose.words import words
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import Table, argument, flag, one_of
@@ -128,7 +130,7 @@ def _headline(found: Explanation) -> str:
     if found.request_reasons:
         return (
             "no host would take it: the request is not of its class: "
-            f"{'; '.join(map(explain.words, found.request_reasons))}"
+            f"{'; '.join(map(words, found.request_reasons))}"
         )
     best, *_ = found.rows()
     remedy = f"smallest fix found: {best.fix}" if best.fix else "no fix found"

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from cliff.lister import Lister
 
-from nova_perfvm.diagnose.explain import SchedulerSettings, settings_for
+from nova_perfvm.diagnose.verdicts import SchedulerSettings, settings_for
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot

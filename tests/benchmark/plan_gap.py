@@ -17,7 +17,8 @@ import time
 from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.planning import Planning
-from nova_perfvm.diagnose.explain import request_of, settings_for
+from nova_perfvm.diagnose.explain import request_of
+from nova_perfvm.diagnose.verdicts import settings_for
 from tests.benchmark.best_plan import UnsolvedError, best
 from tests.benchmark.command import positive, tell
 from tests.unit.changes.migrations import clouds

@@ -19,7 +19,8 @@ from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.cloud import migrate
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.explain import judge, request_of, settings_for
+from nova_perfvm.diagnose.explain import request_of
+from nova_perfvm.diagnose.verdicts import judge, settings_for
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.findings import Level
 from tests.functional.minutes import MinutesPass

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from nova_perfvm.diagnose.arrivals import Share, arrived
-from nova_perfvm.diagnose.explain.verdicts import SchedulerSettings
+from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.facts import RequestCell
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView

@@ -2,7 +2,7 @@
 """A migration, a plan of several, and whether a host takes a server.
 
 The rules and Placement's arithmetic decide whether a host takes a server, as for every
-other request; see :mod:`nova_perfvm.diagnose.explain.verdicts`.
+other request; see :mod:`nova_perfvm.diagnose.verdicts`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves as ways
 from nova_perfvm.diagnose.arrivals import shares
-from nova_perfvm.diagnose.explain.verdicts import (
+from nova_perfvm.diagnose.verdicts import (
     HostVerdict,
     SchedulerSettings,
     judge,

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from nova_perfvm.changes.migrations.model import Move, cost_mb, request_to_move
 from nova_perfvm.diagnose import moves as ways
-from nova_perfvm.diagnose.explain.verdicts import (
+from nova_perfvm.diagnose.verdicts import (
     TENANT_KEY,
     SchedulerSettings,
 )

@@ -13,9 +13,9 @@ from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.changes.steps import with_changes
 from nova_perfvm.changes.what_if.new_hosts import NewHosts, with_new_hosts
-from nova_perfvm.diagnose.explain import SchedulerSettings
 from nova_perfvm.diagnose.hosts import expected_slots, slot_class
 from nova_perfvm.diagnose.policy_diff import compare_servers
+from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.host_view import HostView, view_of, views_of
 from nova_perfvm.facts.snapshot import Provider, Server, Snapshot

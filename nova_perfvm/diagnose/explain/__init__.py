@@ -13,21 +13,5 @@ from nova_perfvm.diagnose.explain.report import (
     explain,
     request_of,
 )
-from nova_perfvm.diagnose.explain.verdicts import (
-    SchedulerSettings,
-    judge,
-    settings_for,
-)
-from nova_perfvm.diagnose.explain.words import words
 
-__all__ = [
-    "Explanation",
-    "NotFoundError",
-    "Row",
-    "SchedulerSettings",
-    "explain",
-    "judge",
-    "request_of",
-    "settings_for",
-    "words",
-]
+__all__ = ["Explanation", "NotFoundError", "Row", "explain", "request_of"]

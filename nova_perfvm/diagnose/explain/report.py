@@ -8,7 +8,7 @@ from typing import TypeVar
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.explain.fixes import Fix, Fixer
-from nova_perfvm.diagnose.explain.verdicts import (
+from nova_perfvm.diagnose.verdicts import (
     HostVerdict,
     SchedulerSettings,
     judge,

@@ -8,9 +8,9 @@ from typing import Any
 from cliff.columns import FormattableColumn
 
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.explain import words
 from nova_perfvm.diagnose.explain.fixes import Fix
-from nova_perfvm.diagnose.explain.verdicts import HostVerdict
+from nova_perfvm.diagnose.verdicts import HostVerdict
+from nova_perfvm.diagnose.words import words
 
 
 class Reasons(FormattableColumn[Any]):

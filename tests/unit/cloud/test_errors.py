@@ -11,7 +11,7 @@ from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.cloud.rollback import plan_rollback
 from nova_perfvm.cloud.snapshot import read_snapshot
-from nova_perfvm.diagnose.explain import settings_for
+from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.facts.demand import request_for
 from nova_perfvm.facts.snapshot import Flavor
 from nova_perfvm.generate.flavors import generate_flavors

@@ -16,7 +16,7 @@ from nova_perfvm import conf, rules
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import nova_database
 from nova_perfvm.diagnose import explain
-from nova_perfvm.diagnose.explain import settings_for
+from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import (
     Aggregate,

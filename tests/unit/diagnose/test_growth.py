@@ -8,10 +8,11 @@ import sys
 import testtools
 
 from nova_perfvm.diagnose import audit, capacity, explain
+from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.generate.properties import extensions
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud
 
-SETTINGS = explain.settings_for(POLICY)
+SETTINGS = settings_for(POLICY)
 
 
 def cloud(count):

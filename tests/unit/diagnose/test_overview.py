@@ -6,6 +6,7 @@ import testtools
 
 from nova_perfvm.diagnose import explain, overview
 from nova_perfvm.diagnose.capacity import host_capacity
+from nova_perfvm.diagnose.verdicts import settings_for
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud
 
 
@@ -31,7 +32,7 @@ class OverviewTest(testtools.TestCase):
         flavors = {verdicts.flavor: verdicts for verdicts in found.flavors}
         self.assertEqual(set(self.cloud.flavors), set(flavors))
         request, _ = explain.request_of(snapshot, flavor=HP)
-        settings = explain.settings_for(POLICY)
+        settings = settings_for(POLICY)
         alone = explain.explain(POLICY, snapshot, request, settings)
         self.assertEqual(alone.verdicts, flavors[HP].verdicts)
         self.assertEqual(len(alone.accepting), flavors[HP].accepting)

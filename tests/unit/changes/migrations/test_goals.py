@@ -12,7 +12,8 @@ from nova_perfvm.changes.migrations import goals, model
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.explain import judge, request_of, settings_for
+from nova_perfvm.diagnose.explain import request_of
+from nova_perfvm.diagnose.verdicts import judge, settings_for
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Migration
 from nova_perfvm.findings import Level

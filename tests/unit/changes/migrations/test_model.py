@@ -9,7 +9,7 @@ from nova_perfvm.changes.migrations import model
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.model import MoveError
 from nova_perfvm.changes.migrations.planning import Planning
-from nova_perfvm.diagnose.explain import settings_for
+from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.host_view import views_of
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud

@@ -7,7 +7,9 @@ import testtools
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import explain
-from nova_perfvm.diagnose.explain import NotFoundError, settings_for
+from nova_perfvm.diagnose import words as wording
+from nova_perfvm.diagnose.explain import NotFoundError
+from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.facts.snapshot import (
     Aggregate,
     Flavor,
@@ -48,7 +50,7 @@ class ExplainCase(testtools.TestCase):
     def verdict(self, *arguments, **options):
         """Return the codes of the first host's verdict, and what is said."""
         verdict = self.explain(*arguments, **options).verdicts[0]
-        return verdict.code, "; ".join(map(explain.words, verdict.reasons))
+        return verdict.code, "; ".join(map(wording.words, verdict.reasons))
 
     def code(self, *arguments, **options):
         return self.verdict(*arguments, **options)[0]
@@ -256,7 +258,7 @@ class LayersTest(ExplainCase):
         self.assertEqual(const.CELLS_UNKNOWN, self.code())
 
     def test_every_code_has_words(self):
-        known = set(explain.words.__globals__["_WORDS"])
+        known = set(wording._WORDS)
         self.assertEqual(const.OUTER_CODES, known)
 
 

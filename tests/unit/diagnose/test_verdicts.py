@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.explain import judge, settings_for
+from nova_perfvm.diagnose.verdicts import judge, settings_for
 from nova_perfvm.facts import HostFacts, NUMACell, RequestCell, RequestFacts
 from nova_perfvm.facts.demand import Demand, Request
 from nova_perfvm.facts.host_view import HostView
