@@ -80,14 +80,10 @@ def kisti(reads, writes, *latencies_ms):
 class DocumentedTest(test_run.RunCase):
     def setUp(self):
         super().setUp()
-        programs = self.directory / "programs"
-        programs.mkdir()
         for name, script in STAND_INS.items():
-            path = programs / name
-            path.write_text(f"#!/bin/sh\n{script}\n")
-            path.chmod(0o755)
+            path = self.program(name, script)
         self.environment = os.environ | {
-            "PATH": f"{programs}:{os.environ['PATH']}",
+            "PATH": path,
             # Wide enough for the tables of the pages.
             "COLUMNS": "200",
         }

@@ -320,27 +320,18 @@ def running(word):
 class FaultsTest(RunCase):
     """What fails is named, and leaves the rest alone."""
 
-    def fake(self, name, script):
-        """Put a program in front of those of that name."""
-        directory = self.directory / "bin"
-        directory.mkdir(exist_ok=True)
-        path = directory / name
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(0o755)
-        return {"PATH": f"{directory}:{os.environ['PATH']}"}
-
     def test_a_tool_that_fails(self):
         self.need("sysbench", "fio")
         work = self.directory / "fio"
         work.mkdir()
         one_job = {"directory": str(work), "jobs": {"read": {"rw": "randread"}}}
         tools = SYSBENCH | {"fio": FIO | one_job}
-        environment = self.fake(
+        path = self.program(
             "fio",
             'case "$*" in --version) echo fio-3.33;; *) echo broken >&2; exit 7;; esac',
         )
         scenario = self.scenario(tools)
-        status, stdout, stderr = self.run_bench(scenario, **environment)
+        status, stdout, stderr = self.run_bench(scenario, PATH=path)
         self.assertEqual(1, status, stderr)
         self.assertIn("exit code 7", stderr)
         self.assertIn("2 of 4 steps", stdout)
@@ -361,10 +352,10 @@ class FaultsTest(RunCase):
         path.mkdir()
         for name in ("sh", "nice", "uname", "sed", "head", "cat", "sort", "tr", "date"):
             (path / name).symlink_to(shutil.which(name))
-        numactl = self.fake("numactl", "echo cpuset forbids it >&2; exit 1")
-        for environment, targets, expected in (
+        numactl = self.program("numactl", "echo cpuset forbids it >&2; exit 1")
+        for programs, targets, expected in (
             (
-                {"PATH": str(path)},
+                str(path),
                 {"host": {"node": 0}, "vm1": {}, "vm2": {}},
                 (
                     "host: not installed: sysbench, timeout, sleep, numactl",
@@ -391,7 +382,7 @@ class FaultsTest(RunCase):
                 for name, more in targets.items()
             }
             scenario = self.scenario(SYSBENCH, targets=kinds)
-            status, _, stderr = self.run_bench(scenario, **environment)
+            status, _, stderr = self.run_bench(scenario, PATH=programs)
             self.assertEqual(1, status)
             for words in expected:
                 self.assertRegex(stderr, words)

@@ -35,16 +35,14 @@ HARMLESS = (
 UUID = "0f5a1c2e-1111-4222-8333-444455556666"
 CHANNELS = "Channel parameters for eth0:\nCombined:\t20\n"
 VIRSH = f"""\
-#!/bin/sh
 echo "$LC_ALL" > "$0.locale"
 case "$*" in
 "-r list --all --uuid") printf '{UUID}\\n\\n--pool\\n' ;;
 "-r dumpxml {UUID}") echo '<domain><uuid>{UUID}</uuid></domain>' ;;
 "-r capabilities") echo 'error: no connection' >&2; exit 1 ;;
 *) echo "$*" > "$0.asked" ;;
-esac
-"""
-ETHTOOL = f"#!/bin/sh\n[ $1 = -l ] && printf '{CHANNELS}'\n"
+esac"""
+ETHTOOL = f"[ $1 = -l ] && printf '{CHANNELS}'"
 
 
 def collect(*arguments, code=None, **options):
@@ -214,17 +212,11 @@ class ProcessesTest(testtools.TestCase):
 class CommandsTest(DirectoryCase):
     def setUp(self):
         super().setUp()
-        path = f"{self.directory}:{os.environ.get('PATH', os.defpath)}"
+        path = self.program("virsh", VIRSH)
         self.useFixture(fixtures.EnvironmentVariable("PATH", path))
 
-    def program(self, name, text):
-        path = self.directory / name
-        path.write_text(text)
-        path.chmod(0o755)
-        return path
-
     def test_what_they_print(self):
-        virsh = self.program("virsh", VIRSH)
+        virsh = self.directory / "bin/virsh"
         self.program("ethtool", ETHTOOL)
         commands = collector.collect("host", 0)["commands"]
         self.assertEqual(
@@ -258,7 +250,7 @@ class CommandsTest(DirectoryCase):
 
     def test_one_that_does_not_end(self):
         """It is killed, with what it has started."""
-        self.program("virsh", '#!/bin/sh\nsleep 60 &\necho $! >> "$0.pids"\nwait\n')
+        self.program("virsh", 'sleep 60 &\necho $! >> "$0.pids"\nwait')
         self.useFixture(
             fixtures.MonkeyPatch("nova_perfvm.measure.collector._TIMEOUT_S", 0.5)
         )
@@ -268,7 +260,7 @@ class CommandsTest(DirectoryCase):
             {"virsh -r capabilities", "virsh -r list --all --uuid"}, {*found.unread}
         )
         self.assertEqual({"not over after 0.5 s"}, {*found.unread.values()})
-        for pid in (self.directory / "virsh.pids").read_text().split():
+        for pid in (self.directory / "bin/virsh.pids").read_text().split():
             self.assert_ends(int(pid))
 
     def assert_ends(self, pid):

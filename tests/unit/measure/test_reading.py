@@ -144,26 +144,28 @@ class SosReportTest(ReadingCase):
             self.found.link(f"{nic}/device/driver"),
         )
 
-    def test_links_that_lead_nowhere(self):
-        self.assertEqual(
-            "its link leads out of the sosreport",
-            self.found.unread["/sys/block/sda/queue/scheduler"],
-        )
-        self.assertEqual(
-            "too many links lead to it",
-            self.found.unread["/sys/block/vda/queue/scheduler"],
-        )
-
-    def test_commands(self):
-        self.assertEqual("Combined:\t20\n", self.found.output("ethtool -l eth0"))
-        error = self.assertRaises(NotReadError, self.found.output, "ethtool -S eth0")
-        self.assertEqual("exit code 94: no stats available", error.reason)
-        for line, reason in (
+    def test_what_was_not_read_says_why(self):
+        absent = "the sosreport does not have it"
+        for place, reason in (
+            ("/sys/block/sda/queue/scheduler", "its link leads out of the sosreport"),
+            ("/sys/block/vda/queue/scheduler", "too many links lead to it"),
+            ("/proc/7/task", absent),
+            ("/proc/softirqs", absent),
             ("ethtool -i eth0", "the sosreport has only its end"),
             ("ethtool -x eth0", "the sosreport has no output of it"),
             ("virsh -r capabilities", "it was not over when sos gave up"),
         ):
-            self.assertEqual(reason, self.found.unread[line])
+            self.assertEqual(reason, self.found.unread[place])
+        for read, place, reason in (
+            (self.found.looks, "/proc/stat", "it was read only once"),
+            (
+                self.found.output,
+                "ethtool -S eth0",
+                "exit code 94: no stats available",
+            ),
+        ):
+            error = self.assertRaises(NotReadError, read, place)
+            self.assertEqual(reason, error.reason)
 
     def test_without_exit_codes(self):
         """Of sos 3, or with a manifest that is none."""
@@ -176,7 +178,8 @@ class SosReportTest(ReadingCase):
             self.assertEqual("Combined:\t20\n", found.output("ethtool -l eth0"))
             self.assertEqual(1, found.commands["ethtool -S eth0"].exit_code)
 
-    def test_domains(self):
+    def test_commands(self):
+        self.assertEqual("Combined:\t20\n", self.found.output("ethtool -l eth0"))
         listed = self.found.output("virsh -r list --all --uuid")
         self.assertEqual(f"{reports.UUID}\n", listed)
         xml = self.found.output(f"virsh -r dumpxml {reports.UUID}")
@@ -187,14 +190,7 @@ class SosReportTest(ReadingCase):
         self.assertIn("bind:0", self.found.text("/proc/7/numa_maps"))
         group = "/sys/fs/cgroup/machine.slice/vm.scope/cpuset.cpus.effective"
         self.assertEqual("0-3\n", self.found.text(group))
-        absent = "the sosreport does not have it"
-        self.assertEqual(absent, self.found.unread["/proc/7/task"])
-        self.assertEqual(absent, self.found.unread["/proc/softirqs"])
         self.assertEqual({}, self.found.matching("/proc/8/*"))
-
-    def test_one_look(self):
-        error = self.assertRaises(NotReadError, self.found.looks, "/proc/stat")
-        self.assertEqual("it was read only once", error.reason)
 
 
 class ArchiveTest(ReadingCase):

@@ -3,7 +3,6 @@
 
 import asyncio
 import contextlib
-import os
 import pathlib
 import time
 
@@ -13,6 +12,7 @@ import testtools
 from nova_perfvm.measure.bench import connection
 from nova_perfvm.measure.bench.connection import Clock, TargetError
 from nova_perfvm.measure.bench.scenario import Target
+from tests.directory import DirectoryCase
 
 HERE = Target("host", "host")
 # Longer than any machine needs for a line of a shell.
@@ -67,15 +67,11 @@ class RunTest(testtools.TestCase):
         self.assertEqual("no end after 0.1 s", error.reason)
 
 
-class ClockTest(testtools.TestCase):
+class ClockTest(DirectoryCase):
     def ssh(self, script):
         """Put a program of that name in front of ssh."""
-        directory = self.useFixture(fixtures.TempDir()).path
-        path = pathlib.Path(directory, "ssh")
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(0o755)
-        joined = f"{directory}:{os.environ['PATH']}"
-        self.useFixture(fixtures.EnvironmentVariable("PATH", joined))
+        path = self.program("ssh", script)
+        self.useFixture(fixtures.EnvironmentVariable("PATH", path))
         return Target("vm1", "guest", "root@192.0.2.1")
 
     def test_here_it_is_the_same_one(self):
@@ -104,7 +100,7 @@ class ClockTest(testtools.TestCase):
         self.assertEqual("refused\n", error.stderr)
 
 
-class WaitingTest(testtools.TestCase):
+class WaitingTest(DirectoryCase):
     async def started(self, command, ahead_s=0.0, limit_s=PATIENCE_S):
         """Return the time that was agreed upon, and what the command left."""
         async with connection.waiting(HERE, command, limit_s) as one:
@@ -148,7 +144,7 @@ class WaitingTest(testtools.TestCase):
         self.assertEqual("ended too early: exit code 1", error.reason)
 
     def test_who_is_not_started_never_runs(self):
-        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, "ran")
+        path = self.directory / "ran"
 
         async def left():
             async with connection.waiting(HERE, ["touch", str(path)], 1) as one:
@@ -158,11 +154,11 @@ class WaitingTest(testtools.TestCase):
         self.assertFalse(path.exists())
 
 
-class ServingTest(testtools.TestCase):
+class ServingTest(DirectoryCase):
     SCRIPT = 'echo $$ > "$1"; echo listening; echo listening; exec sleep 1000'
 
     def test_it_serves_until_it_is_left(self):
-        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, "pid")
+        path = self.directory / "pid"
 
         async def serve():
             command = ["sh", "-c", self.SCRIPT, "sh", str(path)]
