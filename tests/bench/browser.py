@@ -8,7 +8,6 @@ import base64
 import itertools
 import json
 import os
-import pathlib
 import select
 import shutil
 import struct
@@ -16,10 +15,8 @@ import subprocess
 import sys
 import time
 
-import fixtures
-import testtools
-
 from tests.bench import contrast
+from tests.directory import DirectoryCase
 
 OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 # Wide and narrow.
@@ -189,7 +186,7 @@ class Browser:
         path.write_bytes(base64.b64decode(found["data"]))
 
 
-class PageCase(testtools.TestCase):
+class PageCase(DirectoryCase):
     """A test of a page; without a browser it is skipped, and says so."""
 
     def setUp(self):
@@ -199,7 +196,6 @@ class PageCase(testtools.TestCase):
             why = f"no browser: none of {', '.join(BROWSERS)} is installed"
             print(f"SKIPPED {self.id()}: {why}", file=sys.stderr)  # noqa: T201
             self.skipTest(why)
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.browser = Browser(program, self.directory / "profile")
         self.addCleanup(self.browser.close)
 

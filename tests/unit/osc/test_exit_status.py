@@ -6,8 +6,8 @@ import pathlib
 import re
 
 import fixtures
-import testtools
 
+from tests.directory import DirectoryCase
 from tests.unit.osc import invocations
 
 # Their exit status is a verdict: 0, 1 or 2; 3 says that there is none.
@@ -92,11 +92,10 @@ def with_file(name, path):
     return called(name, "--snapshot" if name in LOOKING else "--policy", path)
 
 
-class ExitStatusTest(testtools.TestCase):
+class ExitStatusTest(DirectoryCase):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY"))
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
 
     def assert_ends(self, name, arguments, words, cloud=None, *, client=True):
         """Assert that a command says why it did nothing, and ends as its kind does."""

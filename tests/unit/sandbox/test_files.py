@@ -3,8 +3,6 @@
 import configparser
 from pathlib import Path
 
-import fixtures
-import testtools
 import yaml
 
 from nova_perfvm.exceptions import PerfVMError
@@ -16,15 +14,15 @@ from nova_perfvm.sandbox.processes.layout import Layout
 from nova_perfvm.sandbox.processes.policy import sandbox_policy
 from nova_perfvm.sandbox.processes.ports import NAMES
 from nova_perfvm.sandbox.processes.settings import SandboxSettings
+from tests.directory import DirectoryCase
 
 SEVERAL = Path(__file__).parents[2] / "long" / "several-classes.yaml"
 PORTS = {name: 21000 + number for number, name in enumerate(NAMES)}
 
 
-class FilesTest(testtools.TestCase):
+class FilesTest(DirectoryCase):
     def setUp(self):
         super().setUp()
-        self.directory = Path(self.useFixture(fixtures.TempDir()).path)
         self.layout = Layout(self.directory / "state")
         environment = Environment(self.directory / "venv")
         paste = environment.etc / "nova" / "api-paste.ini"

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables that are kept; tests/sandbox has them made and read by MariaDB."""
 
-from pathlib import Path
-
-import fixtures
-import testtools
-
 from nova_perfvm.sandbox.processes import ports, programs
 from nova_perfvm.sandbox.processes.databases import Databases
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.layout import Layout
 from nova_perfvm.sandbox.processes.settings import SandboxSettings
+from tests.directory import DirectoryCase
 
 _DUMP = """#!/bin/sh
 for argument; do
@@ -20,10 +16,9 @@ done
 """
 
 
-class SchemasTest(testtools.TestCase):
+class SchemasTest(DirectoryCase):
     def setUp(self):
         super().setUp()
-        self.directory = Path(self.useFixture(fixtures.TempDir()).path)
         for name in programs.PROGRAMS:
             self.write(name, "#!/bin/sh\n")
         self.write("mariadb-dump", _DUMP)

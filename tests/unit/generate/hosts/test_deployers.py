@@ -2,10 +2,7 @@
 """Files of tools for deployment, read by Nova's own oslo.config."""
 
 import itertools
-import pathlib
 
-import fixtures
-import testtools
 import yaml
 from nova import conf as nova_conf
 from nova.compute import provider_config
@@ -14,6 +11,7 @@ from oslo_config import cfg
 from nova_perfvm import conf as perfvm_conf
 from nova_perfvm.generate import options
 from nova_perfvm.generate.hosts import deployers, generate, rendering
+from tests.directory import DirectoryCase
 from tests.unit.generate.hosts.requests import configured, host_request, policy_of
 
 CONFIGS = {
@@ -50,11 +48,7 @@ def helm_ini(values):
     return ini(values, lambda value: value["values"])
 
 
-class OptionsCase(testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-
+class OptionsCase(DirectoryCase):
     def options(self, text):
         """Return what Nova's options are with a text as nova.conf."""
         path = self.directory / "nova.conf"

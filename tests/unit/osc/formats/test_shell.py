@@ -6,11 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from unittest import mock
 
-import fixtures
-import testtools
 from openstackclient.compute.v2 import flavor as osc_flavor
 from openstackclient.image.v2 import image as osc_image
 from osc_placement.resources import resource_class as osc_resource_class
@@ -19,6 +16,7 @@ from osc_placement.resources import trait as osc_trait
 from nova_perfvm.generate.flavors import generate_flavors, generate_image_properties
 from nova_perfvm.osc.formats import shell
 from nova_perfvm.policy import loader
+from tests.directory import DirectoryCase
 
 POLICY = loader.load()
 HOSTILE = "a b 'c' \"d\" $HOME `id` $(id) \\ * ; & | < > # ! ~ {{x}} é"
@@ -53,10 +51,9 @@ def parse(argv):
     return command.get_parser("openstack").parse_args(argv[words:])
 
 
-class ShellTest(testtools.TestCase):
+class ShellTest(DirectoryCase):
     def setUp(self):
         super().setUp()
-        self.directory = Path(self.useFixture(fixtures.TempDir()).path)
         stub = self.directory / "openstack"
         stub.write_text(STUB.format(python=sys.executable), encoding="utf-8")
         stub.chmod(0o755)
