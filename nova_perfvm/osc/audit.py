@@ -96,7 +96,7 @@ class Audit(FindingsLister, ChangingCommand):
         policy: Policy,
         recorded: RecordedPolicy | None,
     ) -> None:
-        """Heal by no other policy than by which the cloud was changed.
+        """Refuse to heal by another policy than the one that the cloud was changed by.
 
         :raises PerfVMError: with both named
         """

@@ -132,12 +132,12 @@ def _lines(judged: Judged, found: Document) -> list[str]:
     for reason in judged.reasons:
         key = (reason.verdict.value, reason.where, reason.subject, reason.text)
         groups.setdefault(key, []).append(reason)
-    lines = [
-        f"{verdict}: {', '.join(dict.fromkeys(one.code for one in of))}: "
-        + ": ".join(part for part in (where, subject, text) if part)
-        + (f"; {of[0].remedy}" if of[0].remedy else "")
-        for (verdict, where, subject, text), of in groups.items()
-    ]
+    lines = []
+    for (verdict, *about), alike in groups.items():
+        codes = ", ".join(dict.fromkeys(one.code for one in alike))
+        said = ": ".join(part for part in (verdict, codes, *about) if part)
+        remedy = alike[0].remedy
+        lines.append(f"{said}; {remedy}" if remedy else said)
     lines += [f"warning: {text}" for text in judged.warnings]
     previous = found["previous"]
     if previous:

@@ -53,10 +53,11 @@ MEASURED: Final = "measurements that bench run has left"
 class Compare(JudgingCommand, Lister):
     """Compare VMs with their host, metric by metric.
 
-    Vs host is a VM's value by that of one run on the host; vs share by the host's
-    divided by the number of VMs at once, which network and disk are judged by. In
-    brackets are 95 % intervals. Exits with 0 if all pass, 1 if something is
-    inconclusive or doubtful, 2 if something fails.
+    Vs host divides a VM's value by that of a run on the host, and vs share by the
+    part of the host's that each VM can have. A star marks the ratio that is judged:
+    vs share for network and disk, vs host for all else. In brackets are 95 %
+    intervals. Exits with 0 if all pass, 1 if something is inconclusive or doubtful, 2
+    if something fails.
     """
 
     arguments = (
@@ -138,7 +139,6 @@ def _beside(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _row(found: Comparison) -> tuple[Any, ...]:
-    # The one that the target is for is marked.
     ratios = [
         _ratio(value) + ("*" if name == found.against and value else "")
         for name, value in (("host", found.vs_host), ("share", found.vs_share))

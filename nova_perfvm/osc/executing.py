@@ -145,17 +145,17 @@ class ResumePlan(CarryingOut):
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[threading.Event]:
-    """Take the first Ctrl-C for a wish, which breaks off no request."""
+    """Make an event of the first Ctrl-C, which then breaks off no request."""
     wished = threading.Event()
 
     def interrupted(*_signal: object) -> None:
-        # No word here: the program may be in the middle of writing one.
+        # Nothing is printed here: the program may be printing something itself.
         if wished.is_set():
             raise KeyboardInterrupt
         wished.set()
 
     if threading.current_thread() is not threading.main_thread():
-        # Nobody interrupts others.
+        # Others get no signals.
         yield wished
         return
     before = signal.signal(signal.SIGINT, interrupted)

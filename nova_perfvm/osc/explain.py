@@ -47,7 +47,7 @@ class Hosts(FormattableColumn[Sequence[str]]):
 
 
 class Explain(LookingLister):
-    """Return why a server comes to no host, host by host, and what would help.
+    """Say why no host takes a server, host by host, and what would help.
 
     Exits with 0 if a host would take it, 1 if none would.
     """

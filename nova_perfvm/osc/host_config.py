@@ -32,6 +32,7 @@ from nova_perfvm.generate.hosts import (
 from nova_perfvm.measure import reading
 from nova_perfvm.measure.observed import topology
 from nova_perfvm.osc.base import (
+    Argument,
     PolicyCommand,
     argument,
     class_argument,
@@ -54,6 +55,16 @@ _JSON: Final = "json"
 
 # An elastic host without slots serves general VMs.
 _FOR_A_CLASS: Final = ("dedicated", "mixed")
+
+
+def _iops_argument(kind: str) -> Argument:
+    return argument(
+        f"--{kind}-iops",
+        type=count,
+        metavar="N",
+        help=f"{kind}s per second that the host's disks give, where the policy "
+        "guarantees some",
+    )
 
 
 class ConfigHost(PolicyCommand):
@@ -105,16 +116,8 @@ class ConfigHost(PolicyCommand):
             metavar="N",
             help="mixed: NUMA nodes, the last ones, to share (default: %(default)s)",
         ),
-        *(
-            argument(
-                f"--{kind}-iops",
-                type=count,
-                metavar="N",
-                help=f"{kind}s per second that the host's disks give, where the policy "
-                "guarantees some",
-            )
-            for kind in ("read", "write")
-        ),
+        _iops_argument("read"),
+        _iops_argument("write"),
         format_argument(
             (*_FILES, _JSON),
             "default: %(default)s, all files one after the other; kolla, osa, helm and "

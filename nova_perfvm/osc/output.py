@@ -23,7 +23,7 @@ def escaping(stream: TextIO) -> TextIO:
 
 
 def standard_output(stream: TextIO) -> TextIO:
-    """Return one that escapes, too, and says in one wording that it cannot write."""
+    """Return a stream that escapes, too; what it cannot write is a PerfVMError."""
     return cast("TextIO", _Output(stream))
 
 

@@ -18,13 +18,13 @@ _NONE: Final = 2
 
 
 class PlanDisk(JudgingCommand, Lister):
-    """Say how many VMs a disk serves with a guarantee of I/Os for each.
+    """Count the VMs for which a disk can guarantee a number of reads and writes.
 
-    What was measured is JSON of fio.
-    By the rule: one VM's figures alone by the guarantee. Demonstrated: VMs that ran
-    at once, if each got it. Extrapolated: what these got in sum by the guarantee.
-    Exits with 0 if a number is demonstrated, 1 if there is but a calculated one, 2 if
-    not even one VM gets the guarantee.
+    The files are JSON of fio. The rule divides what one VM got alone by the
+    guarantee. Demonstrated are the VMs that ran at once, if each got the guarantee.
+    Extrapolated is what these got in sum, divided by the guarantee. Exits with 0 if a
+    number is demonstrated, 1 if all numbers are calculated, 2 if not even one VM gets
+    the guarantee.
     """
 
     arguments = (

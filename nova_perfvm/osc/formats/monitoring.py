@@ -56,34 +56,26 @@ def overview(found: Overview) -> str:
     """Return the audit's metrics, and those of slots and of refusals."""
     hosts = [({"host": s.name, "class": s.class_name}, s) for s in found.slots]
     named = [({"flavor": f.flavor, "class": f.class_name}, f) for f in found.flavors]
-    return "".join(
-        (
-            prometheus(found.report),
-            *(
-                _gauge(name, text, [(labels, getattr(s, key)) for labels, s in hosts])
-                for name, key, text in (
-                    ("slots", "total", "Servers that the empty host would take."),
-                    ("slots_used", "used", "Slots that servers of the class have."),
-                    ("slots_free", "free", "Slots that the next servers would get."),
-                    ("slots_unfit", "unfit", "Slots that are neither used nor free."),
-                )
-            ),
-            _gauge(
-                "hosts_accepting",
-                "Hosts that would take a new server of the flavor.",
-                [(labels, flavor.accepting) for labels, flavor in named],
-            ),
-            _gauge(
-                "hosts_refusing",
-                "Hosts that would not, by reason; one with several counts for each.",
-                [
-                    (labels | {"code": code}, count)
-                    for labels, flavor in named
-                    for code, count in flavor.by_code().items()
-                ],
-            ),
-        )
+    text = prometheus(found.report)
+    for name, key, meaning in (
+        ("slots", "total", "Servers that the empty host would take."),
+        ("slots_used", "used", "Slots that servers of the class have."),
+        ("slots_free", "free", "Slots that the next servers would get."),
+        ("slots_unfit", "unfit", "Slots that are neither used nor free."),
+    ):
+        text += _gauge(name, meaning, [(of, getattr(s, key)) for of, s in hosts])
+    text += _gauge(
+        "hosts_accepting",
+        "Hosts that would take a new server of the flavor.",
+        [(labels, flavor.accepting) for labels, flavor in named],
     )
+    refusals = [
+        (labels | {"code": code}, count)
+        for labels, flavor in named
+        for code, count in flavor.by_code().items()
+    ]
+    meaning = "Hosts that would not, by reason; one with several counts for each."
+    return text + _gauge("hosts_refusing", meaning, refusals)
 
 
 def _looked(what: str, taken_at: str, labels: Mapping[str, str] | None = None) -> str:
