@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import sqlalchemy as sa
 
+from nova_perfvm import findings as codes
 from nova_perfvm.sandbox.processes import computes, waiting
 from tests import judge
 from tests.sandbox import base, clients, storms
@@ -142,19 +143,19 @@ class FaultsTest(storms.StormTest):
         unsettled = {
             i for i, s in servers.items() if s["status"] not in {"ACTIVE", "ERROR"}
         }
-        self.assertEqual(unsettled, named.pop(findings.STUCK, set()))
+        self.assertEqual(unsettled, named.pop(codes.STUCK, set()))
         self.assertEqual(
             books.consumers - placed - unsettled,
-            named.pop(findings.LEAKED_ALLOCATION, set()),
+            named.pop(codes.LEAKED_ALLOCATION, set()),
         )
         # A conductor that dies between noting a server active and telling
         # nova-compute so lets that give the allocation back.
         lost = {i: host for i, host in active.items() if i not in books.consumers}
-        self.assertEqual(lost.keys(), named.pop(findings.ALLOCATION_MISSING, set()))
-        self.assertEqual(set(lost.values()), named.pop(findings.UNITS_LACKING, set()))
+        self.assertEqual(lost.keys(), named.pop(codes.ALLOCATION_MISSING, set()))
+        self.assertEqual(set(lost.values()), named.pop(codes.UNITS_LACKING, set()))
         # One that dies before leaves a guest of which Nova knows nothing.
         alone = guests.keys() - placed
-        self.assertEqual(set(), alone - named.pop(findings.BUILD_CUT_OFF, set()))
+        self.assertEqual(set(), alone - named.pop(codes.BUILD_CUT_OFF, set()))
         self.assertEqual({}, named)
         return set(lost.values())
 
