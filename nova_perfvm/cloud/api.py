@@ -98,9 +98,9 @@ class API:
         )
         return response.json(), (now - changed).total_seconds()
 
-    def glance(self, method: str, path: str, key: str = "") -> Any:
-        """Make a request to Glance; return the answer, or one member of it."""
-        return self._request("image", method, path, key=key)
+    def glance(self, method: str, path: str, body: Any = None) -> Any:
+        """Make a request to Glance; return the answer."""
+        return self._request("image", method, path, body)
 
     def images(self, **query: str) -> Iterator[dict[str, Any]]:
         """Return the images of all projects that fit a query, hidden ones last.
@@ -116,13 +116,6 @@ class API:
                 if image["id"] not in given:
                     given.add(image["id"])
                     yield image
-
-    def glance_patch(self, image: str, operations: list[dict[str, Any]]) -> None:
-        """Change an image, all at once or not at all.
-
-        :param operations: a JSON patch
-        """
-        self._request("image", "PATCH", f"/images/{image}", operations)
 
     def _pages(self, service: str, path: str, key: str) -> Iterator[dict[str, Any]]:
         """Return the members of a list."""

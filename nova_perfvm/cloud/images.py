@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Desired = Mapping[str, Mapping[str, str]]
 
 
+@openstack_errors()
 def plan(api: API, desired: Desired, tag: str, named: Sequence[str] = ()) -> Plan:
     """Return the steps from a cloud's images to those of a policy.
 
@@ -33,7 +34,7 @@ def plan(api: API, desired: Desired, tag: str, named: Sequence[str] = ()) -> Pla
     """
     found = [find_image(api, name) for name in named]
     if not named:
-        found = [image for known in desired for image in tagged_images(api, known)]
+        found = [answers.image(i) for known in desired for i in api.images(tag=known)]
     unique = {image.id: image for image in found}
     return plan_images(
         desired,
@@ -80,12 +81,6 @@ def find_image(api: API, name: str) -> Image:
     raise CloudError(f"{len(found)} images are called {name}: name one by ID: {ids}")
 
 
-@openstack_errors()
-def tagged_images(api: API, tag: str) -> list[Image]:
-    """Return the images with a tag."""
-    return [answers.image(image) for image in api.images(tag=tag)]
-
-
 def _apply(api: API, change: Change) -> None:
     if not isinstance(change, ChangeImage):
         raise NotImplementedError(repr(change))
@@ -101,7 +96,8 @@ def _apply(api: API, change: Change) -> None:
         operations.append(_operation("remove", RECORD))
     if change.new_tags:
         operations.append(_operation("replace", "tags", sorted(change.tags)))
-    api.glance_patch(change.id, operations)
+    # All at once or not at all.
+    api.glance("PATCH", f"/images/{change.id}", operations)
 
 
 def _operation(op: str, key: str, value: Any = None) -> dict[str, Any]:

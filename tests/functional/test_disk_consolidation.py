@@ -4,6 +4,7 @@
 from nova_perfvm.documents.yaml_lines import dump_yaml
 from nova_perfvm.generate.hosts import provider
 from tests.functional import base
+from tests.unit.generate.hosts.requests import host_request
 
 READS = 50
 # Five VMs at once on the NAS of the paper (KISTI), in sum.
@@ -14,10 +15,11 @@ class TestDiskConsolidation(base.FunctionalTest):
     CLOUD = None
 
     def test_the_vm_after_the_last_is_refused(self):
-        inventories = provider.iops_inventories({"read": NAS_READS})
-        offered = dump_yaml(provider.of_compute_node(inventories, []))
+        iops = {"read": (NAS_READS, READS)}
+        request = host_request(mode="shared")
+        offered = provider.provider_document(request, None, 0, iops)
         self.start_cloud()
-        self.cloud.start_host("host1", provider_yaml=offered)
+        self.cloud.start_host("host1", provider_yaml=dump_yaml(offered))
         specs = {"resources:CUSTOM_PERFVM_READ_IOPS": str(READS)}
         self.cloud.create_flavor("disk", 1, 512, 1, specs)
 

@@ -14,7 +14,7 @@ from nova_perfvm.policy import VMClass
 # nova.compute.provider_config.SUPPORTED_SCHEMA_VERSIONS
 SCHEMA_VERSION: Final = "1.0"
 
-CLASS_OF: Final = {"read": const.RC_READ_IOPS, "write": const.RC_WRITE_IOPS}
+_CLASS_OF: Final = {"read": const.RC_READ_IOPS, "write": const.RC_WRITE_IOPS}
 
 
 def provider_document(
@@ -36,32 +36,19 @@ def provider_document(
         for name, found in offer.inventories.items()
     ]
     traits = sorted(offer.traits)
-    inventories += iops_inventories(
-        {kind: capacity for kind, (capacity, _) in iops.items()}
-    )
+    inventories += [
+        {_CLASS_OF[kind]: _inventory(capacity, capacity)}
+        for kind, (capacity, _) in iops.items()
+    ]
     if not inventories and not traits:
         return None
-    return of_compute_node(inventories, traits)
-
-
-def of_compute_node(
-    inventories: list[dict[str, Any]], traits: list[str]
-) -> dict[str, Any]:
-    """Return the content of provider.yaml for the host that it lies on."""
+    # The host that the file lies on.
     provider: dict[str, Any] = {"identification": {"uuid": "$COMPUTE_NODE"}}
     if inventories:
         provider["inventories"] = {"additional": inventories}
     if traits:
         provider["traits"] = {"additional": traits}
     return {"meta": {"schema_version": SCHEMA_VERSION}, "providers": [provider]}
-
-
-def iops_inventories(capacity: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Return the inventories of I/O operations per second.
-
-    :param capacity: for ``read`` and ``write``, what the host's disks give
-    """
-    return [{CLASS_OF[kind]: _inventory(n, n)} for kind, n in capacity.items()]
 
 
 def _inventory(total: int, max_unit: int) -> dict[str, Any]:

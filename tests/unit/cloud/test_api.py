@@ -119,7 +119,7 @@ class APITest(testtools.TestCase):
         api = self.api(answer(body={"a": 1}), answer(204), answer(body={}))
         self.assertEqual(1, api.placement("GET", "/x", key="a"))
         self.assertIsNone(api.nova("PUT", "/y", {"b": 2}))
-        api.glance_patch("1", [])
+        api.glance("PATCH", "/images/1", [])
         kind = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
         self.assertEqual(
             [

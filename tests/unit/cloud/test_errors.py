@@ -56,7 +56,6 @@ class UnderstoodTest(testtools.TestCase):
             ("flavors.flavors", flavors.flavors),
             ("flavors.plan", lambda api: flavors.plan(api, DESIRED)),
             ("images.find_image", lambda api: images.find_image(api, "i")),
-            ("images.tagged_images", lambda api: images.tagged_images(api, "t")),
             ("images.plan", lambda api: images.plan(api, {"t": {}}, "t")),
             ("apply", lambda api: Applier(api).apply(CHILD)),
             ("rollback", plan_rollback),
