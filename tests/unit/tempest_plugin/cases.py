@@ -34,7 +34,9 @@ class PluginCase(testtools.TestCase):
             compute_feature_enabled={"resize": resize},
         )
 
-    def make(self, module, name, test, **attributes):
+    def make(
+        self, module="api.test_hosts", name="HostsTest", test="test_cap", **attributes
+    ):
         """Return a test of the plugin, as its class's setup would have left it.
 
         :param module: that of the class, below the package of tests

@@ -27,9 +27,7 @@ class Hypervisors:
 class FreeTest(PluginCase):
     def free(self, *used):
         self.configure()
-        case = self.make(
-            "api.test_hosts", "HostsTest", "test_cap", hypervisors=Hypervisors(*used)
-        )
+        case = self.make(hypervisors=Hypervisors(*used))
         self.conf.compute.build_timeout = 10 * (len(used) - 1)
         return case.await_free(["a", "b"])
 
@@ -46,14 +44,8 @@ class WaitTest(PluginCase):
             {"OS-EXT-STS:task_state": task, "status": status, **more}
             for task, status, more in answers
         ]
-        case = self.make(
-            "api.test_hosts",
-            "HostsTest",
-            "test_cap",
-            servers=SimpleNamespace(
-                show_server=lambda server: {"server": shown.pop(0)}
-            ),
-        )
+        client = SimpleNamespace(show_server=lambda _: {"server": shown.pop(0)})
+        case = self.make(servers=client)
         return case.wait("s", "ACTIVE"), len(shown)
 
     def test_until_it_is_idle_and_says_why_it_failed(self):
@@ -74,10 +66,7 @@ class ExclusiveTest(PluginCase):
         self.configure(exclusive=exclusive)
         asked = []
         return asked, self.make(
-            "api.test_hosts",
-            "HostsTest",
-            "test_cap",
-            boot_refused=lambda _, flavor, host: asked.append((flavor, host)),
+            boot_refused=lambda _, flavor, host: asked.append((flavor, host))
         )
 
     def test_hosts_for_one_class(self):
@@ -118,7 +107,7 @@ class QuotasTest(PluginCase):
     def test_they_are_lifted_and_put_back(self):
         self.configure()
         quotas = Quotas(cores=40)
-        case = self.make("api.test_hosts", "HostsTest", "test_cap", quotas=quotas)
+        case = self.make(quotas=quotas)
         cleanups = []
         type(case).addClassResourceCleanup = lambda *args, **kwargs: cleanups.append(
             (args, kwargs)

@@ -25,7 +25,7 @@ class SkipsTest(PluginCase):
 
     def test_tests_of_another_policy(self):
         self.configure(placement="slots", exclusive="cell")
-        classes = self.make("api.test_hosts", "HostsTest", "test_cap")
+        classes = self.make()
         elastic = self.make(
             "scenario.test_elastic", "ElasticTest", "test_one_class_and_then_the_other"
         )
