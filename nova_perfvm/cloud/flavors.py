@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -21,7 +20,6 @@ from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, openstack_errors
-from nova_perfvm.cloud.sync import Failed, make
 from nova_perfvm.generate.flavors import PolicyFlavor
 
 
@@ -32,13 +30,6 @@ def plan(api: API, desired: Sequence[PolicyFlavor], **options: Any) -> Plan:
     :raises CloudError: when a request fails
     """
     return plan_flavors(desired, flavors(api), known_names(api), **options)
-
-
-def sync(
-    api: API, changes: Iterable[do.Change], tell: Callable[[do.Change], None]
-) -> list[Failed]:
-    """Make the changes of a plan; see :func:`nova_perfvm.cloud.sync.make`."""
-    return make(changes, partial(_apply, api), tell)
 
 
 @openstack_errors()
@@ -63,7 +54,8 @@ def known_names(api: API) -> frozenset[str]:
     return frozenset(traits).union(found["name"] for found in classes)
 
 
-def _apply(api: API, change: do.Change) -> None:
+def apply(api: API, change: do.Change) -> None:
+    """Make one change of a plan."""
     match change:
         case do.CreateName():
             Applier(api).apply(change)

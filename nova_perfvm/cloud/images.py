@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 import uuid
-from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from nova_perfvm.changes.images import RECORD, ChangeImage, plan_images
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
-from nova_perfvm.cloud.sync import Failed, make
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from nova_perfvm.changes.steps import Change, Plan
     from nova_perfvm.cloud.api import API
@@ -42,13 +40,6 @@ def plan(api: API, desired: Desired, tag: str, named: Sequence[str] = ()) -> Pla
         {image: tag for image in unique if named},
         api.project(),
     )
-
-
-def sync(
-    api: API, changes: Iterable[Change], tell: Callable[[Change], None]
-) -> list[Failed]:
-    """Make the changes of a plan; see :func:`nova_perfvm.cloud.sync.make`."""
-    return make(changes, partial(_apply, api), tell)
 
 
 @openstack_errors()
@@ -81,7 +72,8 @@ def find_image(api: API, name: str) -> Image:
     raise CloudError(f"{len(found)} images are called {name}: name one by ID: {ids}")
 
 
-def _apply(api: API, change: Change) -> None:
+def apply(api: API, change: Change) -> None:
+    """Make one change of a plan."""
     if not isinstance(change, ChangeImage):
         raise NotImplementedError(repr(change))
     operations = [

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from nova_perfvm.changes.steps import Change, CreateName
+from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError
+
+Apply = Callable[[API, Change], None]
 
 # Refusals of one flavor or image; without a login all are refused.
 _OF_ONE: Final = frozenset(range(400, 500)) - {401}
@@ -28,14 +31,16 @@ class Failed:
 
 
 def make(
+    api: API,
+    apply: Apply,
     changes: Iterable[Any],
-    apply: Callable[[Change], None],
-    tell: Callable[[Change], None],
+    tell: Callable[[Change], None] = lambda _change: None,
 ) -> list[Failed]:
     """Make the changes of a plan; return those that were not made.
 
     What is refused of a flavor or an image stops its other changes, and no other's.
 
+    :param apply: makes one change
     :param tell: called before each change
     :raises CloudError: when a request failed, or a name was refused that flavors
         need; running again goes on from there
@@ -47,7 +52,7 @@ def make(
         if subject not in whys:
             tell(change)
             try:
-                apply(change)
+                apply(api, change)
             except CloudError as exc:
                 # No flavor works without the names.
                 if isinstance(change, CreateName) or exc.status not in _OF_ONE:

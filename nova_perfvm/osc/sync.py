@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from cliff.lister import Lister
 
 from nova_perfvm.changes.images import tag_of, tagged_properties
 from nova_perfvm.changes.steps import Change, Left, Plan
-from nova_perfvm.cloud import flavors, images
-from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud import flavors, images, sync
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.sync import Failed
 from nova_perfvm.generate.properties import extensions
@@ -23,8 +22,6 @@ from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.osc.recording import RecordingCommand
 
-Sync = Callable[[API, Iterable[Change], Callable[[Change], None]], list[Failed]]
-
 _COLUMNS = ("Action", "Type", "Name", "Details")
 _MAX_WIDTH = 60
 
@@ -32,8 +29,8 @@ _MAX_WIDTH = 60
 class SyncCommand(RecordingCommand, ChangingCommand, Lister):
     """A command that lists its changes, asks, and makes them."""
 
-    # Carries a plan out, and tells of each change before.
-    sync: Sync
+    # Makes one change.
+    apply: sync.Apply
 
     def plan(self, parsed_args: argparse.Namespace) -> Plan:
         """Look at the cloud, and return what is to be changed."""
@@ -50,8 +47,9 @@ class SyncCommand(RecordingCommand, ChangingCommand, Lister):
         if agreed:
             numbers, total = itertools.count(1), len(planned.changes)
             with ProgressLine() as line:
-                failed = self.sync(
+                failed = sync.make(
                     self.cloud,
+                    self.apply,
                     planned.changes,
                     lambda change: line(str(change)[:_MAX_WIDTH], next(numbers), total),
                 )
@@ -92,7 +90,7 @@ class SyncFlavors(SyncCommand):
         ),
     )
 
-    sync = staticmethod(flavors.sync)
+    apply = staticmethod(flavors.apply)
 
     def plan(self, parsed_args: argparse.Namespace) -> Plan:
         """Compare the cloud's flavors with the policy's."""
@@ -117,7 +115,7 @@ class SyncImages(SyncCommand):
         class_argument(),
     )
 
-    sync = staticmethod(images.sync)
+    apply = staticmethod(images.apply)
 
     def plan(self, parsed_args: argparse.Namespace) -> Plan:
         """Compare the cloud's images with the policy's properties."""

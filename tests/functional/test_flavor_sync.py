@@ -11,6 +11,7 @@ import yaml
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import flavors as cloud_flavors
+from nova_perfvm.cloud import sync
 from nova_perfvm.cloud.api import API
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.osc.formats import shell
@@ -202,7 +203,7 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
             with mock.patch.object(API, "_request", request):
                 try:
                     plan = cloud_flavors.plan(self.api, self.two(), adopt=[base.HP_64])
-                    cloud_flavors.sync(self.api, plan.changes, lambda _change: None)
+                    sync.make(self.api, cloud_flavors.apply, plan.changes)
                 except DeathError:
                     continue
             break

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes.enroll import plan_enroll
-from nova_perfvm.cloud import converge, policy_record
+from nova_perfvm.cloud import converge, policy_record, sync
 from nova_perfvm.cloud import flavors as flavors_of_cloud
 from nova_perfvm.cloud.api import API
 from nova_perfvm.generate.flavors import generate_flavors, generate_image_properties
@@ -81,7 +81,7 @@ def make_content(
     api = API(connection)
     flavors = generate_flavors(policy, generators=extensions.load_generators())
     found = flavors_of_cloud.plan(api, flavors)
-    flavors_of_cloud.sync(api, found.changes, lambda _change: None)
+    sync.make(api, flavors_of_cloud.apply, found.changes)
     tell(f"flavors {', '.join(flavor.name for flavor in flavors)}")
     policy_record.record(api, policy.digest, "that of the sandbox")
     if policy.managed_hosts == "labelled":

@@ -68,9 +68,8 @@ class UnderstoodTest(testtools.TestCase):
         self.api.nova_list = lambda path, key: iter(())
         self.api.placement = lambda method, path, body=None, key="": []
         plan = flavors.plan(self.api, DESIRED)
-        self.assert_understood(
-            "sync", flavors.sync, self.api, plan.changes[-1:], lambda change: None
-        )
+        change = plan.changes[-1]
+        self.assert_understood("apply", flavors.apply, self.api, change)
 
     def assert_understood(self, name, read, *arguments):
         exc = self.assertRaises(CloudError, read, *arguments)

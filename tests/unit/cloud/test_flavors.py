@@ -2,7 +2,7 @@
 
 import testtools
 
-from nova_perfvm.cloud import flavors
+from nova_perfvm.cloud import flavors, sync
 from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader
@@ -36,6 +36,6 @@ class RefusedTest(testtools.TestCase):
     def test_no_flavor_stays_without_its_extra_specs(self):
         nova = FakeNova()
         plan = flavors.plan(nova, [HIGH])
-        (failed,) = flavors.sync(nova, plan.changes, lambda _change: None)
+        (failed,) = sync.make(nova, flavors.apply, plan.changes)
         self.assertIn("does nova-api have this policy", failed.why)
         self.assertEqual(set(), nova.flavors)
