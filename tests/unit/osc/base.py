@@ -4,22 +4,18 @@
 from pathlib import Path
 
 import fixtures
-import testtools
 
 from nova_perfvm.facts import snapshot
 from tests import console
+from tests.directory import DirectoryCase
 
 
-class CommandCase(testtools.TestCase):
-    """The console script's function, as a process would call it.
-
-    :ivar directory: a new one
-    """
+class CommandCase(DirectoryCase):
+    """The console script's function, as a process would call it."""
 
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY"))
-        self.directory = Path(self.useFixture(fixtures.TempDir()).path)
 
     def run_command(self, *arguments):
         """Run a command, keep what it prints, and give its exit status."""

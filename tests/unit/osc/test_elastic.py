@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import pathlib
 
 import fixtures
-import testtools
 import yaml
 
 from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.facts.snapshot import DISABLED_REASON, Provider
 from tests import console
+from tests.directory import DirectoryCase
 from tests.unit.changes.elastic import POLICY, ROOT, server, view
 from tests.unit.facts.snapshot.clouds import Cloud
 from tests.unit.osc import invocations
@@ -17,11 +16,10 @@ from tests.unit.osc import invocations
 CLOUD = object()
 
 
-class CloudCommandCase(testtools.TestCase):
+class CloudCommandCase(DirectoryCase):
     def setUp(self):
         super().setUp()
-        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.policy = directory / "perfvm.yaml"
+        self.policy = self.directory / "perfvm.yaml"
         self.policy.write_text(yaml.safe_dump(POLICY.as_document()))
         self.answer("policy_record.read", RecordedPolicy(POLICY.digest))
 

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands where an extra is not installed."""
 
-import pathlib
 import subprocess
 import sys
 
-import fixtures
-import testtools
-
-from tests.unit.measure import hosts
+from tests.directory import DirectoryCase
 from tests.unit.measure.certify import sound
 
 MAIN = (
@@ -17,20 +13,10 @@ MAIN = (
 )
 
 
-class ExtraTest(testtools.TestCase):
+class ExtraTest(DirectoryCase):
     def setUp(self):
         super().setUp()
-        case = sound.Case()
-        directory = self.useFixture(fixtures.TempDir()).path
-        self.files = {}
-        for name, text in (
-            ("guest", hosts.as_json(case.guests[0])),
-            ("host", hosts.as_json(case.host)),
-            ("samples", case._samples()),
-        ):
-            path = pathlib.Path(directory) / f"{name}.json"
-            path.write_text(text)
-            self.files[name] = str(path)
+        self.files = sound.Case().write(self.directory)
 
     def run_without(self, module, *arguments):
         """Run nova-perfvm as it is where a module is not installed."""
@@ -42,11 +28,11 @@ class ExtraTest(testtools.TestCase):
         )
 
     def test_what_to_install_is_said(self):
-        hosts = ("--collected", self.files["host"])
+        hosts = ("--collected", self.files.host)
         for module, command in (
-            ("jc", ("guest", "check", self.files["guest"])),
-            ("jc", ("host", "check", self.files["host"])),
-            ("scipy", ("bench", "compare", self.files["samples"])),
+            ("jc", ("guest", "check", self.files.guests[0])),
+            ("jc", ("host", "check", self.files.host)),
+            ("scipy", ("bench", "compare", self.files.samples)),
             ("jinja2", ("survey", *hosts, "-f", "html")),
         ):
             done = self.run_without(module, *command)
