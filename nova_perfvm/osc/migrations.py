@@ -61,7 +61,9 @@ class MigrationsLister(CarryingOut, LookingLister):
         ),
     )
 
-    def planning(self, parsed_args: argparse.Namespace) -> Planning:
+    def planning(
+        self, parsed_args: argparse.Namespace, max_moves: int | None = None
+    ) -> Planning:
         """Return what a plan is made of.
 
         :raises PerfVMError: when there is no policy, no cloud, or nothing excluded
@@ -83,7 +85,7 @@ class MigrationsLister(CarryingOut, LookingLister):
         wishes = PlanOptions(
             cold=parsed_args.cold,
             excluded=excluded,
-            max_moves=getattr(parsed_args, "budget", None),
+            max_moves=max_moves,
         )
         return Planning(policy, snapshot, settings, wishes)
 
@@ -212,7 +214,7 @@ class PlanDefragment(MigrationsLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Make the plan; the exit status says whether there is one."""
-        planning = self.planning(parsed_args)
+        planning = self.planning(parsed_args, parsed_args.budget)
         vm_class = planning.policy.pinned_class(parsed_args.class_name)
         plan = goals.defragment(planning, vm_class)
         gained = number_of(plan.gained, "more free slot")

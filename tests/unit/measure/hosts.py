@@ -324,11 +324,10 @@ def host(vms=2, **pages):
     )
 
 
-def of_domains(hostname, described, taken_at, **pins):
+def of_domains(hostname, described, taken_at):
     """Return what is collected on a host that runs domains as Nova described them.
 
     :param described: {UUID: XML}
-    :param pins: CPUs on which the kernel runs vCPUs other than by the XML: v3=7
     """
     files = {}
     listed = "".join(f"{uuid}\n" for uuid in described)
@@ -344,7 +343,6 @@ def of_domains(hostname, described, taken_at, **pins):
             for pin in root.findall("cputune/vcpupin")
         }
         if cpus:
-            cpus |= {int(vcpu[1:]): cpu for vcpu, cpu in pins.items()}
             runs = [cpus[vcpu] for vcpu in sorted(cpus)]
             files |= process(number, uuid=uuid, pins=runs)
     return Collected("host", hostname, taken_at, 0.0, files, commands=commands)
