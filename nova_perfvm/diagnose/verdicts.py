@@ -10,16 +10,14 @@ from nova_perfvm.facts import NUMACell, Reason, RequestCell, RequestFacts
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import UNKNOWN
-from nova_perfvm.generate.options import (
-    ENABLED_FILTERS,
+from nova_perfvm.generate.options import ENABLED_FILTERS, FileOptions, wanted
+from nova_perfvm.placement.candidates import Answer, ask
+from nova_perfvm.placement.settings import (
     FALLBACK_QUERY,
     ISOLATED_AGGREGATES,
     SCHEDULER,
-    FileOptions,
     is_true,
-    wanted,
 )
-from nova_perfvm.placement.candidates import Answer, ask
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_host, decide, resolve_class
 from nova_perfvm.rules.host.cpu_sets import NO_NUMA

@@ -14,30 +14,8 @@ from typing import Any, Final
 from nova_perfvm import findings as codes
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.schemes import scheme_of
-from nova_perfvm.placement.settings import (
-    COMPUTE,
-    FALLBACK_QUERY,
-    ISOLATED_AGGREGATES,
-    NO_FALLBACK_QUERY,
-    PIN_SET,
-    PLACEMENT,
-    SCHEDULER,
-    Setting,
-    is_true,
-)
+from nova_perfvm.placement.settings import PLACEMENT, SCHEDULER, Setting
 from nova_perfvm.policy import Policy
-
-__all__ = [
-    "COMPUTE",
-    "FALLBACK_QUERY",
-    "ISOLATED_AGGREGATES",
-    "NO_FALLBACK_QUERY",
-    "PIN_SET",
-    "PLACEMENT",
-    "SCHEDULER",
-    "Setting",
-    "is_true",
-]
 
 POLICY_FILE: Final = "/etc/nova/perfvm.yaml"
 FILTER: Final = "PerfVMFilter"

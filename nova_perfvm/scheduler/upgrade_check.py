@@ -23,6 +23,7 @@ from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.findings import Finding, Level, worst
 from nova_perfvm.generate import options
 from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.settings import FALLBACK_QUERY, ISOLATED_AGGREGATES, PIN_SET
 from nova_perfvm.policy import Policy, advice, loader
 from nova_perfvm.scheduler import numa_filter
 
@@ -35,9 +36,9 @@ _CODES: Final = {
 # Of each option that a scheme rests on: the codes for a wrong value, and for a Nova
 # that has it no more.
 _OF_OPTIONS: Final = {
-    options.FALLBACK_QUERY.option: (codes.FALLBACK_QUERY, codes.FALLBACK_GONE),
-    options.ISOLATED_AGGREGATES.option: (codes.ISOLATION, codes.ISOLATION),
-    options.PIN_SET.option: (codes.PIN_SET, codes.PIN_SET),
+    FALLBACK_QUERY.option: (codes.FALLBACK_QUERY, codes.FALLBACK_GONE),
+    ISOLATED_AGGREGATES.option: (codes.ISOLATION, codes.ISOLATION),
+    PIN_SET.option: (codes.PIN_SET, codes.PIN_SET),
 }
 # The first release of each series with Nova's fix of CVE-2026-46448
 # (OSSA-2026-022).  No older series has it, every later one does.

@@ -10,8 +10,13 @@ from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.generate import options
-from nova_perfvm.generate.options import Setting
 from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.settings import (
+    FALLBACK_QUERY,
+    ISOLATED_AGGREGATES,
+    PLACEMENT,
+    Setting,
+)
 
 # What shows why Nova cannot ask a cell's database.
 _FIND_OUT: Final = dict.fromkeys(
@@ -19,8 +24,8 @@ _FIND_OUT: Final = dict.fromkeys(
 )
 # Options, and the codes of another value and of a file that nobody named.
 _FOR_ELASTIC: Final = (
-    (options.ISOLATED_AGGREGATES, codes.ISOLATION, codes.ISOLATION_UNKNOWN),
-    (options.FALLBACK_QUERY, codes.FALLBACK_QUERY, codes.FALLBACK_UNKNOWN),
+    (ISOLATED_AGGREGATES, codes.ISOLATION, codes.ISOLATION_UNKNOWN),
+    (FALLBACK_QUERY, codes.FALLBACK_QUERY, codes.FALLBACK_UNKNOWN),
 )
 
 
@@ -70,7 +75,7 @@ def check_retries(subject: Subject) -> Iterator[Finding]:
 
 
 def _unknown(setting: Setting, code: str, remedy: str) -> Finding:
-    file = "placement.conf" if setting.service == options.PLACEMENT else "nova.conf"
+    file = "placement.conf" if setting.service == PLACEMENT else "nova.conf"
     return Finding.of(code, file, f"{setting}: no API shows it", remedy)
 
 

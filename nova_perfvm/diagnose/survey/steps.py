@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from nova_perfvm.diagnose.survey.hosts import HostUse
 from nova_perfvm.generate import labels, options
 from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.settings import NO_FALLBACK_QUERY, SCHEDULER, Setting
 from nova_perfvm.policy import Policy
 
 POLICY: Final = "perfvm.yaml"
@@ -49,13 +50,13 @@ def steps(policy: Policy, hosts: Sequence[HostUse]) -> Iterator[AdoptionStep]:
     now = tuple(_now(policy, hosts))
     later = (
         " Pinned VMs come to hosts without CPU sets by Nova's fallback query alone: "
-        f"set {options.NO_FALLBACK_QUERY} = True when all hosts have some."
+        f"set {NO_FALLBACK_QUERY} = True when all hosts have some."
     )
     yield AdoptionStep(
         "Install it on the controllers",
         "Into Nova's environment; restart nova-api, then nova-scheduler. While mode is "
         "observe it refuses nothing."
-        + ("" if now == options.wanted(policy, options.SCHEDULER) else later),
+        + ("" if now == options.wanted(policy, SCHEDULER) else later),
         "pip install nova-perfvm\n# nova.conf of nova-scheduler; nova-api needs "
         f"[perfvm], too\n{options.as_ini(now, _why)}"
         f"[perfvm]\npolicy_file = {options.POLICY_FILE}\nmode = observe\n"
@@ -81,15 +82,15 @@ def steps(policy: Policy, hosts: Sequence[HostUse]) -> Iterator[AdoptionStep]:
     )
 
 
-def _why(setting: options.Setting) -> str:
+def _why(setting: Setting) -> str:
     return f"# {setting.why}\n"
 
 
-def _now(policy: Policy, hosts: Iterable[HostUse]) -> Iterator[options.Setting]:
+def _now(policy: Policy, hosts: Iterable[HostUse]) -> Iterator[Setting]:
     """Yield what is set before the first host is changed."""
     without = any(host.mode == "open" for host in hosts)
-    for setting in options.wanted(policy, options.SCHEDULER):
-        if setting != options.NO_FALLBACK_QUERY or not without:
+    for setting in options.wanted(policy, SCHEDULER):
+        if setting != NO_FALLBACK_QUERY or not without:
             yield setting
 
 

@@ -11,7 +11,7 @@ from nova_perfvm.generate.hosts.cpus import CPUSets
 from nova_perfvm.generate.hosts.kernel import KernelAdvice
 from nova_perfvm.generate.hosts.memory import NodeMemory
 from nova_perfvm.generate.hosts.request import HostRequest
-from nova_perfvm.generate.options import Setting
+from nova_perfvm.placement.settings import Setting
 from nova_perfvm.policy import VMClass
 
 

@@ -31,7 +31,7 @@ from nova_perfvm.documents.yaml_lines import dump_yaml
 from nova_perfvm.generate import options
 from nova_perfvm.generate.hosts import rendering
 from nova_perfvm.generate.hosts.config import HostConfig
-from nova_perfvm.generate.options import Setting
+from nova_perfvm.placement.settings import Setting
 
 PROVIDER_DIRECTORY: Final = "/etc/nova/provider_config"
 

@@ -17,6 +17,7 @@ from nova_perfvm.generate.hosts.provider import provider_document
 from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.generate.hosts.topology import Topology
 from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.settings import PLACEMENT, SCHEDULER
 from nova_perfvm.rules.slots import host_slots
 
 
@@ -53,10 +54,10 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
         provider=provider_document(request, vm_class, count, iops),
         kernel=advise_kernel(request.topology, cpus, shares),
         scheduler=(
-            *options.wanted(request.policy, options.SCHEDULER),
+            *options.wanted(request.policy, SCHEDULER),
             *((options.POLICY,) if policy_file else ()),
         ),
-        placement=options.wanted(request.policy, options.PLACEMENT),
+        placement=options.wanted(request.policy, PLACEMENT),
     )
     return replace(
         config,

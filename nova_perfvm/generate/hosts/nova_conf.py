@@ -11,7 +11,7 @@ from nova_perfvm import cpuset
 from nova_perfvm.generate import options
 from nova_perfvm.generate.hosts.cpus import CPUSets
 from nova_perfvm.generate.hosts.memory import NodeMemory
-from nova_perfvm.generate.options import Setting
+from nova_perfvm.placement.settings import PIN_SET, Setting
 from nova_perfvm.policy import VMClass
 
 # The kernel's own pages on x86, in KiB.
@@ -61,7 +61,7 @@ def nova_settings(
     settings += [
         replace(setting, values=(cpuset.format_cpus(found),))
         for setting, found in (
-            (options.PIN_SET, cpus.pin_set),
+            (PIN_SET, cpus.pin_set),
             (options.DEDICATED_SET, cpus.dedicated),
             (options.SHARED_SET, cpus.shared),
         )

@@ -13,8 +13,8 @@ from nova_perfvm.documents.yaml_lines import dump_yaml
 from nova_perfvm.generate import labels, options
 from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.generate.hosts.kernel import KernelAdvice
-from nova_perfvm.generate.options import Setting
 from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.settings import Setting
 from nova_perfvm.printable import number_of
 
 NOVA_CONF: Final = "nova.conf"

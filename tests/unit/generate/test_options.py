@@ -8,6 +8,14 @@ from oslo_config import cfg
 from placement import conf as placement_conf
 
 from nova_perfvm.generate import options
+from nova_perfvm.placement.settings import (
+    COMPUTE,
+    FALLBACK_QUERY,
+    ISOLATED_AGGREGATES,
+    NO_FALLBACK_QUERY,
+    PLACEMENT,
+    SCHEDULER,
+)
 from nova_perfvm.policy import loader
 from tests.unit.generate import filter_lists
 
@@ -17,9 +25,9 @@ def registered():
     placement = cfg.ConfigOpts()
     placement_conf.register_opts(placement)
     return {
-        options.SCHEDULER: nova_conf.CONF,
-        options.COMPUTE: nova_conf.CONF,
-        options.PLACEMENT: placement,
+        SCHEDULER: nova_conf.CONF,
+        COMPUTE: nova_conf.CONF,
+        PLACEMENT: placement,
     }
 
 
@@ -63,19 +71,19 @@ class TableTest(testtools.TestCase):
     def test_a_policy_wants_each_option_once(self):
         for placement in ("slots", "units", "none"):
             policy = replace(loader.load(), placement=placement)
-            for service in (options.SCHEDULER, options.COMPUTE, options.PLACEMENT):
+            for service in (SCHEDULER, COMPUTE, PLACEMENT):
                 keys = [setting.key for setting in options.wanted(policy, service)]
                 self.assertEqual(sorted(set(keys)), sorted(keys))
 
     def test_what_is_wanted_is_no_fault_however_it_is_written(self):
-        isolated = options.ISOLATED_AGGREGATES
+        isolated = ISOLATED_AGGREGATES
         for setting, value, stated in (
             *((isolated, value, None) for value in ("True", "true", "1", "on", "YES")),
             (isolated, "False", "is False"),
             (isolated, "0", "is 0"),
             (isolated, None, "is not set, which means False"),
-            (options.FALLBACK_QUERY, None, None),
-            (options.NO_FALLBACK_QUERY, None, "which means False"),
+            (FALLBACK_QUERY, None, None),
+            (NO_FALLBACK_QUERY, None, "which means False"),
         ):
             fault = setting.fault(value)
             self.assertEqual(stated is None, fault is None, value)

@@ -13,6 +13,7 @@ from oslo_upgradecheck import upgradecheck
 
 from nova_perfvm.findings import LEVELS, Level
 from nova_perfvm.generate import options
+from nova_perfvm.placement.settings import FALLBACK_QUERY
 from nova_perfvm.scheduler import upgrade_check
 from tests import documented
 from tests.unit.generate import filter_lists
@@ -111,7 +112,7 @@ class ChecksTest(ConfigCase):
         self.check(2, "VMs without units come to", FALLBACK, lacks, policy=UNITS)
 
     def test_options_that_nova_has_no_more(self):
-        gone = dataclasses.replace(options.FALLBACK_QUERY, section="scheduler")
+        gone = dataclasses.replace(FALLBACK_QUERY, section="scheduler")
         settings = "nova_perfvm.placement.schemes.units.UnitsScheme.settings"
         self.useFixture(fixtures.MonkeyPatch(settings, lambda _: (gone,)))
         self.check(2, "options.fallback_query_gone: this Nova", policy=UNITS)
