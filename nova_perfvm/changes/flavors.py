@@ -38,14 +38,10 @@ class SeenFlavor(Flavor):
     description: str | None = None
 
     @property
-    def marked(self) -> bool:
-        """Return whether sync created it."""
-        return (self.description or "").startswith(_MARK)
-
-    @property
     def claims(self) -> bool:
         """Return whether it is marked as a flavor of a policy."""
-        return self.marked or const.CLASS_KEY in self.extra_specs
+        created = (self.description or "").startswith(_MARK)
+        return created or const.CLASS_KEY in self.extra_specs
 
 
 @dataclass(frozen=True)

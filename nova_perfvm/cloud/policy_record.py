@@ -12,7 +12,7 @@ from nova_perfvm.changes.steps import CreateAggregate
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, ConflictError
-from nova_perfvm.facts.recorded_policy import RecordedPolicy, of_metadata, recorded
+from nova_perfvm.facts.recorded_policy import RecordedPolicy, recorded
 
 if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
@@ -48,7 +48,7 @@ def record(
         aggregates = answers.aggregates(api)
         found = next((a for a in aggregates if a.name == const.POLICY_AGGREGATE), None)
         if found is not None:
-            there = of_metadata(found.metadata)
+            there = recorded(aggregates)
             if there is not None and (there.digest == policy.digest or there != seen):
                 return there
             action = {"set_metadata": {"metadata": policy.as_metadata()}}

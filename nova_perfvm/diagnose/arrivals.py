@@ -59,9 +59,9 @@ def shares(
 
 def arrived(
     policy: Policy,
-    settings: SchedulerSettings,
     request: Request,
     view: HostView,
+    settings: SchedulerSettings,
     consumer: str,
 ) -> tuple[HostView, tuple[Share, ...]] | None:
     """Return a host when a VM has come to it, and what the VM has of its cells.

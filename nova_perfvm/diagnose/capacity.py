@@ -116,7 +116,7 @@ def _slots(
         resolve_class(policy, server_facts(server)) is vm_class
         for server in view.servers
     )
-    pinned = map(_pinned, (view, *filled(policy, view, request, settings)))
+    pinned = map(_pinned, (view, *filled(policy, request, view, settings)))
     free_cpus = tuple(now - before for before, now in itertools.pairwise(pinned))
     return Slots(
         name=view.name,
@@ -141,15 +141,15 @@ def _total(policy: Policy, vm_class: VMClass, view: HostView, request: Request) 
 
 def filled(
     policy: Policy,
-    view: HostView,
     request: Request,
+    view: HostView,
     settings: SchedulerSettings,
 ) -> Iterator[HostView]:
     """Yield a host with one VM more, and one more, until it takes no more."""
     if check_request(policy, request.facts):
         return
     for number in itertools.count():
-        after = arrived(policy, settings, request, view, f"next-{number}")
+        after = arrived(policy, request, view, settings, f"next-{number}")
         if after is None:
             return
         view, _ = after

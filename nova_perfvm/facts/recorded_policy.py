@@ -7,7 +7,7 @@ about that host, so that this one has no effect on scheduling.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nova_perfvm import constants as const
@@ -49,20 +49,14 @@ def short_digest(digest: str) -> str:
     return digest[:_DIGITS]
 
 
-def of_metadata(metadata: Mapping[str, str]) -> RecordedPolicy | None:
-    """Return what an aggregate's metadata says, None if it says nothing."""
-    digest = metadata.get(const.POLICY_KEY)
-    if not digest:
-        return None
-    name, at = (
-        metadata.get(k, "") for k in (const.POLICY_NAME_KEY, const.POLICY_AT_KEY)
-    )
-    return RecordedPolicy(digest, name, at)
-
-
 def recorded(aggregates: Iterable[Aggregate]) -> RecordedPolicy | None:
     """Return the policy that is recorded on a cloud, if one is."""
     for aggregate in aggregates:
-        if aggregate.name == const.POLICY_AGGREGATE:
-            return of_metadata(aggregate.metadata)
+        found = aggregate.metadata
+        if aggregate.name == const.POLICY_AGGREGATE and found.get(const.POLICY_KEY):
+            return RecordedPolicy(
+                digest=found[const.POLICY_KEY],
+                name=found.get(const.POLICY_NAME_KEY, ""),
+                at=found.get(const.POLICY_AT_KEY, ""),
+            )
     return None

@@ -41,7 +41,7 @@ class PlannedHost:
         if not kind.right:
             return False
         policy, settings = self._planning.policy, self._planning.settings
-        return arrived(policy, settings, kind.request, self.view, "new") is not None
+        return arrived(policy, kind.request, self.view, settings, "new") is not None
 
     def _room(self, kind: ServerKind, most: int) -> int:
         """Return how many new servers it would take, one after the other.
@@ -51,7 +51,7 @@ class PlannedHost:
         if not self.fits(kind):
             return 0
         policy, settings = self._planning.policy, self._planning.settings
-        each = filled(policy, self.view, kind.request, settings)
+        each = filled(policy, kind.request, self.view, settings)
         return sum(1 for _ in itertools.islice(each, most))
 
     def _score(self, kind: ServerKind) -> tuple[int, int]:
@@ -136,9 +136,7 @@ class Arrangement:
         if not self.hosts[target].fits(kind):
             return None
         server = next(s for s in source.servers if s.id == server_id)
-        policy, settings = self.planning.policy, self.planning.settings
-        view = self.hosts[target].view
-        after = server_added(policy, settings, kind.request, server, view)
+        after = server_added(self.planning, kind, server, self.hosts[target].view)
         if after is None:
             return None
         return self.changed(

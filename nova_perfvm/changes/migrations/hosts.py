@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from nova_perfvm.changes.migrations.planning import Planning, ServerKind
 from nova_perfvm.diagnose.arrivals import Share, arrived
-from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.facts import RequestCell
-from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import (
     ComputeHost,
@@ -17,22 +16,17 @@ from nova_perfvm.facts.snapshot import (
     ServerCell,
     Snapshot,
 )
-from nova_perfvm.policy import Policy
 
 
 def server_added(
-    policy: Policy,
-    settings: SchedulerSettings,
-    request: Request,
-    server: Server,
-    view: HostView,
+    planning: Planning, kind: ServerKind, server: Server, view: HostView
 ) -> HostView | None:
     """Return a host after a server has come there; None if it does not take it.
 
-    :param request: the server's, which is of its class
     :param view: the host before, while the server still holds its former resources
     """
-    after = arrived(policy, settings, request, view, server.id)
+    request = kind.request
+    after = arrived(planning.policy, request, view, planning.settings, server.id)
     if after is None:
         return None
     view, found = after

@@ -254,10 +254,7 @@ def joined(now, kind, host):
     name = f"new-{host}-{len(view.servers)}"
     server = Server(name, name, None, "BUILD", facts.vcpus, {})
     server = dataclasses.replace(server, memory_mb=facts.memory_mb)
-    planning = now.planning
-    return now.changed(
-        server_added(planning.policy, planning.settings, kind.request, server, view)
-    )
+    return now.changed(server_added(now.planning, kind, server, view))
 
 
 def complaints(policy, snapshot):
