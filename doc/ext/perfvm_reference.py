@@ -26,7 +26,7 @@ from nova_perfvm.diagnose.audit import CHECKS, Selection
 from nova_perfvm.findings import AUDIT_CODES, LEVELS
 from nova_perfvm.measure.certify import promise
 from nova_perfvm.rules import host, request
-from nova_perfvm.rules.rule import HOSTS, Refusal
+from nova_perfvm.rules.rule import Refusal
 
 Row = tuple[str, ...]
 _COMMANDS: Final = {
@@ -115,7 +115,7 @@ def _subject(rule: Any) -> str:
     if not hasattr(rule, "hosts"):
         return "flavors that name a class" if rule.claimed else "every request"
     vms = ", ".join(rule.vms)
-    states = ", ".join(HOSTS[rule.hosts])
+    states = ", ".join(rule.hosts)
     return f"{vms} VMs on hosts that are {states}"
 
 

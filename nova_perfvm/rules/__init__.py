@@ -18,8 +18,8 @@ from nova_perfvm.rules.cells import describe_cells
 from nova_perfvm.rules.classes import is_former_size, resolve_class
 from nova_perfvm.rules.host import unreported
 from nova_perfvm.rules.rule import (
-    HOSTS,
     KINDS,
+    STATES,
     HostCase,
     HostCheck,
     HostRule,
@@ -59,13 +59,11 @@ def _chains(rules: Iterable[HostRule]) -> _Chains:
     return {
         state: {
             kind: tuple(
-                rule.check
-                for rule in rules
-                if state in HOSTS[rule.hosts] and kind in rule.vms
+                rule.check for rule in rules if state in rule.hosts and kind in rule.vms
             )
             for kind in KINDS
         }
-        for state in HOSTS["every"]
+        for state in STATES
     }
 
 

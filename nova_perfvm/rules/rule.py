@@ -7,7 +7,7 @@ A rule is a check, and the refusals that it has.  Each file of the packages
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
@@ -47,12 +47,7 @@ KINDS: Final[tuple[Kind, ...]] = ("pinned", "shared", "classless")
 # Hosts that the policy leaves alone, those that it manages, and of these the ones
 # that aggregates reserve for classes.
 State = Literal["unmanaged", "managed", "labelled"]
-HOSTS: Final[Mapping[str, tuple[State, ...]]] = {
-    "every": ("unmanaged", "managed", "labelled"),
-    "unmanaged": ("unmanaged",),
-    "managed": ("managed", "labelled"),
-    "labelled": ("labelled",),
-}
+STATES: Final[tuple[State, ...]] = ("unmanaged", "managed", "labelled")
 
 
 class Refusal(NamedTuple):
@@ -104,14 +99,14 @@ class HostRule(NamedTuple):
     :ivar check: returns what the rule has against a host, or None.  It runs once
         per host in nova-scheduler's inner loop: where it lets pass, let it make
         nothing
-    :ivar hosts: which it is about, a key of :data:`HOSTS`
+    :ivar hosts: which it is about
     :ivar vms: which it is about
     """
 
     order: int
     check: HostCheck
     refusals: tuple[Refusal, ...]
-    hosts: str = "managed"
+    hosts: tuple[State, ...] = ("managed", "labelled")
     vms: tuple[Kind, ...] = KINDS
 
 

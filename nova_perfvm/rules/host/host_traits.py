@@ -12,7 +12,7 @@ from typing import Final
 from nova_perfvm import findings
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
-from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
+from nova_perfvm.rules.rule import STATES, HostCase, HostRule, Refusal
 
 TRAIT_MISSING: Final = Refusal(
     "host.trait_missing",
@@ -47,5 +47,5 @@ def _check(case: HostCase[VMClass]) -> Reason | None:
 
 
 RULE: Final = HostRule(
-    70, _check, (TRAIT_MISSING,), hosts="every", vms=("pinned", "shared")
+    70, _check, (TRAIT_MISSING,), hosts=STATES, vms=("pinned", "shared")
 )

@@ -42,4 +42,6 @@ def _check(case: HostCase[VMClass | None]) -> Reason | None:
     return None
 
 
-RULE: Final = HostRule(40, _check, (LABEL_UNKNOWN, LABEL_AMBIGUOUS), hosts="labelled")
+RULE: Final = HostRule(
+    40, _check, (LABEL_UNKNOWN, LABEL_AMBIGUOUS), hosts=("labelled",)
+)

@@ -25,4 +25,6 @@ def _check(_case: HostCase[VMClass | None]) -> Reason | None:
     return NOT_MANAGED.because()
 
 
-RULE: Final = HostRule(20, _check, (NOT_MANAGED,), hosts="unmanaged", vms=("pinned",))
+RULE: Final = HostRule(
+    20, _check, (NOT_MANAGED,), hosts=("unmanaged",), vms=("pinned",)
+)

@@ -8,7 +8,7 @@ from typing import Final
 
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
-from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
+from nova_perfvm.rules.rule import STATES, HostCase, HostRule, Refusal
 
 NOT_A_REBUILD: Final = Refusal(
     "request.not_a_rebuild",
@@ -32,4 +32,4 @@ def _check(case: HostCase[VMClass | None]) -> Reason | None:
     return NOT_A_REBUILD.because() if ours else None
 
 
-RULE: Final = HostRule(30, _check, (NOT_A_REBUILD,), hosts="every")
+RULE: Final = HostRule(30, _check, (NOT_A_REBUILD,), hosts=STATES)

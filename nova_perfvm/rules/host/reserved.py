@@ -26,4 +26,4 @@ def _check(case: HostCase[VMClass | None]) -> Reason | None:
     return None
 
 
-RULE: Final = HostRule(50, _check, (CLASS_RESERVED,), hosts="labelled")
+RULE: Final = HostRule(50, _check, (CLASS_RESERVED,), hosts=("labelled",))

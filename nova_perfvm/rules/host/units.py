@@ -10,7 +10,7 @@ from typing import Final
 from nova_perfvm import constants as const
 from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
-from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
+from nova_perfvm.rules.rule import STATES, HostCase, HostRule, Refusal
 
 UNITS_LACKING: Final = Refusal(
     "host.units_lacking",
@@ -31,4 +31,4 @@ def _check(case: HostCase[VMClass | None]) -> Reason | None:
     return None
 
 
-RULE: Final = HostRule(10, _check, (UNITS_LACKING,), hosts="every")
+RULE: Final = HostRule(10, _check, (UNITS_LACKING,), hosts=STATES)

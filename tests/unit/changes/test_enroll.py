@@ -84,6 +84,9 @@ class PlanCase(testtools.TestCase):
     def units(self, seen):
         return [child.units() for child in seen.children]
 
+    def slots(self, seen):
+        return sum(child.gives_all_units for child in seen.children)
+
     def assert_refused(self, words, seen, policy=POLICY, **options):
         plan = plan_enroll(policy, seen, **options)
         self.assertEqual((), plan.changes)
@@ -216,11 +219,6 @@ class EnrollTest(PlanCase):
 
 
 class SlotsTest(PlanCase):
-    def whole(self, seen, **options):
-        host = self.enrolled(seen, **options)
-        units = [c.inventories[const.RC_UNIT].max_unit for c in host.children]
-        return units.count(1000)
-
     def test_by_shape(self):
         for resource, shape, total, expected in (
             ("VCPU", None, 40, 2),
@@ -234,16 +232,17 @@ class SlotsTest(PlanCase):
         ):
             parsed = shape and HostShape.parse(shape)
             seen = view(resource=resource, total=total, shape=parsed)
-            self.assertEqual(expected, self.whole(seen), f"{resource} {shape}")
+            found = self.slots(self.enrolled(seen))
+            self.assertEqual(expected, found, f"{resource} {shape}")
 
     def test_as_asked_and_kept(self):
         host = self.enrolled(view(), slots=1)
-        self.assertEqual(1, self.whole(host))
+        self.assertEqual(1, self.slots(host))
         self.assertEqual((), plan_enroll(POLICY, host).changes)
-        self.assertEqual(2, self.whole(host, slots=2))
+        self.assertEqual(2, self.slots(self.enrolled(host, slots=2)))
         both = view()
         both.root.inventories["PCPU"] = Inventory(20, 20)
-        self.assertEqual(0, self.whole(both, slots=0))
+        self.assertEqual(0, self.slots(self.enrolled(both, slots=0)))
 
 
 class BackfillTest(PlanCase):
@@ -322,25 +321,18 @@ class AnotherNumberTest(PlanCase):
         self.assertEqual({aggregate.uuid}, host.root.aggregates)
         return host
 
-    def whole(self, host):
-        return [
-            inventory.max_unit == 1000
-            for child in host.children
-            for inventory in child.inventories.values()
-        ]
-
     def test_more_and_fewer_on_an_empty_host(self):
         two = self.enrolled(view(total=80, shape=WIDE))
         four = self.changed(two, FOUR)
-        self.assertEqual([True] * 4, self.whole(four))
+        self.assertEqual((4, 4), (len(four.children), self.slots(four)))
         self.assertEqual(["perfvm-elastic-4"], [a.name for a in four.cloud.aggregates])
         back = self.changed(four, POLICY)
-        self.assertEqual([True] * 2, self.whole(back))
+        self.assertEqual((2, 2), (len(back.children), self.slots(back)))
         self.assertEqual([AGGREGATE], [a.name for a in back.cloud.aggregates])
         # Slots that were chosen stay.
         for slots in (0, 1):
             two = self.enrolled(view(total=80, shape=WIDE), slots=slots)
-            self.assertEqual(slots, sum(self.whole(self.changed(two, FOUR))))
+            self.assertEqual(slots, self.slots(self.changed(two, FOUR)))
 
     def test_the_aggregate_has_other_hosts_or_other_metadata(self):
         good = self.enrolled(view(), FOUR)

@@ -10,9 +10,8 @@ from nova.scheduler import utils as scheduler_utils
 
 from nova_perfvm.facts.demand import RequestError, request_for
 from nova_perfvm.facts.snapshot import Flavor, Image
-from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.policy import loader
 from nova_perfvm.scheduler import adapters
+from tests.unit.facts.snapshot.clouds import POLICY, Cloud
 from tests.unit.scheduler import states
 
 FLAVOR_VALUES = {
@@ -87,20 +86,10 @@ class SameAsNovaTest(testtools.TestCase):
 
     def test_the_flavors_of_every_scheme(self):
         for placement in ("none", "slots", "units"):
-            policy = loader.load()
-            for flavor in generate_flavors(
-                dataclasses.replace(policy, placement=placement)
-            ):
-                given = Flavor(
-                    flavor.name,
-                    flavor.name,
-                    flavor.vcpus,
-                    flavor.memory_mb,
-                    flavor.root_gb,
-                    dict(flavor.extra_specs),
-                )
+            policy = dataclasses.replace(POLICY, placement=placement)
+            for flavor in Cloud(policy).flavors.values():
                 for is_bfv in (True, False):
-                    self.assert_same(given, {}, is_bfv=is_bfv)
+                    self.assert_same(flavor, {}, is_bfv=is_bfv)
 
     def test_random_flavors_and_images(self):
         rng = random.Random(7)

@@ -101,9 +101,6 @@ class CheckRequestTest(testtools.TestCase):
 class CheckImageTest(testtools.TestCase):
     """A rebuild is judged by what an image alone decides."""
 
-    def codes(self, request, policy=POLICY, labels=frozenset()):
-        return [reason.code for reason in rules.check_image(policy, request, labels)]
-
     def test_each(self):
         queues = ["request.no_multiqueue"]
         wants = hosts.policy(general={"vif_multiqueue": True})

@@ -126,12 +126,6 @@ class FormerSizesTest(testtools.TestCase):
     def foreign(self, vm_class, *pins):
         return [slots.is_foreign(vm_class, number) for number in pins]
 
-    def test_sums_of_sizes_are_no_strangers(self):
-        vm_class = self.vm_class(18, 20)
-        self.assertEqual([False] * 6, self.foreign(vm_class, 0, 18, 20, 36, 38, 40))
-        self.assertEqual([True] * 5, self.foreign(vm_class, 2, 16, 19, 37, 42))
-        self.assertEqual([True], self.foreign(self.vm_class(18), 20))
-
     def test_a_cpu_for_emulator_threads(self):
         one = self.vm_class(18, 20, emulator_threads="isolate")
         self.assertEqual([False] * 3, self.foreign(one, 19, 21, 40))

@@ -30,26 +30,12 @@ LABELS = ("high-performance", "general")
 UNLABELLED = ((),) * 6
 
 
-def cells_of(shape, kinds):
-    """Return the cells of a host.
-
-    :param kinds: of each cell: dedicated, shared, or open
-    """
-    size = shape.cores * shape.threads
-    found = []
-    for index, kind in enumerate(kinds):
-        cpus = range(index * size, (index + 1) * size)
-        cores = [cpus[n : n + shape.threads] for n in range(0, size, shape.threads)]
-        found.append(
-            HostCell(
-                id=index,
-                cpuset=frozenset(cpus if kind != "dedicated" else ()),
-                pcpuset=frozenset(cpus if kind != "shared" else ()),
-                memory_mb=MEMORY_MB,
-                siblings=tuple(map(frozenset, cores)) if shape.threads > 1 else (),
-            )
-        )
-    return tuple(found)
+def cells_of(shape, mode):
+    """Return the cells of a host."""
+    return tuple(
+        HostCell(cell.id, cell.cpuset, cell.pcpuset, MEMORY_MB, tuple(cell.siblings))
+        for cell in hosts.host(shape, mode).cells
+    )
 
 
 def cloud(cells, found, labels=()):
@@ -155,13 +141,13 @@ def clouds(draw, policy):
     shape = HostShape.parse(
         draw(st.sampled_from(["1x4", "2x4", "2x8", "3x6", "2x4x2"]))
     )
-    kinds = ["dedicated", "open"]
-    if vm_class.exclusive == "host":
-        kinds = [draw(st.sampled_from(kinds))] * shape.cells
-    else:
-        division = draw(st.sampled_from([["dedicated", "shared"], ["open"]]))
-        kinds = [draw(st.sampled_from(division)) for _ in range(shape.cells)]
-    cells = cells_of(shape, kinds)
+    mode = draw(st.sampled_from(["dedicated", "open"]))
+    if vm_class.exclusive != "host" and mode == "dedicated":
+        # Some of its NUMA nodes, or all; the others are shared.
+        size = shape.cores * shape.threads
+        nodes = draw(st.sets(st.sampled_from(range(shape.cells))))
+        mode = {cpu for cpu in range(shape.cpus) if cpu // size in nodes}
+    cells = cells_of(shape, mode)
     free = {cell.id: set(cell.pcpuset) for cell in cells}
     (empty,) = views_of(cloud(cells, ()))
     slots = host_slots(vm_class, empty.facts.cells)
