@@ -23,7 +23,7 @@ from nova_perfvm.facts.snapshot import (
 from nova_perfvm.findings import LEVELS, Level
 from nova_perfvm.placement.schemes import units
 from nova_perfvm.policy import Disk
-from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud
+from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud, blind
 from tests.unit.rules import hosts
 
 RIGHT = {("placement", "allocation_conflict_retry_count"): "1"}
@@ -101,13 +101,6 @@ def split(cloud):
         for node, half in enumerate(halves)
     ]
     cloud.change_server("b", cells=tuple(cells))
-
-
-def bare(cloud, **changes):
-    """Return a snapshot whose hosts do not show their cells."""
-    found = cloud.snapshot()
-    shown = [dataclasses.replace(h, cells=(), shape=None) for h in found.hosts]
-    return dataclasses.replace(found, hosts=tuple(shown), **changes)
 
 
 def named(finding):
@@ -371,7 +364,7 @@ class ServersTest(AuditTest):
         self.assertEqual("openstack server migrate i-b", finding.remedy)
 
     def test_no_cells(self):
-        report = audit.run(audit.Subject(POLICY, bare(small()), RIGHT))
+        report = audit.run(audit.Subject(POLICY, blind(small().snapshot()), RIGHT))
         self.assertEqual(["cells_unknown hp1"], list(map(named, report.findings)))
         self.assertEqual([0, 1], [report.exit_code(strict=s) for s in (False, True)])
 

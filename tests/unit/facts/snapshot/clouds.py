@@ -6,6 +6,7 @@ import dataclasses
 from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot import (
     ASSUMED,
+    UNKNOWN,
     Aggregate,
     ComputeHost,
     Flavor,
@@ -190,6 +191,13 @@ class Cloud:
         totals = [provider.total(name) for name in ("PCPU", "VCPU", "MEMORY_MB")]
         cells = assume_cells(host.shape, *totals, servers)
         return dataclasses.replace(host, cells=cells, cells_source=ASSUMED)
+
+
+def blind(snapshot):
+    """Return a snapshot whose hosts do not show their NUMA nodes."""
+    unseen = {"shape": None, "cells": (), "cells_source": UNKNOWN}
+    hosts = (dataclasses.replace(host, **unseen) for host in snapshot.hosts)
+    return dataclasses.replace(snapshot, hosts=tuple(hosts))
 
 
 def _facts_cells(cells):
