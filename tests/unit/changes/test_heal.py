@@ -8,115 +8,101 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.changes.heal import hosts_to_heal, plan_heal
 from nova_perfvm.facts.host_view import view_of
-from nova_perfvm.facts.snapshot import (
-    Aggregate,
-    ComputeHost,
-    Inventory,
-    Provider,
-    Server,
-    Snapshot,
-)
+from nova_perfvm.facts.snapshot import Aggregate, Inventory
 from nova_perfvm.findings import Finding
-from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.policy import loader
+from tests.unit.facts.snapshot.clouds import HP, POLICY, Cloud
 
-SLOTS = dataclasses.replace(loader.load(), placement="slots")
-HIGH = next(f for f in generate_flavors(SLOTS) if f.class_name == "high-performance")
-MEMORY = {"MEMORY_MB": HIGH.memory_mb}
+MEMORY = {"MEMORY_MB": 65536}
 ALL = {"PCPU": 20, const.RC_SLOT: 1, **MEMORY}
-
-
-def high(name, **changes):
-    specs = dict(HIGH.extra_specs)
-    made = Server(name, name, "h1", "ACTIVE", HIGH.vcpus, specs, pinned=True)
-    return dataclasses.replace(made, **{"memory_mb": HIGH.memory_mb} | changes)
-
-
-def view(*servers, held=None, slots=2, aggregates=()):
-    """Return a dedicated host.
-
-    :param held: what each server has of it
-    """
-    inventories = {"PCPU": Inventory(40, 40), "MEMORY_MB": Inventory(10**6, 10**6)}
-    if slots:
-        inventories[const.RC_SLOT] = Inventory(slots, 1)
-    root = Provider("r", "h1", 1, inventories, allocations=held or {})
-    hosts = (ComputeHost("h1", "h1", "r", "s"),)
-    seen = Snapshot(
-        "", hosts=hosts, providers=(root,), servers=servers, aggregates=aggregates
-    )
-    return view_of(seen, "h1")
+LABELLED = dataclasses.replace(POLICY, managed_hosts="labelled")
 
 
 class PlanTest(testtools.TestCase):
-    def given(self, seen, policy=SLOTS, migrating=()):
+    def setUp(self):
+        super().setUp()
+        self.cloud = Cloud()
+        self.cloud.add_host("h1")
+
+    def add(self, name, held=None, **changes):
+        """Add a server to the host, and what it has of it; None for nothing."""
+        before = self.cloud.providers["h1"].allocations
+        self.cloud.add_hp(name, "h1", **changes)
+        held = {} if held is None else {f"i-{name}": held}
+        self.cloud.change_provider("h1", allocations={**before, **held})
+
+    def given(self, policy=POLICY, migrating=()):
         """Return what each server gets of the host's provider, and who is left."""
-        found = plan_heal(policy, seen, migrating)
-        steps = {name: dict(step.resources["r"]) for name, step in found.steps.items()}
+        view = view_of(self.cloud.snapshot(), "h1")
+        found = plan_heal(policy, view, migrating)
+        steps = {n: dict(step.resources["p-h1"]) for n, step in found.steps.items()}
         return steps, found.left
 
     def test_all_and_part_and_nothing(self):
-        servers = [high(name) for name in ("lost", "part", "whole")]
-        held = {"part": {"PCPU": 20, **MEMORY}, "whole": ALL}
-        steps, left = self.given(view(*servers, held=held))
-        self.assertEqual({"lost": ALL, "part": {const.RC_SLOT: 1}}, steps)
-        self.assertEqual({}, left)
+        self.add("lost")
+        self.add("part", {"PCPU": 20, **MEMORY})
+        self.add("whole", ALL)
+        expected = {"i-lost": ALL, "i-part": {const.RC_SLOT: 1}}
+        self.assertEqual((expected, {}), self.given())
 
     def test_a_flavor_that_asks_for_no_slot(self):
-        specs = {k: v for k, v in HIGH.extra_specs.items() if "CUSTOM" not in k}
-        seen = view(high("a", extra_specs=specs))
-        self.assertEqual({"a": ALL}, self.given(seen)[0])
+        specs = self.cloud.flavors[HP].extra_specs
+        specs = {k: v for k, v in specs.items() if "CUSTOM" not in k}
+        self.add("a", extra_specs=specs)
+        self.assertEqual({"i-a": ALL}, self.given()[0])
         # Whom nobody manages nobody judges.
-        labelled = dataclasses.replace(SLOTS, managed_hosts="labelled")
-        without = {"a": {"PCPU": 20, **MEMORY}}
-        self.assertEqual(without, self.given(seen, labelled)[0])
+        without = {"i-a": {"PCPU": 20, **MEMORY}}
+        self.assertEqual(without, self.given(LABELLED)[0])
         label = {const.CLASS_KEY: "high-performance"}
         aggregate = Aggregate(1, "u", "a", label, frozenset({"h1"}))
-        seen = view(seen.servers[0], aggregates=(aggregate,))
-        self.assertEqual({"a": ALL}, self.given(seen, labelled)[0])
+        self.cloud.parts["aggregates"] = (aggregate,)
+        self.assertEqual({"i-a": ALL}, self.given(LABELLED)[0])
 
     def test_what_its_host_does_not_have(self):
-        held = {"b": {"PCPU": 20, **MEMORY}}
-        steps, left = self.given(view(high("a"), high("b"), held=held, slots=0))
+        self.add("a")
+        self.add("b", {"PCPU": 20, **MEMORY})
+        self.cloud.change_inventories("h1", **{const.RC_SLOT: None})
+        steps, left = self.given()
         self.assertEqual({}, steps)
-        self.assertIn("a (a) has no allocation of h1", left["a"])
-        self.assertIn("lacks 1 CUSTOM_PERFVM_SLOT, and h1 has none", left["b"])
+        self.assertIn("a (i-a) has no allocation of h1", left["i-a"])
+        self.assertIn("lacks 1 CUSTOM_PERFVM_SLOT, and h1 has none", left["i-b"])
 
     def test_what_its_flavor_does_not_tell_and_who_is_in_novas_hands(self):
         alias, busy = "pci_passthrough:alias", "look again when Nova is done"
+        specs = self.cloud.flavors[HP].extra_specs
         for words, migrating, changes in (
             (const.CPU_POLICY, (), {"pinned": False}),
-            (alias, (), {"extra_specs": HIGH.extra_specs | {alias: "g:1"}}),
+            (alias, (), {"extra_specs": specs | {alias: "g:1"}}),
             (busy, (), {"task": "rebuilding"}),
             (busy, (), {"status": "VERIFY_RESIZE"}),
-            (busy, {"a"}, {}),
+            (busy, {"i-a"}, {}),
         ):
-            steps, left = self.given(view(high("a", **changes)), migrating=migrating)
+            self.add("a", **changes)
+            steps, left = self.given(migrating=migrating)
             self.assertEqual({}, steps)
-            self.assertIn(words, left["a"])
+            self.assertIn(words, left["i-a"])
 
     def test_disks(self):
-        specs = {"hw:cpu_policy": "shared"}
-        plain = Server("a", "a", "h1", "ACTIVE", 2, specs, pinned=False)
-        plain = dataclasses.replace(plain, memory_mb=1, disk_gb=10, other_disks_gb=4)
-        seen = view()
-        inventories = {n: Inventory(99, 99) for n in ("VCPU", "MEMORY_MB", "DISK_GB")}
-        root = dataclasses.replace(seen.root, inventories=inventories)
+        stock = {n: Inventory(99, 99) for n in ("VCPU", "MEMORY_MB", "DISK_GB")}
+        self.cloud.change_provider("h1", inventories=stock)
+        self.cloud.add_general("a", "h1", memory_mb=1, disk_gb=10, other_disks_gb=4)
+        self.cloud.change_provider("h1", allocations={})
         for changes, disk in (
-            ({"image": "i"}, 14),
-            ({"image": "i", "volume_root": True}, 4),
-            ({"image": None}, 4),
+            ({}, 14),
+            ({"volume_root": True}, 4),
+            ({"image": None, "volume_root": False}, 4),
         ):
-            server = dataclasses.replace(plain, **changes)
-            seen = dataclasses.replace(seen, tree=(root,), servers=(server,))
-            self.assertEqual(disk, self.given(seen)[0]["a"]["DISK_GB"])
+            self.cloud.change_server("a", **changes)
+            self.assertEqual(disk, self.given()[0]["i-a"]["DISK_GB"])
 
 
 class HostsTest(testtools.TestCase):
     def test_of_servers_and_of_hosts(self):
-        server = high("a")
-        nowhere = high("b", host=None)
-        snapshot = Snapshot("2026-01-01T00:00:00+00:00", servers=(server, nowhere))
+        cloud = Cloud()
+        cloud.add_host("h1")
+        cloud.add_hp("a", "h1")
+        cloud.add_hp("b", None)
+        snapshot = cloud.snapshot()
+        server, nowhere = snapshot.servers
         findings = [
             Finding.of(codes.NOT_CLAIMED, str(server), ""),
             Finding.of(codes.ALLOCATION_MISSING, str(nowhere), ""),

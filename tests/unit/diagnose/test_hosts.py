@@ -5,7 +5,7 @@ import dataclasses
 import testtools
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.hosts import expected_slots, summarize
+from nova_perfvm.diagnose.hosts import expected_slots, inventories_of, summarize
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Aggregate, Inventory
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
@@ -64,16 +64,49 @@ class ExpectedSlotsTest(testtools.TestCase):
 
 
 class SummaryTest(testtools.TestCase):
-    def test_classes(self):
-        found = Cloud()
-        found.add_host("hp1")
-        found.add_host("g1", "shared")
+    def setUp(self):
+        super().setUp()
+        self.cloud = Cloud()
+        self.cloud.add_host("hp1")
+        self.cloud.add_host("g1", "shared")
 
+    def test_mode_slots_and_inventories(self):
+        for node in range(2):
+            self.cloud.add_hp(f"vm{node}", "hp1", first=20 * node, node=node)
+        first, second = summarize(POLICY, self.cloud.snapshot())
+        self.assertEqual(
+            ("hp1", "dedicated", 2, 2),
+            (first.view.host, first.mode, first.slots, first.used),
+        )
+        self.assertEqual(("shared", None), (second.mode, second.slots))
+        found = inventories_of(first.view)["hp1 PCPU"]
+        self.assertEqual("40 of 40 used, at most 40 a VM", found)
+
+    def test_elastic_hosts(self):
+        policy = dataclasses.replace(POLICY, placement="units")
+        for slots, taken, expected in (
+            (2, 0, ("elastic", 2, 0)),
+            (2, 1000, ("elastic", 2, 1)),
+            (1, 1000, ("elastic", 1, 1)),
+            (0, 0, ("shared", 0, 0)),
+        ):
+            found = Cloud(policy)
+            found.add_elastic("h1", slots)
+            found.allocate("vm", "h1_perfvm_a", {const.RC_UNIT: taken})
+            (host,) = summarize(policy, found.snapshot())
+            self.assertEqual(expected, (host.mode, host.slots, host.used))
+
+    def test_what_placement_does_not_know(self):
+        snapshot = dataclasses.replace(self.cloud.snapshot(), providers=())
+        (host, _) = summarize(POLICY, snapshot)
+        self.assertEqual(("unknown", None), (host.mode, host.slots))
+
+    def test_classes(self):
         def classes(*labels):
             metadata = {const.CLASS_KEY: ",".join(labels)}
             both = Aggregate(1, "u1", "a", metadata, frozenset({"hp1", "g1"}))
-            found.parts["aggregates"] = (both,)
-            return [host.classes for host in summarize(POLICY, found.snapshot())]
+            self.cloud.parts["aggregates"] = (both,)
+            return [host.classes for host in summarize(POLICY, self.cloud.snapshot())]
 
         high, general = ("high-performance",), ("general",)
         self.assertEqual([high, general], classes())

@@ -8,7 +8,6 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Selection, Sync
-from nova_perfvm.diagnose.hosts import inventories_of, summarize
 from nova_perfvm.diagnose.policy_diff import compare, compare_servers
 from nova_perfvm.facts.snapshot import Aggregate
 from nova_perfvm.findings import Level
@@ -41,44 +40,6 @@ def cloud():
     found.add_hp("vm2", "h1", first=20, node=1)
     found.add_general("vm3", "h2")
     return found
-
-
-class SummarizeTest(testtools.TestCase):
-    def test_hosts_with_slots_and_without(self):
-        found = cloud()
-        found.parts["aggregates"] = (LABEL,)
-        first, second = summarize(POLICY, found.snapshot())
-        self.assertEqual(("h1", "up"), (first.view.host, first.view.state))
-        self.assertEqual(
-            ("dedicated", 2, 2, ("high-performance",), (LABEL,)),
-            (first.mode, first.slots, first.used, first.classes, first.view.aggregates),
-        )
-        self.assertEqual(
-            "40 of 40 used, at most 40 a VM", inventories_of(first.view)["h1 PCPU"]
-        )
-        self.assertEqual(2, len(first.view.servers))
-        self.assertEqual(
-            ("shared", None, ("general",), ()),
-            (second.mode, second.slots, second.classes, second.view.aggregates),
-        )
-
-    def test_elastic_hosts(self):
-        for slots, taken, expected in (
-            (2, 0, ("elastic", 2, 0)),
-            (2, 1000, ("elastic", 2, 1)),
-            (1, 1000, ("elastic", 1, 1)),
-            (0, 0, ("shared", 0, 0)),
-        ):
-            found = Cloud(UNITS)
-            found.add_elastic("h1", slots)
-            found.allocate("vm", "h1_perfvm_a", {const.RC_UNIT: taken})
-            (host,) = summarize(UNITS, found.snapshot())
-            self.assertEqual(expected, (host.mode, host.slots, host.used))
-
-    def test_what_placement_does_not_know(self):
-        snapshot = dataclasses.replace(cloud().snapshot(), providers=())
-        (host, _) = summarize(POLICY, snapshot)
-        self.assertEqual(("unknown", None), (host.mode, host.slots))
 
 
 class CheckTest(testtools.TestCase):
