@@ -276,7 +276,6 @@ def flavor(found: Mapping[str, Any]) -> dict[str, Any]:
         "memory_mb": found["ram"],
         "disk_gb": found["disk"],
         "extra_specs": dict(found["extra_specs"]),
-        "public": found["os-flavor-access:is_public"],
     }
 
 
