@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What explain says beside a real Placement; tests/sandbox compares it at length."""
 
-import json
-
 from tests.functional import base, client
 
 
@@ -17,12 +15,9 @@ class TestSlots(client.ClientMixin, base.FunctionalTest):
         self.assertEqual((0, "hp1 high-performance 2 2 0 0\n"), (status, stdout))
         failed = self.boot_refused()
 
-        status, stdout, stderr = self.run_command(
-            "explain", "--server", failed.id, "-f", "json"
-        )
+        status, (row,), stderr = self.run_json("explain", "--server", failed.id)
 
         self.assertEqual(1, status, stderr)
-        (row,) = json.loads(stdout)
         self.assertEqual(["hp1"], row["Hosts"])
         self.assertEqual("placement.resource, host.no_free_slot", row["Reason"])
         slot = next(r for r in row["Detail"] if "PERFVM_SLOT" in r["message"])
@@ -41,10 +36,8 @@ class TestSlots(client.ClientMixin, base.FunctionalTest):
         self.assertIn("NUMA node 0: 0 of 20 pCPUs free, need 20", stdout)
         self._bad_input()
         self.cloud.start_configured("g1", self.policy, "shared")
-        status, stdout, _ = self.run_command(
-            "explain", "--flavor", base.HP_64, "--host", "g1", "--long", "-f", "json"
-        )
-        (row,) = json.loads(stdout)
+        explain = ("explain", "--flavor", base.HP_64, "--host", "g1", "--long")
+        _, (row,), _ = self.run_json(*explain)
         said = [reason["message"] for reason in row["Detail"]]
         self.assertIn("PCPU: need 20, the host has none", said)
 

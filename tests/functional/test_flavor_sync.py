@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flavors of a real Nova made what the policy says, by the real client."""
 
-import json
 import pathlib
 import shlex
 from unittest import mock
@@ -58,12 +57,9 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
     def sync(self, *options):
         """Run it; return its rows as (action, type, name)."""
         confirm = () if "--dry-run" in options else ("--yes",)
-        status, stdout, stderr = self.run_command(
-            *SYNC[:-1], "-f", "json", *confirm, *options
-        )
-        self.assertEqual(0, status, stderr)
-        self.said = stderr
-        return [(row["Action"], row["Type"], row["Name"]) for row in json.loads(stdout)]
+        status, rows, self.said = self.run_json(*SYNC[:-1], *confirm, *options)
+        self.assertEqual(0, status, self.said)
+        return [(row["Action"], row["Type"], row["Name"]) for row in rows]
 
     def ids(self):
         return {flavor.name: flavor.id for flavor in cloud_flavors.flavors(self.api)}
@@ -78,11 +74,9 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
         text = yaml.safe_dump(loader.load().as_document(), sort_keys=False)
         path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "perfvm.yaml"
         path.write_text(text.replace("high-performance:", "fast:"))
-        status, stdout, stderr = self.run_command(
-            *SYNC, "--policy", str(path), "-f", "json"
-        )
+        status, rows, stderr = self.run_json(*SYNC, "--policy", str(path))
         self.assertEqual(1, status, stderr)
-        rows = [row for row in json.loads(stdout) if row["Type"] == "flavor"]
+        rows = [row for row in rows if row["Type"] == "flavor"]
         self.assertEqual(
             {("failed", "hp"), ("create", "g.")},
             {(row["Action"], row["Name"][:2]) for row in rows},

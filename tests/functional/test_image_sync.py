@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Image sync by the real client and SDK, against what stands for Glance."""
 
-import json
 import uuid
 
 import fixtures
@@ -55,14 +54,9 @@ class ImageSyncTest(ClientMixin, testtools.TestCase):
 
     def sync(self, *arguments):
         """Run it; give {image: (action, details)} and what it said."""
-        status, stdout, stderr = self.run_command(
-            "image", "sync", "-f", "json", *arguments
-        )
-        self.assertEqual(0, status, stderr)
-        self.said = stderr
-        return {
-            row["Name"]: (row["Action"], row["Details"]) for row in json.loads(stdout)
-        }
+        status, rows, self.said = self.run_json("image", "sync", *arguments)
+        self.assertEqual(0, status, self.said)
+        return {row["Name"]: (row["Action"], row["Details"]) for row in rows}
 
     def properties(self, image):
         return {key: value for key, value in image.items() if key.startswith("hw_")}

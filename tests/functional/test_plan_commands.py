@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans carried out by commands on a real Nova and Placement, and resumed."""
 
-import json
 import pathlib
 
 import fixtures
@@ -31,8 +30,7 @@ class ResumeCase(ClientMixin, PlanTest):
     def resume(self, *options):
         """Return the exit status, the rows, and what was said."""
         found = ["plan", "resume", self.path, "--policy", self.write_policy()]
-        status, stdout, stderr = self.run_command(*found, "-f", "json", *options)
-        return status, json.loads(stdout) if stdout else None, stderr
+        return self.run_json(*found, *options)
 
 
 class TestResume(ResumeCase):
@@ -65,7 +63,7 @@ class TestResume(ResumeCase):
     def _what_it_does_not_begin_with(self):
         execution = record.read(self.path)
         status, rows, said = self.resume()
-        self.assertEqual((1, None), (status, rows))
+        self.assertEqual((1, []), (status, rows))
         self.assertIn("nobody is there to be asked: add --yes", said)
         with textfile.exclusively(self.path):
             status, _, said = self.resume("--yes")
@@ -102,8 +100,7 @@ class TestPlans(ClientMixin, base.FunctionalTest):
 
     def plan(self, *arguments):
         """Return the exit status, the rows, and what was said."""
-        status, stdout, stderr = self.run_command("plan", *arguments, "-f", "json")
-        return status, json.loads(stdout) if stdout else None, stderr
+        return self.run_json("plan", *arguments)
 
     def test_room_for_a_server_that_was_refused(self):
         servers = self.boot(host="large"), self.boot(host="large")

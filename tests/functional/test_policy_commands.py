@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts listed, and the policy compared with a real Nova and Placement."""
 
-import json
 import threading
 
 import fixtures
@@ -22,9 +21,9 @@ class TestPolicyCommands(ClientMixin, base.FunctionalTest):
     PLACEMENT = "slots"
 
     def rows(self, status, *arguments):
-        ended, stdout, stderr = self.run_command(*arguments, "-f", "json")
+        ended, rows, stderr = self.run_json(*arguments)
         self.assertEqual(status, ended, stderr)
-        return json.loads(stdout)
+        return rows
 
     def test_hosts_and_policy(self):
         self.cloud.start_configured("h1", self.policy, "dedicated")

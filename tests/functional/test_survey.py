@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A survey of a real Nova and Placement."""
 
-import json
 import pathlib
 
 import fixtures
@@ -34,10 +33,7 @@ class TestSurvey(client.ClientMixin, base.FunctionalTest):
 
     def survey(self, *options, **identity):
         """Return the exit status, {(part, what): number} and what was said."""
-        status, stdout, stderr = self.run_command(
-            "survey", "-f", "json", *options, **identity
-        )
-        rows = json.loads(stdout)
+        status, rows, stderr = self.run_json("survey", *options, **identity)
         found = {(row["Part"], row["What"]): row["Number"] for row in rows}
         return status, found, stderr
 

@@ -38,6 +38,14 @@ class FaultsTest(storms.StormTest):
     def test_rabbitmq(self):
         self.storm_with_outage(lambda: "rabbitmq")
 
+    def test_all_is_stopped_and_started(self):
+        """Data are kept: the same cloud comes back, guests and all."""
+        server = self.boot(storms.HP)
+        self.stop(self.sandbox)
+        self.sandbox.up()
+        self.assertEqual("ACTIVE", self.show(server["id"])["status"])
+        self.assert_high_performance(server)
+
     def storm_with_outage(self, choose):
         """Kill in mid-storm; nothing may be lost, and the audit names what is left.
 

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 import testtools
 from testtools.content import text_content
 
-from nova_perfvm.sandbox.processes import content, waiting
+from nova_perfvm.sandbox.processes import content, ports, waiting
 from nova_perfvm.sandbox.processes.layout import default_directory
 from nova_perfvm.sandbox.processes.sandbox import Sandbox
 
@@ -70,8 +70,16 @@ class SandboxTest(testtools.TestCase):
         cls.addClassCleanup(shutil.rmtree, directory, ignore_errors=True)
         sandbox = Sandbox(Path(directory) / "state", environment=ENVIRONMENT, tell=tell)
         sandbox.up(cls.HOSTS, **cls.OPTIONS)
-        cls.addClassCleanup(sandbox.down)
+        cls.addClassCleanup(cls.stop, sandbox)
         return sandbox
+
+    @staticmethod
+    def stop(sandbox):
+        """Stop a sandbox, and look that nothing of it still runs."""
+        sandbox.down()
+        listening = ports.taken(sandbox.settings.ports.values())
+        if left := [*sandbox.processes.leftovers(), *listening]:
+            raise AssertionError(f"{left} are still there")
 
     def setUp(self):
         super().setUp()
