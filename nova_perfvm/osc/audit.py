@@ -14,7 +14,7 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import PLACEMENT_CONF, Table, argument, flag
+from nova_perfvm.osc.base import PLACEMENT_CONF, Table, argument, flag, options_of
 from nova_perfvm.osc.changing import ChangingCommand
 from nova_perfvm.osc.recording import refuse_another
 from nova_perfvm.osc.reports import FORMATS, STRICT, FindingsLister
@@ -66,13 +66,9 @@ class Audit(FindingsLister, ChangingCommand):
 
     def subject(self, policy: Policy, parsed_args: argparse.Namespace) -> Subject:
         """Look at what is to be judged."""
-        settings = database = None
-        if parsed_args.placement_conf is not None:
-            # oslo.config takes time to load.
-            from nova_perfvm.cloud.config_file import read_settings  # noqa: PLC0415
-
-            settings = read_settings(parsed_args.placement_conf)
-            database = placement_database.read(parsed_args.placement_conf)
+        conf = parsed_args.placement_conf
+        settings = options_of(conf)
+        database = placement_database.read(conf) if conf else None
         seen = snapshots.look_by(self, parsed_args, policy, parsed_args.snapshot)
         return Subject(
             policy,

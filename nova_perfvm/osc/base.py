@@ -23,6 +23,7 @@ from nova_perfvm.printable import first_line
 if TYPE_CHECKING:
     # The SDK is for commands that have a cloud.
     from nova_perfvm.cloud.api import API
+    from nova_perfvm.generate.options import FileOptions
 
 # What `nova-perfvm sandbox openrc` sets, too.
 POLICY_VARIABLE: Final = "PERFVM_POLICY"
@@ -319,6 +320,20 @@ PLACEMENT_CONF: Final = file_argument(
     help="placement.conf, to judge what no API shows; its database is asked how it "
     "isolates transactions",
 )
+
+
+def options_of(path: str | None) -> FileOptions | None:
+    """Return what a configuration file says; None where none is named.
+
+    :raises SettingsError: when the file cannot be read
+    """
+    if path is None:
+        return None
+    # oslo.config takes time to load.
+    from nova_perfvm.cloud.config_file import read_settings  # noqa: PLC0415
+
+    return read_settings(path)
+
 
 YES: Final = flag("--yes", "ask no question")
 CHANGING: Final = one_of(flag("--dry-run", "only show what would be changed"), YES)

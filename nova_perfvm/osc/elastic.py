@@ -10,7 +10,6 @@ from functools import partial
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.cloud import converge, placement_database
-from nova_perfvm.cloud.config_file import read_settings
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.rollback import plan_rollback, rollback
 from nova_perfvm.diagnose import audit
@@ -23,6 +22,7 @@ from nova_perfvm.osc.base import (
     Table,
     argument,
     flag,
+    options_of,
 )
 from nova_perfvm.osc.changing import (
     DELETE_CHILDREN,
@@ -137,11 +137,9 @@ class Preflight(FindingsLister):
         """Look at the cloud and judge it."""
         policy = self.policy(parsed_args)
         # First, as mistakes there show at once.
-        paths = parsed_args.nova_conf, parsed_args.placement_conf
-        nova, placement = (read_settings(path) if path else None for path in paths)
-        database = None
-        if placement is not None:
-            database = placement_database.read(parsed_args.placement_conf)
+        conf = parsed_args.placement_conf
+        nova, placement = options_of(parsed_args.nova_conf), options_of(conf)
+        database = placement_database.read(conf) if conf else None
         seen = snapshots.look_by(self, parsed_args, policy)
         known = {name for host in seen.hosts for name in (host.host, host.node)}
         unknown = sorted(set(parsed_args.hosts) - known)

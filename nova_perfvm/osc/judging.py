@@ -25,6 +25,7 @@ from nova_perfvm.osc.base import (
     PolicyCommand,
     file_argument,
     one_of,
+    options_of,
 )
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import printable
@@ -101,13 +102,9 @@ class ObservingCommand(PolicyCommand):
 
         :raises SettingsError: when the file cannot be read
         """
-        if parsed_args.nova_conf is None:
-            return settings_for(policy)
-        # oslo.config takes time to load.
-        from nova_perfvm.cloud.config_file import read_settings  # noqa: PLC0415
-
-        read = read_settings(parsed_args.nova_conf)
-        self.remark(options.not_enforced(read))
+        read = options_of(parsed_args.nova_conf)
+        if read is not None:
+            self.remark(options.not_enforced(read))
         return settings_for(policy, read)
 
     def snapshot(self, parsed_args: argparse.Namespace, policy: Policy) -> Snapshot:

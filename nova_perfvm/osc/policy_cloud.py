@@ -7,10 +7,9 @@ import argparse
 
 from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import flavors
-from nova_perfvm.cloud.config_file import read_settings
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Selection, Subject, Sync
-from nova_perfvm.osc.base import NOVA_CONF, POLICY_FILE, Table, policy_path
+from nova_perfvm.osc.base import NOVA_CONF, POLICY_FILE, Table, options_of, policy_path
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
 from nova_perfvm.osc.reports import FindingsLister
 from nova_perfvm.osc.snapshot import look_by
@@ -33,8 +32,7 @@ class CheckCloudPolicy(FindingsLister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the cloud and judge it."""
         policy = self.load_policy(policy_path(parsed_args))
-        path = parsed_args.nova_conf
-        settings = read_settings(path) if path else None
+        settings = options_of(parsed_args.nova_conf)
         plan = Plan()
         if policy.lists_flavors or parsed_args.memory_gb:
             plan = flavors.plan(self.cloud, flavors_of(policy, parsed_args))
