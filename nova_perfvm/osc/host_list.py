@@ -65,9 +65,7 @@ class ListHosts(SummarizingCommand, Lister):
             if host.mode == UNKNOWN:
                 self.exit_status = 1
                 self.warn(_no_provider(host))
-        keys = [title.lower().replace(" ", "_") for title in _COLUMNS]
-        facts = map(_facts, found)
-        return _COLUMNS, [tuple(known[key] for key in keys) for known in facts]
+        return _COLUMNS, [tuple(_facts(host).values()) for host in found]
 
 
 class ShowHost(SummarizingCommand, ShowOne):
@@ -84,14 +82,16 @@ class ShowHost(SummarizingCommand, ShowOne):
             for host in everything
             if name in {host.view.host, host.view.compute.node}
         ]
-        if len(found) != 1:
+        if not found:
+            raise PerfVMError(
+                unknown_host(name, (host.view.host for host in everything))
+            )
+        host, *others = found
+        if others:
             nodes = ", ".join(host.view.compute.node for host in found)
             raise PerfVMError(
                 f"{name} stands for several compute nodes: name one of {nodes}"
-                if found
-                else unknown_host(name, (host.view.host for host in everything))
             )
-        (host,) = found
         if host.mode == UNKNOWN:
             raise PerfVMError(_no_provider(host))
         used = inventories_of(host.view).items()
@@ -106,7 +106,7 @@ class ShowHost(SummarizingCommand, ShowOne):
 
 
 def _facts(host: HostSummary) -> dict[str, Any]:
-    """Return what is shown of a host in a list."""
+    """Return what is shown of a host in a list, in the order of _COLUMNS."""
     view, shape = host.view, host.view.compute.shape
     facts = {
         "host": view.host,
