@@ -71,10 +71,6 @@ OF_A_CLASS = (
         "2x20x2",
     ),
     ("disk: {volume_type: fast}", "disk.volume_type", "no effect"),
-    *(
-        (f"host_traits: [{name}]", "host_traits.0", "os-traits")
-        for name in ("HW_NIC_SRIOVV", "CUSTOM_PERFVM_SLOT", "CUSTOM_x", "7")
-    ),
     (
         "flavors: {name: a, sizes: [{vcpus: 1, memory_gb: 1, root_gb: 0}]}",
         "flavors.sizes.0.root_gb",
@@ -150,8 +146,6 @@ OF_SEVERAL = (
     (f"placement: units\nclasses:\n{GENERAL}", "placement", "found 0: use slots"),
 )
 SOUND = (
-    # Traits that os-traits has, or the operator's own.
-    f"classes:\n{GENERAL}  x: {{host_traits: [HW_NIC_SRIOV, CUSTOM_RACK_7]}}\n",
     # Former sizes need not fit today's hosts: those that run are where they are.
     f"classes:\n{GENERAL}  x: {{{PINNED}, former_vcpus: [18, 40]}}\n",
     (

@@ -5,7 +5,9 @@ import dataclasses
 import testtools
 
 from nova_perfvm import rules
+from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.facts import AskedTrait
+from nova_perfvm.policy import loader
 from tests.unit.rules import hosts
 from tests.unit.rules.hosts import general_request, host, hp_request
 
@@ -44,3 +46,26 @@ class HostTraitsTest(testtools.TestCase):
                 policy = dataclasses.replace(POLICY, placement=scheme)
                 found = rules.check_request(policy, request)
                 self.assertEqual(expected, [reason.code for reason in found], asked)
+
+
+class PolicyTest(testtools.TestCase):
+    """What may be named is in os-traits, or the operator's own."""
+
+    def parse(self, name):
+        return loader.parse(
+            "schema_version: '1.0'\nclasses:\n  general:\n    default: true\n"
+            f"    host_traits: [{name}]\n"
+        )
+
+    def test_names(self):
+        for name in (TRAIT, "CUSTOM_RACK_7"):
+            policy = self.parse(name)
+            self.assertEqual((name,), policy.default_class.host_traits)
+            document = policy.as_document()["classes"]["general"]
+            self.assertEqual([name], document["host_traits"])
+
+    def test_no_names(self):
+        for name in ("HW_NIC_SRIOVV", "CUSTOM_PERFVM_SLOT", "CUSTOM_x", "7"):
+            error = self.assertRaises(DocumentError, self.parse, name)
+            self.assertIn("classes.general.host_traits.0", str(error))
+            self.assertIn("os-traits", str(error))
