@@ -56,7 +56,7 @@ class TempestConfigTest(CommandCase):
     def test_what_a_policy_changes(self):
         two = loader.parse(TWO_PINNED)
         for policy, name, expected in (
-            # Without a cap it is what fits: 20 of a core each on 20 cores.
+            # Without a cap it is what fits: one on each core of two nodes of 20.
             (rules.policy(vcpus=1, max_per_host=None), None, {"max_per_host": "40"}),
             (rules.policy(exclusive="cell"), None, {"exclusive": "cell"}),
             (
