@@ -15,9 +15,7 @@ from nova_perfvm.sandbox.embedded.cloud import (
     EmbeddedCloud,
     ServiceExitError,
 )
-from nova_perfvm.sandbox.embedded.decisions import FilterVerdict
 from nova_perfvm.sandbox.embedded.guest import EmbeddedGuest
-from nova_perfvm.sandbox.embedded.hosts import HostSettings
 from nova_perfvm.sandbox.embedded.servers import BootedServer
 
 __all__ = [
@@ -27,7 +25,5 @@ __all__ = [
     "BootedServer",
     "EmbeddedCloud",
     "EmbeddedGuest",
-    "FilterVerdict",
-    "HostSettings",
     "ServiceExitError",
 ]
