@@ -55,7 +55,7 @@ class ExtensionsTest(testtools.TestCase):
         self.install("acme_perfvm:sockets")
         loaded = extensions.load_generators()
         for name, generate in BUILT_IN.items():
-            label = f"{name} (nova_perfvm.generate.properties.{name}:generate)"
+            label = f"{name} (nova_perfvm.generate.properties.built_in:{name})"
             self.assertIs(generate, loaded[label])
         added = {"hw:cpu_max_sockets": "1"}
         self.assertEqual(
