@@ -17,12 +17,7 @@ from nova.conf import CONF
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import PagePool
-from nova_perfvm.facts.snapshot import (
-    NOVA_DATABASE,
-    ComputeHost,
-    HostCell,
-    Snapshot,
-)
+from nova_perfvm.facts.snapshot import NOVA_DATABASE, ComputeHost, HostCell, Snapshot
 from nova_perfvm.printable import first_line
 
 

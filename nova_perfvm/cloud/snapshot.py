@@ -26,13 +26,7 @@ if TYPE_CHECKING:
 
     from nova_perfvm.cloud.answers import Hypervisors
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.facts.snapshot import (
-        Flavor,
-        Image,
-        Migration,
-        Provider,
-        Server,
-    )
+    from nova_perfvm.facts.snapshot import Flavor, Image, Migration, Provider, Server
 
     # Told what is being read, how much of it is done, and of how much.
     Progress = Callable[[str, int, int], None]

@@ -10,11 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from nova_perfvm.diagnose.verdicts import (
-    SchedulerSettings,
-    match_cells,
-    offer,
-)
+from nova_perfvm.diagnose.verdicts import SchedulerSettings, match_cells, offer
 from nova_perfvm.facts import HostFacts, NUMACell, RequestCell, RequestFacts
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.generate.properties import (
-    BUILT_IN,
-    Properties,
-    combine,
-    merge,
-)
+from nova_perfvm.generate.properties import BUILT_IN, Properties, combine, merge
 from nova_perfvm.placement.contract import contract
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import FlavorSize, FlavorTemplate, memory_fault, name_fault

@@ -15,11 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final, Self, cast
 
-from nova_perfvm.documents.mistakes import (
-    DocumentError,
-    Mistake,
-    UnreadableFileError,
-)
+from nova_perfvm.documents.mistakes import DocumentError, Mistake, UnreadableFileError
 
 _MIB: Final = 1024 * 1024
 # Of all that is kept; of all that it unpacks to; names.  More is a bomb, or no

@@ -95,12 +95,7 @@ class Certify(JudgingCommand, PolicyCommand):
                     f"{path}: it would be written over: name another --output"
                 )
         # jc and SciPy are of the extra [measure].
-        from nova_perfvm.measure.certify import (  # noqa: PLC0415
-            certificate,
-            inputs,
-            page,
-            record,
-        )
+        from nova_perfvm.measure.certify import certificate, inputs, page, record  # noqa: PLC0415
 
         judged, found = certificate.make(
             inputs.Paths(

@@ -140,9 +140,7 @@ class CheckHost(CheckCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Read what was collected, and judge it."""
         # jc is of the extra [measure].
-        from nova_perfvm.measure.checks.host_subject import (  # noqa: PLC0415
-            HostSubject,
-        )
+        from nova_perfvm.measure.checks.host_subject import HostSubject  # noqa: PLC0415
 
         policy = self.policy(parsed_args)
         path, conf = parsed_args.snapshot, parsed_args.nova_conf

@@ -24,11 +24,7 @@ from nova_perfvm.osc.base import (
     flag,
     options_of,
 )
-from nova_perfvm.osc.changing import (
-    DELETE_CHILDREN,
-    ChangingCommand,
-    HostsCommand,
-)
+from nova_perfvm.osc.changing import DELETE_CHILDREN, ChangingCommand, HostsCommand
 from nova_perfvm.osc.recording import RecordingCommand
 from nova_perfvm.osc.reports import FindingsLister
 

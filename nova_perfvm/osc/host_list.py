@@ -10,11 +10,7 @@ from cliff.columns import FormattableColumn
 from cliff.lister import Lister
 from cliff.show import ShowOne
 
-from nova_perfvm.diagnose.hosts import (
-    HostSummary,
-    inventories_of,
-    summarize,
-)
+from nova_perfvm.diagnose.hosts import HostSummary, inventories_of, summarize
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.snapshot import UNKNOWN
 from nova_perfvm.osc.base import PolicyCommand, Table, argument

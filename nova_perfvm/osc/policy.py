@@ -23,13 +23,7 @@ from nova_perfvm.osc.base import (
 from nova_perfvm.osc.formats import document
 from nova_perfvm.osc.judging import JudgingCommand
 from nova_perfvm.osc.snapshot import SNAPSHOT, look
-from nova_perfvm.policy import (
-    Policy,
-    advice,
-    cell_slots,
-    loader,
-    shape_slots,
-)
+from nova_perfvm.policy import Policy, advice, cell_slots, loader, shape_slots
 from nova_perfvm.printable import number_of
 
 _FORMATS: Final[dict[str, Callable[[Policy], str]]] = {

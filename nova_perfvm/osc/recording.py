@@ -11,13 +11,7 @@ from typing import Any
 from nova_perfvm.cloud import policy_record
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, short_digest
-from nova_perfvm.osc.base import (
-    BUILT_IN,
-    Arguments,
-    PolicyCommand,
-    flag,
-    policy_file,
-)
+from nova_perfvm.osc.base import BUILT_IN, Arguments, PolicyCommand, flag, policy_file
 from nova_perfvm.policy import Policy
 
 

@@ -10,11 +10,7 @@ from typing import Final
 from nova_perfvm.changes.what_if.new_hosts import NewHosts
 from nova_perfvm.changes.what_if.suppose import Supposed, suppose
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.osc.base import (
-    Table,
-    argument,
-    count,
-)
+from nova_perfvm.osc.base import Table, argument, count
 from nova_perfvm.osc.capacity import by_argument, counted
 from nova_perfvm.osc.judging import LookingLister
 

@@ -11,12 +11,7 @@ from nova_perfvm.cloud.errors import CloudError, RefusedError
 from nova_perfvm.facts.snapshot import DISABLED_REASON
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
-from tests.functional.elastic import (
-    APPLIER,
-    PLAIN_GENERAL,
-    PLAIN_HP,
-    ElasticTest,
-)
+from tests.functional.elastic import APPLIER, PLAIN_GENERAL, PLAIN_HP, ElasticTest
 
 
 class BackfillCase(ElasticTest):

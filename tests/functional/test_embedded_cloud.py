@@ -5,10 +5,7 @@ import datetime as dt
 
 from nova import context, objects
 
-from nova_perfvm.sandbox.embedded import (
-    FILTERS_WITHOUT_PERFVM,
-    EmbeddedCloud,
-)
+from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM, EmbeddedCloud
 from tests.functional import base
 
 GENERAL = "general"

@@ -11,11 +11,7 @@ from nova import context, exception
 from nova.tests.fixtures.libvirt import VIR_CONNECT_LIST_DOMAINS_ACTIVE as ACTIVE
 from oslo_config import cfg
 
-from nova_perfvm.generate.hosts import (
-    HostRequest,
-    generate,
-    rendering,
-)
+from nova_perfvm.generate.hosts import HostRequest, generate, rendering
 from nova_perfvm.policy import HostShape, loader
 from nova_perfvm.sandbox.topology import pretended_topology
 from tests.functional import base

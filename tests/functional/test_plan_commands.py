@@ -10,9 +10,7 @@ from nova_perfvm.documents import textfile
 from tests.functional import base
 from tests.functional.client import ClientMixin
 from tests.functional.minutes import MinutesPass
-from tests.functional.test_plan_execution import (
-    PlanTest,
-)
+from tests.functional.test_plan_execution import PlanTest
 
 
 class ResumeCase(ClientMixin, PlanTest):

@@ -10,12 +10,7 @@ from nova_perfvm.changes.migrations.planning import Planning, ServerKind
 from nova_perfvm.diagnose.arrivals import Share, arrived
 from nova_perfvm.facts import RequestCell
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import (
-    ComputeHost,
-    Server,
-    ServerCell,
-    Snapshot,
-)
+from nova_perfvm.facts.snapshot import ComputeHost, Server, ServerCell, Snapshot
 
 
 def server_added(

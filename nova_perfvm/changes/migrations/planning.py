@@ -9,10 +9,7 @@ from functools import cached_property
 
 from nova_perfvm.changes.migrations.model import Move, cost_mb, request_to_move
 from nova_perfvm.diagnose import moves as ways
-from nova_perfvm.diagnose.verdicts import (
-    TENANT_KEY,
-    SchedulerSettings,
-)
+from nova_perfvm.diagnose.verdicts import TENANT_KEY, SchedulerSettings
 from nova_perfvm.facts.demand import Request, RequestError
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Server, Snapshot

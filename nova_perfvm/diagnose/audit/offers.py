@@ -11,11 +11,7 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import ASSUMED
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.commands import remove_trait
-from nova_perfvm.placement.schemes import (
-    guaranteed_iops,
-    scheme_counting,
-    scheme_of,
-)
+from nova_perfvm.placement.schemes import guaranteed_iops, scheme_counting, scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules.host import unreadable
 

@@ -10,11 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from nova_perfvm.diagnose import moves
-from nova_perfvm.diagnose.verdicts import (
-    HostVerdict,
-    SchedulerSettings,
-    offer,
-)
+from nova_perfvm.diagnose.verdicts import HostVerdict, SchedulerSettings, offer
 from nova_perfvm.facts.demand import Request, RequestError
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server, Snapshot

@@ -8,11 +8,7 @@ from typing import TypeVar
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.explain.fixes import Fix, Fixer
-from nova_perfvm.diagnose.verdicts import (
-    HostVerdict,
-    SchedulerSettings,
-    judge,
-)
+from nova_perfvm.diagnose.verdicts import HostVerdict, SchedulerSettings, judge
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request, request_for

@@ -11,11 +11,7 @@ from nova_perfvm.diagnose.audit.settings import unseen
 from nova_perfvm.diagnose.capacity import Slots, cloud_capacity
 from nova_perfvm.diagnose.enforcing import RefusedFlavor, refused_flavors
 from nova_perfvm.diagnose.survey import judged
-from nova_perfvm.diagnose.survey.hosts import (
-    HostUse,
-    hosts_of,
-    pages_are_known,
-)
+from nova_perfvm.diagnose.survey.hosts import HostUse, hosts_of, pages_are_known
 from nova_perfvm.diagnose.survey.propose import Proposal, ProposalError, propose
 from nova_perfvm.diagnose.survey.sizes import PinnedSize, pinned_sizes
 from nova_perfvm.diagnose.survey.steps import AdoptionStep, steps

@@ -8,11 +8,7 @@ is refused here, with the remedy, before nova-compute would.
 from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.generate.hosts.errors import HostConfigError, TopologyError
 from nova_perfvm.generate.hosts.generate import generate
-from nova_perfvm.generate.hosts.request import (
-    MODES,
-    RESERVED_MEMORY_GB,
-    HostRequest,
-)
+from nova_perfvm.generate.hosts.request import MODES, RESERVED_MEMORY_GB, HostRequest
 from nova_perfvm.generate.hosts.topology import (
     Node,
     Topology,

@@ -13,13 +13,7 @@ from typing import Final
 
 from nova_perfvm.findings import Finding
 from nova_perfvm.measure.bench.beside import IDLE_BELOW
-from nova_perfvm.measure.certify.inputs import (
-    UUID,
-    Guest,
-    Inputs,
-    cpu_models,
-    vcpus,
-)
+from nova_perfvm.measure.certify.inputs import UUID, Guest, Inputs, cpu_models, vcpus
 from nova_perfvm.measure.certify.promise import MEASURED, ComparedMetric
 from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
 from nova_perfvm.measure.collected import Collected, NotReadError

@@ -14,11 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
-from nova_perfvm.documents.document import (
-    SCHEMA_VERSION,
-    load_document,
-    parse_document,
-)
+from nova_perfvm.documents.document import SCHEMA_VERSION, load_document, parse_document
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.findings import Finding
 from nova_perfvm.measure.certify import promise

@@ -9,13 +9,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from nova_perfvm.exceptions import ShapeError
-from nova_perfvm.generate.hosts import (
-    MODES,
-    HostConfig,
-    HostRequest,
-    Mode,
-    generate,
-)
+from nova_perfvm.generate.hosts import MODES, HostConfig, HostRequest, Mode, generate
 from nova_perfvm.policy import HostShape, Policy
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.topology import pretended_topology

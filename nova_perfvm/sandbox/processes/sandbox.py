@@ -11,13 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nova_perfvm.policy import Policy
-from nova_perfvm.sandbox.processes import (
-    computes,
-    files,
-    ports,
-    programs,
-    state,
-)
+from nova_perfvm.sandbox.processes import computes, files, ports, programs, state
 from nova_perfvm.sandbox.processes import settings as kept_settings
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError

@@ -5,11 +5,7 @@ import dataclasses
 import testtools
 
 from nova_perfvm.changes.migrations import record
-from nova_perfvm.changes.migrations.execution import (
-    MoveProgress,
-    begin,
-    next_action,
-)
+from nova_perfvm.changes.migrations.execution import MoveProgress, begin, next_action
 from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.facts.snapshot import Migration, Server
 

@@ -10,13 +10,7 @@ from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose import words as wording
 from nova_perfvm.diagnose.explain import NotFoundError
 from nova_perfvm.diagnose.verdicts import settings_for
-from nova_perfvm.facts.snapshot import (
-    Aggregate,
-    Flavor,
-    Image,
-    Inventory,
-    Provider,
-)
+from nova_perfvm.facts.snapshot import Aggregate, Flavor, Image, Inventory, Provider
 from nova_perfvm.placement.schemes import units
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud, blind
 from tests.unit.rules import hosts

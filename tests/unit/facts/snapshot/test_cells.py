@@ -8,11 +8,7 @@ import testtools
 from hypothesis import strategies as st
 
 from nova_perfvm.facts.demand import server_facts
-from nova_perfvm.facts.snapshot import (
-    ServerCell,
-    assume_cells,
-    host_facts,
-)
+from nova_perfvm.facts.snapshot import ServerCell, assume_cells, host_facts
 from nova_perfvm.generate.hosts.cpus import divide_cpus
 from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.generate.hosts.topology import from_shape

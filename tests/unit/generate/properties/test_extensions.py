@@ -9,11 +9,7 @@ from stevedore import _cache
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate import flavors
-from nova_perfvm.generate.properties import (
-    BUILT_IN,
-    PropertiesError,
-    extensions,
-)
+from nova_perfvm.generate.properties import BUILT_IN, PropertiesError, extensions
 from nova_perfvm.policy import loader
 
 POLICY = loader.load()
