@@ -190,7 +190,7 @@ class TestSeveralPinnedClasses(AuditMixin, base.FunctionalTest):
         self.cloud.api.microversion = before
 
     def test_each_class_keeps_its_own_and_its_cap_at_once(self):
-        inventory = self.cloud.inventory("h8")
+        inventory = self.cloud.capacity("h8")
         self.assertEqual(8, inventory["CUSTOM_PERFVM_SLOT_HP8"])
         self.assertNotIn("CUSTOM_PERFVM_SLOT_HP20", inventory)
         self.assertIn("CUSTOM_PERFVM_HP8", self.cloud.traits("h8"))

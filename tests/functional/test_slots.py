@@ -70,7 +70,7 @@ class TestCap(SlotsCase):
         restart = functools.partial(self.cloud.restart_host, "hp1")
         for change in (self.cloud.run_periodics, restart):
             change()
-            self.assertEqual(2, self.cloud.inventory("hp1")[const.RC_SLOT])
+            self.assertEqual(2, self.cloud.capacity("hp1")[const.RC_SLOT])
             self.assertEqual(1, self.cloud.usages("hp1")[const.RC_SLOT])
             self.assertIn(const.TRAIT_HIGH_PERFORMANCE, self.cloud.traits("hp1"))
 
@@ -84,7 +84,7 @@ class TestCap(SlotsCase):
     def test_the_trait_outlives_the_slots(self):
         self.cloud.restart_host("hp1", provider_yaml=None)
 
-        self.assertNotIn(const.RC_SLOT, self.cloud.inventory("hp1"))
+        self.assertNotIn(const.RC_SLOT, self.cloud.capacity("hp1"))
         # An operator has to take it off before general VMs come.
         self.assertIn(const.TRAIT_HIGH_PERFORMANCE, self.cloud.traits("hp1"))
 

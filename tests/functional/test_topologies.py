@@ -107,7 +107,7 @@ class TestUneven(client.SDKMixin, base.FunctionalTest):
             provider_yaml=rendering.as_files(config)[rendering.PROVIDER_YAML],
             uneven=UNEVEN,
         )
-        self.assertEqual(config.slots, self.cloud.inventory("host1")[const.RC_SLOT])
+        self.assertEqual(config.slots, self.cloud.capacity("host1")[const.RC_SLOT])
         return config.slots
 
     def seen(self, *, database):

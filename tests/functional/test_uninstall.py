@@ -136,7 +136,7 @@ class TestUninstall(client.ClientMixin, base.FunctionalTest):
 
         for host in ("d1", "d2"):
             self.cloud.restart_host(host, provider_yaml=None)
-            self.assertNotIn(const.RC_SLOT, self.cloud.inventory(host))
+            self.assertNotIn(const.RC_SLOT, self.cloud.capacity(host))
             path = f"/resource_providers?name={host}"
             (root,) = self.api.placement("GET", path, key="resource_providers")
             if host == "d1":

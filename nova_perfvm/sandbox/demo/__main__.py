@@ -25,23 +25,19 @@ def main() -> int:
     warnings.simplefilter("ignore")
     logging.captureWarnings(capture=True)
     started = time.monotonic()
+    _progress("importing Nova")
     try:
-        return _run(started)
+        # Only now, as it warns, and as it may be missing.
+        from nova_perfvm.policy import loader  # noqa: PLC0415
+        from nova_perfvm.sandbox.demo import checks, report, story  # noqa: PLC0415
+        from nova_perfvm.sandbox.embedded import EmbeddedCloud  # noqa: PLC0415
+
+        policy = loader.load()
+        with EmbeddedCloud(options=story.OPTIONS) as cloud:
+            outcomes = story.play(cloud, policy, _progress)
     except PerfVMError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-
-
-def _run(started: float) -> int:
-    # Nova is imported only now: before, warnings and errors have to be dealt with.
-    _progress("importing Nova")
-    from nova_perfvm.policy import loader  # noqa: PLC0415
-    from nova_perfvm.sandbox.demo import checks, report, story  # noqa: PLC0415
-    from nova_perfvm.sandbox.embedded import EmbeddedCloud  # noqa: PLC0415
-
-    policy = loader.load()
-    with EmbeddedCloud(options=story.OPTIONS) as cloud:
-        outcomes = story.play(cloud, policy, _progress)
     _progress("")
     problems = checks.check(policy, outcomes)
     report.write(sys.stdout, outcomes, problems, time.monotonic() - started)

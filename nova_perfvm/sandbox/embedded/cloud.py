@@ -160,18 +160,14 @@ class EmbeddedCloud(fixtures.Fixture):
         :param requested: further members of HostRequest
         """
         configured = _configured(policy, mode, shape, memory_gb, **requested)
-        where = {"memory_gb": memory_gb, "cell": cell}
-        return self.start_host(name, shape, **where, **configured)
-
-    def restart_configured(
-        self, name: str, policy: Policy, mode: str, **requested: Any
-    ) -> None:
-        """Start a host's compute again, as another policy has it configured."""
-        before = self._settings[name]
-        shape, memory_gb = before.shape, before.memory_gb
-        self.restart_host(
-            name, **_configured(policy, mode, shape, memory_gb, **requested)
+        return self.start_host(
+            name, shape, memory_gb=memory_gb, cell=cell, **configured
         )
+
+    def restart_configured(self, name: str, policy: Policy, mode: str) -> None:
+        """Start a host's compute again, as another policy has it configured."""
+        was = self._settings[name]
+        self.restart_host(name, **_configured(policy, mode, was.shape, was.memory_gb))
 
     def domains(self, host: str) -> dict[str, str]:
         """Return {server's id: the XML that Nova generated} of a host's domains."""
@@ -317,11 +313,6 @@ class EmbeddedCloud(fixtures.Fixture):
     def usages(self, host: str) -> dict[str, int]:
         """Return {resource class: used} of a host, from Placement."""
         return self._provider(host, "usages")["usages"]
-
-    def inventory(self, host: str) -> dict[str, int]:
-        """Return {resource class: total} of a host, from Placement."""
-        inventories = self._provider(host, "inventories")["inventories"]
-        return {name: found["total"] for name, found in inventories.items()}
 
     def capacity(self, host: str) -> dict[str, int]:
         """Return {resource class: amount that may be used}, from Placement."""

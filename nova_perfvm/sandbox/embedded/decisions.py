@@ -66,10 +66,7 @@ class Decisions(fixtures.Fixture):
             return passed
 
         self.useFixture(
-            fixtures.MonkeyPatch(
-                "nova_perfvm.scheduler.filters.PerfVMFilter.filter_all",
-                filter_all,
-            ),
+            fixtures.MockPatchObject(PerfVMFilter, "filter_all", filter_all)
         )
 
     def of(self, server_id: str) -> list[FilterVerdict]:
