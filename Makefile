@@ -15,6 +15,8 @@ OLDEST := .tox/oldest
 OLDEST_CONSTRAINTS := tests/constraints-2025.1.txt
 # As many workers as there are CPUs, at least two: tests also wait for servers.
 CONCURRENCY ?= $(shell cpus=$$(nproc); echo $$((cpus > 2 ? cpus : 2)))
+# Those on an embedded cloud wait for a third of their time.
+FUNCTIONAL_CONCURRENCY ?= $(shell expr $(CONCURRENCY) + 1)
 # A sandbox is idle for half of its time.  The tests of a class share one: stestr
 # gives a class to one worker (group_regex).
 SANDBOX_CONCURRENCY ?= 2
@@ -65,7 +67,7 @@ contract: $(STAMP)  ## the DevStack plugin, with DEVSTACK_DIR on a real DevStack
 	$(BIN)/stestr $(ALONE) --test-path ./tests/contract run --concurrency $(CONCURRENCY)
 
 functional: $(STAMP)  ## tests on a real Nova and Placement in the test's process
-	$(BIN)/stestr $(ALONE) --test-path ./tests/functional run --concurrency $(CONCURRENCY)
+	$(BIN)/stestr $(ALONE) --test-path ./tests/functional run --concurrency $(FUNCTIONAL_CONCURRENCY)
 
 package: $(STAMP)  ## sdist and wheel: built, looked into, installed where nothing else is
 	$(BIN)/stestr --test-path ./tests/package run --concurrency 1
