@@ -25,7 +25,7 @@ class LargeTest(SurveyCase):
             cloud.add_host(name)
             cloud.add_pinned(f"a{name}", name, "db.20")
             cloud.add_pinned(f"b{name}", name, "db.4", 20, 1)
-        path = self.save("snapshot", cloud)
+        path = self.save(cloud)
         before = resource.getrusage(resource.RUSAGE_SELF)
         options = ("-f", "html", "--policy-out", str(self.policy))
         status = self.run_command("survey", "--snapshot", path, *options)
