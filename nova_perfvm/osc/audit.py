@@ -51,16 +51,16 @@ class Audit(FindingsLister, ChangingCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Judge the cloud; heal what it has lost, and judge it again."""
-        heal = parsed_args.heal
-        if heal and parsed_args.snapshot is not None:
-            raise PerfVMError("--heal is for a cloud: leave --snapshot out")
-        if not heal and (parsed_args.dry_run or parsed_args.yes):
+        if parsed_args.heal:
+            if parsed_args.snapshot is not None:
+                raise PerfVMError("--heal is for a cloud: leave --snapshot out")
+        elif parsed_args.dry_run or parsed_args.yes:
             raise PerfVMError("--dry-run and --yes are for --heal")
-        named = self.chosen_policy if heal else self.policy
+        named = self.chosen_policy if parsed_args.heal else self.policy
         policy = named(parsed_args)
         subject = self.subject(policy, parsed_args)
         report = audit.run(subject)
-        if heal and self._heal(subject, report, parsed_args):
+        if parsed_args.heal and self._heal(subject, report, parsed_args):
             report = audit.run(self.subject(policy, parsed_args))
         return self.reported(parsed_args, report)
 

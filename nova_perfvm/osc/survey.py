@@ -112,5 +112,4 @@ class ShowSurvey(ReportingLister):
 
     def summary(self, report: page.Report) -> str:
         """Say in one line what was found."""
-        survey, _ = report
-        return page.headline(survey)
+        return page.headline(report[0])

@@ -11,7 +11,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement.schemes import is_ours
+from nova_perfvm.placement.schemes import SCHEMES, is_ours
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules.host.classless import CLASSLESS_PINNED
 
@@ -57,7 +57,8 @@ def as_if(policy: Policy, snapshot: Snapshot) -> tuple[Policy, Snapshot]:
         for vm_class in reversed(policy.pinned_classes)
         for size in vm_class.sizes
     }
-    return replace(policy, placement="none", managed_hosts="all"), replace(
+    nothing = next(s for s in SCHEMES.values() if not (s.offers_slots or s.enrolls))
+    return replace(policy, placement=nothing.name, managed_hosts="all"), replace(
         snapshot,
         servers=tuple(
             replace(server, extra_specs=_named(server.extra_specs, names, server.vcpus))

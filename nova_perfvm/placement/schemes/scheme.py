@@ -15,6 +15,7 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Inventory, Provider
 from nova_perfvm.placement.settings import NO_FALLBACK_QUERY, Setting
 from nova_perfvm.policy import Policy, VMClass, largest_slots
+from nova_perfvm.policy.model import Placement
 
 # How a host's CPUs are divided between pinned and other VMs.
 Mode = Literal["dedicated", "shared", "mixed", "elastic"]
@@ -89,7 +90,7 @@ class Scheme:
         slots, so that their flavors need not (``--isolated-aggregates``)
     """
 
-    name: ClassVar[str]
+    name: ClassVar[Placement]
     summary: ClassVar[str]
     modes: ClassVar[tuple[Mode, ...]] = ("dedicated", "shared", "mixed")
     resource_class: ClassVar[str] = ""

@@ -272,10 +272,6 @@ class EmbeddedCloud(fixtures.Fixture):
         }
         return self._services.glance.create(None, image)["id"]
 
-    def change_image(self, image: str, **properties: Any) -> None:
-        """Let an image have these properties, and no others."""
-        self._services.glance.images[image]["properties"] = properties
-
     def boot(self, flavor: str, *, image: str | None = None, **options: Any) -> Any:
         """Create servers; see Servers.boot for the options."""
         return self.servers.boot(flavor, image=image or self.image, **options)

@@ -27,6 +27,11 @@ LISTS = (
         "every host is judged twice",
     ),
     (
+        "NUMATopologyFilter,PerfVMFilter,PerfVMNUMATopologyFilter",
+        [codes.FILTER_ORDER, codes.JUDGED_TWICE],
+        "lists NUMATopologyFilter before PerfVMFilter",
+    ),
+    (
         "PerfVMFilter",
         [codes.FILTER_MISSING],
         "lacks PerfVMNUMATopologyFilter: pinned VMs are sent to hosts that refuse",

@@ -41,6 +41,8 @@ def looks_at_the_key(node):
         return any(
             "placement" in {getattr(s, "attr", ""), getattr(s, "id", "")} for s in sides
         )
+    if isinstance(node, ast.keyword) and node.arg == "placement":
+        return isinstance(node.value, ast.Constant)
     if isinstance(node, ast.ImportFrom):
         names = {f"{node.module}.{alias.name}" for alias in node.names}
         module = f"nova_perfvm.placement.schemes.({NAMES})"
