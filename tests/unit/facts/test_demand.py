@@ -10,6 +10,7 @@ from nova.scheduler import utils as scheduler_utils
 
 from nova_perfvm.facts.demand import RequestError, request_for
 from nova_perfvm.facts.snapshot import Flavor, Image
+from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.scheduler import adapters
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
 from tests.unit.scheduler import states
@@ -85,7 +86,7 @@ class SameAsNovaTest(testtools.TestCase):
             self.assertEqual(demand_of(plain), ours(request.fallback))
 
     def test_the_flavors_of_every_scheme(self):
-        for placement in ("none", "slots", "units"):
+        for placement in SCHEMES:
             policy = dataclasses.replace(POLICY, placement=placement)
             for flavor in Cloud(policy).flavors.values():
                 for is_bfv in (True, False):

@@ -8,6 +8,7 @@ from oslo_config import cfg
 from placement import conf as placement_conf
 
 from nova_perfvm.generate import options
+from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.placement.settings import (
     COMPUTE,
     FALLBACK_QUERY,
@@ -69,7 +70,7 @@ class TableTest(testtools.TestCase):
                 self.assertEqual(str(opt.default), setting.default, str(setting))
 
     def test_a_policy_wants_each_option_once(self):
-        for placement in ("slots", "units", "none"):
+        for placement in SCHEMES:
             policy = replace(loader.load(), placement=placement)
             for service in (SCHEDULER, COMPUTE, PLACEMENT):
                 keys = [setting.key for setting in options.wanted(policy, service)]

@@ -17,7 +17,7 @@ from nova_perfvm.policy import loader, model
 from nova_perfvm.scheduler import filters
 from tests.unit.facts.snapshot.clouds import Cloud
 from tests.unit.generate.hosts.requests import host_request
-from tests.unit.placement.tokens import TOKEN, TOKENS
+from tests.unit.placement.tokens import TOKENS
 from tests.unit.scheduler import states
 from tests.unit.scheduler.test_filters import FilterCase
 
@@ -86,18 +86,27 @@ class NamesTest(FilterCase):
     def test_the_policy_and_the_registry_have_the_same_names(self):
         self.assertEqual(typing.get_args(model.Placement), tuple(schemes.SCHEMES))
 
+    def test_files_that_speak_of_each(self):
+        for name, form in (
+            ("doc/source/reference/words.rst", "``{}``"),
+            ("doc/source/admin/guarantees.rst", "``placement: {}``"),
+            ("etc/nova_perfvm/perfvm.yaml", "#   {} "),
+        ):
+            text = (PACKAGE.parent / name).read_text()
+            for scheme in schemes.SCHEMES:
+                self.assertTrue(form.format(scheme) in text, f"{name} lacks {scheme}")
+
     def test_no_other_file_knows_a_scheme(self):
         self.assertEqual(set(), set(knowing_files()) - KNOWING)
         self.assertLessEqual(len(KNOWING), 6)
 
 
-class ToyTest(FilterCase):
-    """A scheme that only its own file knows is like any other."""
+class SchemeMixin:
+    """What holds under ``scheme``, of which a VM of 20 vCPUs takes ``amount``."""
 
     def setUp(self):
         super().setUp()
-        self.patch(schemes, "SCHEMES", schemes.SCHEMES | {TOKENS.name: TOKENS})
-        self.policy = dataclasses.replace(loader.load(), placement=TOKENS.name)
+        self.policy = dataclasses.replace(loader.load(), placement=self.scheme.name)
         self.specs = {f.name: f.extra_specs for f in generate_flavors(self.policy)}
 
     def test_flavors_carry_the_contract(self):
@@ -107,11 +116,13 @@ class ToyTest(FilterCase):
             asked = contract(self.policy, vm_class).extra_specs()
             self.assertTrue(asked)
             self.assertLessEqual(asked.items(), self.specs[name].items())
-        self.assertEqual("2", self.specs["hp.20c.64g"][f"resources:{TOKEN}"])
+        name = f"resources:{self.scheme.resource_class}"
+        self.assertEqual(str(self.amount), self.specs["hp.20c.64g"][name])
 
     def test_hosts_offer_it(self):
         config = generate(host_request(policy=self.policy))
-        self.assertIn(f"{TOKEN}: ", str(config.provider).replace("'", ""))
+        provider = str(config.provider).replace("'", "")
+        self.assertIn(f"{self.scheme.resource_class}: ", provider)
 
     def test_the_filter_refuses_what_lacks_it(self):
         judge = filters.PerfVMFilter()
@@ -122,6 +133,7 @@ class ToyTest(FilterCase):
             self.assertEqual(expected, judge.filter_all(hosts, spec))
 
     def test_the_audit_finds_who_lacks_it(self):
+        taken = self.scheme.resource_class
         cloud = Cloud(self.policy)
         cloud.add_host("hp1")
         cloud.add_host("g1", "shared")
@@ -130,9 +142,9 @@ class ToyTest(FilterCase):
         self.assertEqual([], self.codes(cloud))
         cloud.allocate("i-a", "hp1", {"PCPU": 20, "MEMORY_MB": 65536})
         self.assertEqual(["audit.not_claimed"], self.codes(cloud))
-        cloud.allocate("i-a", "hp1", {"PCPU": 20, TOKEN: 4})
+        cloud.allocate("i-a", "hp1", {"PCPU": 20, taken: 2 * self.amount})
         self.assertEqual(["audit.claimed_too_much"], self.codes(cloud))
-        cloud.change_inventories("hp1", **{TOKEN: None})
+        cloud.change_inventories("hp1", **{taken: None})
         self.assertIn("audit.inventory_differs", self.codes(cloud))
 
     def codes(self, cloud):
@@ -147,6 +159,16 @@ class ToyTest(FilterCase):
         cloud.add_hp("a", "hp1")
         (found,) = capacity.host_capacity(self.policy, cloud.snapshot())
         self.assertEqual((2, 1, 1), (found.total, found.used, found.free))
-        cloud.change_inventories("hp1", **{TOKEN: None})
+        cloud.change_inventories("hp1", **{self.scheme.resource_class: None})
         (found,) = capacity.host_capacity(self.policy, cloud.snapshot())
         self.assertEqual((1, 1, 0), (found.total, found.used, found.free))
+
+
+class ToyTest(SchemeMixin, FilterCase):
+    """A scheme that only its own file knows is like any other."""
+
+    scheme, amount = TOKENS, 2
+
+    def setUp(self):
+        self.patch(schemes, "SCHEMES", schemes.SCHEMES | {TOKENS.name: TOKENS})
+        super().setUp()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from nova_perfvm.documents.keys import keys_of
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.generate.flavors import generate_flavors
+from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.policy import HostShape, Policy, VMClass, loader
 
 SAMPLE = pathlib.Path(__file__).parents[3] / "etc/nova_perfvm/perfvm.yaml"
@@ -115,7 +116,7 @@ class LoadTest(testtools.TestCase):
             {"schema_version": st.just("1.0")},
             optional={
                 "host_shape": st.sampled_from(["2x20", "4x10", ["2x20", "2x32"], 3]),
-                "placement": st.sampled_from(["slots", "units", "none", None, 1]),
+                "placement": st.sampled_from([*SCHEMES, None, 1]),
                 "managed_hosts": st.sampled_from(["all", "labelled", "x"]),
                 "classes": st.dictionaries(
                     st.sampled_from(["a", "b", "C"]),

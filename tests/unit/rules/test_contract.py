@@ -7,6 +7,7 @@ import testtools
 from nova_perfvm import constants as const
 from nova_perfvm import rules
 from nova_perfvm.facts import AskedResource, AskedTrait
+from nova_perfvm.placement.schemes import SCHEMES
 from tests.unit.rules import hosts
 from tests.unit.rules.hosts import POLICY, general_request, hp_request
 
@@ -62,7 +63,7 @@ class ImageTest(testtools.TestCase):
 
     def test_an_image_names_no_trait_of_the_project(self):
         expected = [("request.image_trait", {"found": [f"{const.TRAIT_ELASTIC}_2"]})]
-        for placement in ("slots", "units", "none"):
+        for placement in SCHEMES:
             policy = dataclasses.replace(POLICY, placement=placement)
             request = general_request(traits=self.OPENS)
             for found in (

@@ -18,6 +18,7 @@ from oslo_config import cfg
 
 from nova_perfvm import tempest_plugin
 from nova_perfvm.osc.tempest import tempest_conf
+from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.tempest_plugin import config
 from tests import documented
 from tests.unit.rules import hosts as rules
@@ -42,8 +43,7 @@ def tests_of(path):
 class OptionsTest(testtools.TestCase):
     def test_they_take_what_the_command_prints(self):
         policies = [
-            dataclasses.replace(rules.POLICY, placement=scheme)
-            for scheme in ("slots", "units", "none")
+            dataclasses.replace(rules.POLICY, placement=scheme) for scheme in SCHEMES
         ]
         policies += [rules.policy(exclusive=how) for how in ("cell", "none")]
         for policy in policies:

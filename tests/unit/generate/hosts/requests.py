@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policies and requests that the tests of host configurations share."""
 
+import contextlib
 import functools
 import itertools
 import json
 
 from hypothesis import strategies as st
 
+from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.generate.hosts import HostRequest, from_shape, generate
+from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.policy import HostShape, loader
 
 
@@ -38,13 +41,12 @@ def policies():
     keys = ("exclusive", "smt", "mem_page_size", "max_per_host")
     found = []
     for placement, values in itertools.product(
-        ("slots", "units", "none"),
+        SCHEMES,
         itertools.product(
             ("host", "cell"), ("cores", "threads"), (None, "large"), (None, 1, 2, 8)
         ),
     ):
-        # Units keep the classes on different hosts.
-        if placement != "units" or values[0] == "host":
+        with contextlib.suppress(DocumentError):
             changes = dict(zip(keys, values, strict=True))
             found.append(policy_of(placement, **changes))
     return found
