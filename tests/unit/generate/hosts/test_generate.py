@@ -44,7 +44,7 @@ class AnyHostTest(testtools.TestCase):
         slots = scheme.usable_slots(config.request.policy, slots)
         self.assertEqual(slots, config.slots)
         text = str(config.provider)
-        offered = scheme.offers_slots and slots > 0
+        offered = scheme.name == "slots" and slots > 0
         self.assertEqual(offered, "CUSTOM_PERFVM_SLOT" in text)
         if offered:
             self.assertIn(f"'total': {slots}, ", text)
