@@ -2,8 +2,8 @@
 """The steps that make a host elastic, in an order that fails closed.
 
 First the host is isolated, so that nothing without units comes to it any more;
-last comes the trait, without which nothing with units does.  Between the two
-nobody comes, and whoever is there is counted.
+last comes the trait, without which nothing with units does.  Between the two, no
+VM can arrive; those on the host are counted then.
 
 A host that was enrolled for another number of children is closed first, and
 goes from one isolated aggregate to the other: it is in both for a moment, in
@@ -47,7 +47,7 @@ def plan_enroll(
     backfill: bool = False,
     delete_children: bool = False,
 ) -> do.Plan:
-    """Return the steps from what is seen of a host to what should be.
+    """Return the steps that make the host elastic, given its present state.
 
     :param slots: see :func:`nova_perfvm.diagnose.sizing.slots_to_enroll`
     :param backfill: give VMs that run on the host the units that they should have

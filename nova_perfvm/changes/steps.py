@@ -50,8 +50,8 @@ class Change:
     """One step.
 
     :cvar words: what it does, with fields of the step
-    :cvar look_again: whether the plan has to be made anew after it, as the rest
-        rests on whom it keeps out, or on what Nova changes by itself
+    :cvar look_again: whether to plan again after this step, because later steps
+        depend on what Nova changes meanwhile
     """
 
     words: ClassVar[str]
@@ -156,7 +156,10 @@ class _Membership(Change):
     host: str
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud in which Nova, and by it Placement, has it so."""
+        """Return the cloud with the host in, or out of, the aggregate.
+
+        In Nova as well as in Placement.
+        """
         (found,) = (a for a in seen.aggregates if a.name == self.name)
         hosts = found.hosts - {self.host} | ({self.host} if self.member else set())
         seen = _with_aggregate(seen, replace(found, hosts=hosts))
@@ -215,7 +218,7 @@ class SetProviderAggregates(_OfProvider):
     aggregates: frozenset[str]
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud in which Placement has it so."""
+        """Return a cloud with these aggregates on the provider."""
         return _with(seen, self.uuid, aggregates=self.aggregates)
 
 
@@ -232,7 +235,7 @@ class SetService(Change):
         return f"{'enable' if self.enabled else 'disable'} nova-compute on {self.host}"
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud in which the service, and so its host's trait, is so."""
+        """Return a cloud with the service enabled or disabled, the trait to match."""
         reason = None if self.enabled else DISABLED_REASON
         status = frozenset() if self.enabled else frozenset({DISABLED})
         mine = [host for host in seen.hosts if host.service == self.id]
@@ -310,7 +313,7 @@ class SetTraits(_OfProvider):
         return f"set traits of provider {self.name}: {' '.join(added + removed)}"
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud in which it has these."""
+        """Return a cloud with these traits on the provider."""
         return _with(seen, self.uuid, traits=self.traits)
 
 
@@ -330,7 +333,7 @@ class SetInventory(_OfProvider):
         return f"set inventory of provider {self.name}: {text}"
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud in which it has these."""
+        """Return a cloud with these inventories of the provider."""
         if seen.provider_by_uuid[self.uuid].allocations and not self.inventories:
             raise ValueError(f"{self.name} is in use")
         return _with(seen, self.uuid, inventories=dict(self.inventories))
@@ -385,7 +388,7 @@ class Allocate(Change):
 class RemoveUnits(Change):
     """Remove the units from a consumer's allocation, and leave the rest as it is.
 
-    :ivar providers: those of which it holds units
+    :ivar providers: the providers whose units are removed
     """
 
     words = "take the units out of the allocation of {0.name}"
@@ -395,7 +398,7 @@ class RemoveUnits(Change):
     providers: frozenset[str]
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud in which it has none."""
+        """Return a cloud without the units."""
         for provider in self.providers:
             found = seen.provider_by_uuid[provider]
             kept = dict(found.allocations.get(self.consumer, {}))

@@ -2,7 +2,7 @@
 """The steps that make a host an ordinary one again, in an order that fails closed.
 
 First the trait goes, so that nothing with units comes any more; last the host
-leaves the isolated aggregate, so that nothing without units came before.
+leaves the isolated aggregate, so that until then no VM without units can arrive.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ def aggregates(api: API) -> tuple[Aggregate, ...]:
 def compute_services(api: API, host: str = "") -> dict[str, dict[str, Any]]:
     """Return the compute services by host, all or that of one.
 
-    This list alone has those of cells that are down: from one in pages, as
-    that of servers, Nova leaves out what such a cell has, and says nothing.
+    Only this list names services in cells that are down; paged lists, such as
+    servers, omit them silently.
     """
     query = urlencode({"binary": "nova-compute"} | ({"host": host} if host else {}))
     found = api.nova("GET", f"/os-services?{query}", key="services")

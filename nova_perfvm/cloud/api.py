@@ -2,8 +2,8 @@
 """Requests to Nova, Placement and Glance.
 
 Through the SDK's session, but not its resources: it has no allocations,
-usages or candidates, and for the rest the oldest version that will do is
-better than the newest that an SDK knows.
+usages or candidates, and asks for the newest microversion it knows, where we
+name the oldest that suffices.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ class Shares:
 
     :ivar lacking: servers without all of their units, and what each needs: the
         amount by name of the child
-    :ivar surplus: who holds units of children that the host is not to have, as it
-        had more under another policy; UUIDs of those children
+    :ivar surplus: consumers that hold units of children the host should no longer
+        have; UUIDs of those children
     :ivar lost: what those of them need of the host's own provider that have no
         allocation at all; the amount by resource class
     :ivar faults: why this cannot be; each names the servers and the remedy
@@ -70,8 +70,8 @@ def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
     """Work out the units that each VM of a host should have.
 
     What a VM holds already is never changed: one that holds the whole of a
-    child, or one unit of each, is right whatever its flavor says.  Only of
-    children that are not to be it holds units too many.
+    child, or one unit of each, is right whatever its flavor says.  Units are
+    surplus only if their child should not exist.
     """
     wanted = {child.name for child in children}
     surplus = holders(p for p in view.children if p.name not in wanted)

@@ -15,13 +15,15 @@ class SlotsError(PerfVMError):
 
 
 def slots_to_enroll(policy: Policy, view: HostView, asked: int | None = None) -> int:
-    """Return the slots of a host.
+    """Return the slots of a host, by the first of these that tells.
 
-    Those asked for; else those that its children say, if it has them all, or if
-    it was enrolled for another number of them with slots that an operator chose;
-    else those of the shape that Nova shows, if it explains the CPUs; else those of
-    the policy's host shape with as many CPUs.  No API shows cpu sets, so there
-    the operator may have to say.
+    1. The number asked for.
+    2. Its children, if it has them all, or if it was enrolled for another number of
+       them with slots that an operator chose.
+    3. The shape that Nova shows, if it explains the CPUs.
+    4. The policy's host shape with as many CPUs.
+
+    No API shows cpu sets, so an operator may have to say the number.
 
     :raises SlotsError: when the number asked for is more than the policy gives
         any host, or when nothing tells

@@ -210,9 +210,9 @@ def _numa(request: Request, view: HostView) -> tuple[Reason, ...]:
 def match_cells(
     wanted: Sequence[RequestCell], cells: Sequence[NUMACell]
 ) -> tuple[int, ...] | None:
-    """Return for each cell of a request the index of the host's that it gets.
+    """Return, for each cell of the request, the index of the host's cell.
 
-    None where not each finds one to itself.  By augmenting paths: a cell of the
+    None without a complete matching.  By augmenting paths: a cell of the
     request may take one that is taken if its holder finds another.  Nova tries
     every order, of which there are 500 million for 8 cells on 16.
     """

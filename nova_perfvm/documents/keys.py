@@ -108,8 +108,8 @@ class _Key(NamedTuple):
 def read_value(kind: Any, value: Any) -> tuple[Any, list[Mistake]]:
     """Return a value of a type from plain values, and every mistake in these.
 
-    With mistakes there is no value.  What a dataclass says in ``mistakes()`` counts,
-    too, for each of which all keys are right.
+    With mistakes there is no value.  ``mistakes()`` is asked of each dataclass whose
+    keys are valid.
     """
     reader = _Reader()
     found = reader.read(kind, value, ())

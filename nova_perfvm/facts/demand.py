@@ -100,7 +100,7 @@ class Request:
         where nothing is pinned
     :ivar project: its ID, empty if not known
     :ivar server: ID of the server that asks, empty for a new one
-    :ivar unseen: extra specs on account of which Nova asks for more
+    :ivar unseen: extra specs that make Nova ask for more than is modelled here
     """
 
     facts: RequestFacts

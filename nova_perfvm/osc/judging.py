@@ -46,7 +46,7 @@ class JudgingCommand(PerfVMCommand):
     judges = ""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return a parser of which wrong arguments are no verdict, either."""
+        """Return a parser that exits with 3 for wrong arguments."""
         parser = super().get_parser(prog_name)
 
         def error(message: str) -> NoReturn:

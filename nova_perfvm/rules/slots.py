@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Room for VMs of a pinned class: slots per NUMA node and per host.
+"""Room for VMs of a pinned class: shares of NUMA nodes, and slots of a host.
 
-A *slot* is room for one VM's share on one NUMA node.  A VM of a class with
-``numa_nodes: k`` takes one slot on each of k cells.
+A *slot* is room for one VM on one host.  A VM of a class with ``numa_nodes: k``
+takes one *share* of each of k cells.
 """
 
 from collections.abc import Iterable, Sequence
@@ -78,7 +78,7 @@ def free_cpus(vm_class: VMClass, cell: NUMACell) -> AbstractSet[int]:
 
 
 def is_foreign(vm_class: VMClass, pins: int) -> bool:
-    """Return whether the pins on a cell cannot all be those of VMs of the class.
+    """Return whether the pins on a cell cannot come from VMs of this class alone.
 
     That is: whether they are no sum of the CPUs of its VMs, of former sizes, too.
     Others whose pins happen to be such a sum cannot be told from its VMs, and

@@ -201,7 +201,7 @@ def _of_result(
 def _of_each_vm(
     inputs: Inputs, where: str, result: CheckFindings
 ) -> Iterator[Shortfall]:
-    """Look for VMs of which a check says nothing at all, or only what is allowed."""
+    """Find VMs that a check left out, or reported only as acceptable."""
     evidence = EVIDENCE[result.code]
     try:
         names = {d.name for d in inputs.domains}

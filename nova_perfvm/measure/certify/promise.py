@@ -230,7 +230,7 @@ MEASURED: Final = (
         "*latency",
         "lower",
         _always,
-        "means hide what users wait for: LINE's VM did 97.7 % of its host's work, and "
+        "means hide what users wait for: LY's VM did 97.7 % of its host's work, and "
         "its worst latency was 20 times the host's",
     ),
     ComparedMetric(

@@ -3,9 +3,8 @@
 
 Every text from a policy is quoted; none gets into a comment unquoted.  A block
 is a subshell with ``set -eu``: it ends at the first command that fails, and a
-terminal into which it is pasted stays open.  Microversions are arguments, not
-variables, of which a client that has a server run its commands, like DevStack's
-in CI, takes along few.
+terminal into which it is pasted stays open.  Microversions are arguments: a client
+that runs commands on a server (DevStack's in CI) passes on few variables.
 """
 
 from __future__ import annotations
