@@ -17,7 +17,7 @@ from oslo_config import fixture as config_fixture
 from nova_perfvm.scheduler import numa_filter
 from tests.unit.scheduler import random_hosts, states
 
-REQUESTS = int(os.environ.get("PERFVM_NUMA_REQUESTS", "200"))
+REQUESTS = int(os.environ.get("PERFVM_NUMA_REQUESTS", "100"))
 
 
 def asked():
