@@ -409,15 +409,15 @@ class RemoveUnits(Change):
         return seen
 
 
-def _below(seen: Snapshot, uuid: str) -> dict[str, str]:
+def _below(seen: Snapshot, which: str) -> dict[str, str]:
     """Return what says that a provider is below another one."""
-    parent = seen.provider_by_uuid[uuid]
+    parent = seen.provider_by_uuid[which]
     return {"parent": parent.uuid, "root": parent.root or parent.uuid}
 
 
-def _with(seen: Snapshot, uuid: str, **facts: Any) -> Snapshot:
+def _with(seen: Snapshot, which: str, **facts: Any) -> Snapshot:
     """Return a cloud in which some facts of a provider are others."""
-    providers = (replace(p, **facts) if p.uuid == uuid else p for p in seen.providers)
+    providers = (replace(p, **facts) if p.uuid == which else p for p in seen.providers)
     return replace(seen, providers=tuple(providers))
 
 
