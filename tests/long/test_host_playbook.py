@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts of a running cloud, taken in by the playbook that is printed for it."""
 
-import re
-
-from tests import shown
 from tests.sandbox import base
 from tests.sandbox.base import GENERAL, HP
 from tests.sandbox.host_playbook import REASON, SECOND, HostPlaybookMixin, nameless
-
-PAGE = "doc/source/admin/host-playbook.rst"
 
 
 class HostPlaybookTest(HostPlaybookMixin, base.SandboxTest):
@@ -37,8 +32,12 @@ class HostPlaybookTest(HostPlaybookMixin, base.SandboxTest):
         # It ends at the first host that cannot be emptied.
         status, said = self.play(hosts | {"shared1": stuck})
         self.assertEqual(2, status, said)
-        (documented,) = re.findall(r"\[ERROR\]: .*", (shown.ROOT / PAGE).read_text())
-        self.assertIn(nameless(documented), nameless(said))
+        for words in (
+            "SERVER stays: no host was found for it",
+            "The host stays disabled. No further host is begun.",
+            "See why they stay by openstack perfvm plan drain shared1",
+        ):
+            self.assertIn(words, nameless(said))
         self.assert_changed({"dedicated1", "shared1"}, said)
         self.assertNotIn("[shared2]", said[said.index("PLAY [Take the hosts in") :])
         services = self.services()

@@ -73,7 +73,7 @@ def main():
             tell=lambda text: sys.stderr.write(f"{text}\n"),
         )
         if not any(record.alive for record in sandbox.status()):
-            stack.callback(sandbox.wipe, environment=False)
+            stack.callback(sandbox.wipe)
             sandbox.up(wanted.hosts or SCHEMES[wanted.scheme])
         status = run(sandbox, scratch / "tempest", wanted.regex)
         if wanted.store:
