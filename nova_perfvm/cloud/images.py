@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+
+from oslo_utils.uuidutils import is_uuid_like
 
 from nova_perfvm.changes.images import RECORD, ChangeImage, plan_images
 from nova_perfvm.cloud import answers
@@ -52,12 +53,12 @@ def find_image(api: API, name: str) -> Image:
 
     :raises CloudError: when there is none, or several
     """
-    try:
-        uuid.UUID(name)
-        return answers.image(api.glance("GET", f"/images/{quote(name)}"))
-    except (ValueError, NotThereError):
-        # It is a name, which may look like an ID.
-        pass
+    if is_uuid_like(name):
+        try:
+            return answers.image(api.glance("GET", f"/images/{quote(name)}"))
+        except NotThereError:
+            # A name may look like an ID.
+            pass
     project = api.project()
     found = [answers.image(image) for image in api.images(name=name)]
     found = [i for i in found if not i.belongs_to_tenant(project)] or found
