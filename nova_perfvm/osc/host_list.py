@@ -61,7 +61,9 @@ class ListHosts(SummarizingCommand, Lister):
             if host.mode == UNKNOWN:
                 self.exit_status = 1
                 self.warn(_no_provider(host))
-        return _COLUMNS, [tuple(_facts(host).values()) for host in found]
+        keys = [title.lower().replace(" ", "_") for title in _COLUMNS]
+        facts = map(_facts, found)
+        return _COLUMNS, [tuple(known[key] for key in keys) for known in facts]
 
 
 class ShowHost(SummarizingCommand, ShowOne):
@@ -102,7 +104,7 @@ class ShowHost(SummarizingCommand, ShowOne):
 
 
 def _facts(host: HostSummary) -> dict[str, Any]:
-    """Return what is shown of a host in a list, in the order of _COLUMNS."""
+    """Return what is shown of a host in a list, by the names of _COLUMNS."""
     view, shape = host.view, host.view.compute.shape
     facts = {
         "host": view.host,
