@@ -70,13 +70,18 @@ def in_lost_cells(services: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
 
 
 @openstack_errors()
-def names(api: API) -> frozenset[str]:
-    """Return the project's traits and resource classes that Placement knows."""
-    path = f"/traits?name=startswith:{const.CUSTOM_PREFIX}"
-    traits = api.placement("GET", path, key="traits")
+def known_names(api: API) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the custom traits and the resource classes that Placement knows."""
+    traits = api.placement("GET", "/traits?name=startswith:CUSTOM_", key="traits")
     classes = api.placement("GET", "/resource_classes", key="resource_classes")
-    found = {found["name"] for found in classes} & {const.RC_UNIT}
-    return frozenset(found.union(traits))
+    return frozenset(traits), frozenset(found["name"] for found in classes)
+
+
+def names(api: API) -> frozenset[str]:
+    """Return the project's traits that Placement knows, and its units."""
+    traits, classes = known_names(api)
+    own = {trait for trait in traits if trait.startswith(const.CUSTOM_PREFIX)}
+    return classes & {const.RC_UNIT} | own
 
 
 def providers(api: API, **query: str) -> list[dict[str, Any]]:

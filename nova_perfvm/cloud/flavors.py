@@ -29,7 +29,8 @@ def plan(api: API, desired: Sequence[PolicyFlavor], **options: Any) -> Plan:
     :param options: see :func:`nova_perfvm.changes.flavors.plan_flavors`
     :raises CloudError: when a request fails
     """
-    return plan_flavors(desired, flavors(api), known_names(api), **options)
+    traits, classes = answers.known_names(api)
+    return plan_flavors(desired, flavors(api), traits | classes, **options)
 
 
 @openstack_errors()
@@ -44,14 +45,6 @@ def flavors(api: API) -> list[SeenFlavor]:
         )
         for found in answers.flavor_list(api)
     ]
-
-
-@openstack_errors()
-def known_names(api: API) -> frozenset[str]:
-    """Return the custom traits and the resource classes that exist."""
-    traits = api.placement("GET", "/traits?name=startswith:CUSTOM_", key="traits")
-    classes = api.placement("GET", "/resource_classes", key="resource_classes")
-    return frozenset(traits).union(found["name"] for found in classes)
 
 
 def apply(api: API, change: do.Change) -> None:
