@@ -57,7 +57,7 @@ def as_if(policy: Policy, snapshot: Snapshot) -> tuple[Policy, Snapshot]:
         for vm_class in reversed(policy.pinned_classes)
         for size in vm_class.sizes
     }
-    nothing = next(s for s in SCHEMES.values() if not (s.offers_slots or s.enrolls))
+    nothing = next(scheme for scheme in SCHEMES.values() if not scheme.counts)
     return replace(policy, placement=nothing.name, managed_hosts="all"), replace(
         snapshot,
         servers=tuple(
