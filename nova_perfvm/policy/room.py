@@ -13,32 +13,32 @@ if TYPE_CHECKING:
     from nova_perfvm.policy.shapes import HostShape
 
 
-def groups_of(slots: Sequence[int], cells_per_vm: int) -> int:
-    """Count the VMs that fit when each takes a slot on k different cells.
+def groups_of(shares: Sequence[int], cells_per_vm: int) -> int:
+    """Count the VMs that fit when each takes a share of k different cells.
 
-    :param slots: slots of each cell
+    :param shares: how many each cell has
 
-    m VMs fit exactly when the cells, none giving more than m slots, have k * m
-    together: each VM then takes its k slots from different cells.
+    m VMs fit exactly when the cells, none giving more than m shares, have k * m
+    together: each VM then takes its k shares from different cells.
     """
     if cells_per_vm == 1:
-        return sum(slots)
-    most = sum(slots) // cells_per_vm
-    while most and sum(min(s, most) for s in slots) < cells_per_vm * most:
+        return sum(shares)
+    most = sum(shares) // cells_per_vm
+    while most and sum(min(s, most) for s in shares) < cells_per_vm * most:
         most -= 1
     return most
 
 
 def cell_slots(vm_class: VMClass, shape: HostShape) -> int:
-    """Count the slots of each NUMA node; 0 for a class whose CPUs are not known."""
+    """Count the shares of each NUMA node; 0 for a class whose CPUs are not known."""
     need = vm_class.cell_pcpus
     return shape.cell_cpus(vm_class.smt) // need if need else 0
 
 
 def shape_slots(vm_class: VMClass, shape: HostShape) -> int:
     """Count the VMs that an empty host of a shape holds, capped by max_per_host."""
-    slots = [cell_slots(vm_class, shape)] * shape.cells
-    return vm_class.capped(groups_of(slots, vm_class.cells_per_vm))
+    shares = [cell_slots(vm_class, shape)] * shape.cells
+    return vm_class.capped(groups_of(shares, vm_class.cells_per_vm))
 
 
 def largest_slots(policy: Policy) -> int:

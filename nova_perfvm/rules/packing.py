@@ -108,7 +108,7 @@ def _free_slots(
 ) -> int:
     """Count the VMs like the requested one that still fit, page sizes aside."""
     memory_mb = max((cell.memory_mb for cell in request.cells), default=0)
-    slots = []
+    shares = []
     for cell in host.cells:
         free = cell_cpus(vm_class, cell)[1] // vm_class.cell_pcpus
         if memory_mb:
@@ -117,8 +117,8 @@ def _free_slots(
             vm_class, cell, mode
         ):
             free = 0
-        slots.append(max(0, free))
-    return groups_of(slots, vm_class.cells_per_vm)
+        shares.append(max(0, free))
+    return groups_of(shares, vm_class.cells_per_vm)
 
 
 def _serves_shared(policy: Policy, host: HostFacts) -> bool:

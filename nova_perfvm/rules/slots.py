@@ -208,14 +208,14 @@ def host_slots(
     if memory_mb is None:
         memory_mb = smallest_memory_mb(vm_class)
     share_mb = -(-memory_mb // vm_class.cells_per_vm)
-    slots = []
+    shares = []
     for cell in cells:
         count = cell_cpus(vm_class, cell)[0] // vm_class.cell_pcpus
         if share_mb:
             # On a node without memory that of the host itself makes it negative.
             count = min(count, max(0, cell.memory_mb) // share_mb)
-        slots.append(count)
-    return vm_class.capped(groups_of(slots, vm_class.cells_per_vm))
+        shares.append(count)
+    return vm_class.capped(groups_of(shares, vm_class.cells_per_vm))
 
 
 def smallest_size(vm_class: VMClass) -> FlavorSize | None:
