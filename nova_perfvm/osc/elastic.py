@@ -62,12 +62,12 @@ class EnrollHost(HostsCommand, RecordingCommand):
     def agreed(self, parsed_args: argparse.Namespace, steps: Sequence[str]) -> bool:
         """Show the steps of a plan, and record the policy if they are to be taken."""
         agreed = super().agreed(parsed_args, steps)
-        self.record_if(parsed_args, steps, agreed=agreed)
+        self.record_for(parsed_args, steps, agreed=agreed)
         return agreed
 
     def nothing_to_do(self, parsed_args: argparse.Namespace) -> None:
-        """Record the policy all the same."""
-        self.record_if(parsed_args, (), agreed=False)
+        """Record the policy, if the command line says so."""
+        self.record_for(parsed_args, (), agreed=False)
 
 
 class UnenrollHost(HostsCommand):

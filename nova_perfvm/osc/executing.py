@@ -155,7 +155,7 @@ def _interruptible() -> Iterator[threading.Event]:
         wished.set()
 
     if threading.current_thread() is not threading.main_thread():
-        # Others get no signals.
+        # Only the main thread gets signals.
         yield wished
         return
     before = signal.signal(signal.SIGINT, interrupted)

@@ -84,12 +84,12 @@ class RecordingCommand(PolicyCommand):
         refuse_another(parsed_args, policy, there)
         self.app.stderr.write(f"recorded: {mine}\n")
 
-    def record_if(
+    def record_for(
         self, parsed_args: argparse.Namespace, changes: Sequence[Any], *, agreed: bool
     ) -> None:
-        """Record the chosen policy if the cloud is, or would be, changed by it.
+        """Record the chosen policy for changes that are made, or would be.
 
-        Where nothing is to do, --yes and --policy-changed record it.
+        Where there are none, --yes and --policy-changed record it.
         """
         if changes:
             wanted = agreed or parsed_args.dry_run

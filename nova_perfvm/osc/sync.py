@@ -43,7 +43,7 @@ class SyncCommand(RecordingCommand, ChangingCommand, Lister):
             raise RefusedError(planned.refusals)
         failed: list[Failed] = []
         agreed = self._agreed(parsed_args, planned.changes)
-        self.record_if(parsed_args, planned.changes, agreed=agreed)
+        self.record_for(parsed_args, planned.changes, agreed=agreed)
         if agreed:
             numbers, total = itertools.count(1), len(planned.changes)
             with ProgressLine() as line:
