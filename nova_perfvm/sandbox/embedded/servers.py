@@ -215,9 +215,7 @@ class ServerOperations:
     def _settled(self, server_id: str) -> bool:
         """Tell whether Nova has a server, and is at nothing with it."""
         states = self._states(server_id)
-        return bool(states) and all(
-            task is None or state == "error" for state, task in states
-        )
+        return bool(states) and all(not task or vm == "error" for vm, task in states)
 
     def _built(self, server_id: str) -> BootedServer:
         def look() -> Any:
@@ -281,7 +279,10 @@ class ServerOperations:
             (newest, *_) = self._api.api_get(query).body["migrations"]
             if newest["status"] in {"error", "failed"}:
                 raise ActionFailedError("migration", self.show(server), "failed")
-            return newest["status"] == status and self.show(server)
+            # A live migration is "completed" before its source gives back what the
+            # migration held there.
+            ended = newest["status"] == status and not self._allocations(newest["uuid"])
+            return ended and self.show(server)
 
         return until(look, f"migration of {server.name}: {status}")
 
