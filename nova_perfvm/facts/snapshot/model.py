@@ -86,10 +86,8 @@ class ComputeHost:
     forced_down: bool = False
     disabled_reason: str | None = None
     availability_zone: str = ""
-    hypervisor_type: str = ""
     vcpus: int = 0
     memory_mb: int = 0
-    running_vms: int = 0
     shape: HostShape | None = None
     cells: tuple[HostCell, ...] = ()
     cells_source: CellsSource = UNKNOWN
