@@ -121,8 +121,8 @@ class ServerOperations:
         if count != 1:
             request |= {"max_count": count, "min_count": count}
             request["return_reservation_id"] = True
-        body = {"server": request | (properties or {})}
-        ids = self._post(body | ({"os:scheduler_hints": hints} if hints else {}))
+        request |= properties or {}
+        ids = self._post({"server": request, "os:scheduler_hints": hints or {}})
         servers = [self._built(server_id) for server_id in ids]
         return servers[0] if count == 1 else servers
 

@@ -3,8 +3,9 @@
 
 ``python -m nova_perfvm.sandbox.hypervisor.fork ORDERS`` imports once, and
 forks for each order in a JSON list: ``{"log": ..., "output": ..., "config_files":
-[...], "hardware": {...}}``.  It prints a pid for each, and ends.  A compute that was
-forked costs less than half the memory of one that was not, and starts at once.
+[...], "hardware": {...}}``.  The first configuration file is the same for all.  It
+prints a pid for each, and ends.  A compute that was forked costs less than half the
+memory of one that was not, and starts at once.
 """
 
 from __future__ import annotations
@@ -35,12 +36,17 @@ def main() -> None:
     """Start what is ordered."""
     # For native threads, before anything else of Nova.
     importlib.import_module("nova.monkey_patch").patch(backend="threading")
+    orders = json.loads(sys.argv[1])
+    # Periodic tasks read their intervals when they are imported.
+    conf = importlib.import_module("nova.conf").CONF
+    conf(["--config-file", orders[0]["config_files"][0]], project="nova")
     for name in SHARED:
         importlib.import_module(name)
+    conf.clear()
     gc.collect()
     # The collector would write into every page, and unshare it.
     gc.freeze()
-    for order in json.loads(sys.argv[1]):
+    for order in orders:
         pid = os.fork()
         if pid == 0:
             _become_compute(order)
@@ -52,14 +58,11 @@ def _become_compute(order: dict[str, Any]) -> None:
     status = 1
     try:
         os.setsid()
-        descriptor = os.open(
-            order["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
-        )
-        os.dup2(descriptor, 1)
-        os.dup2(descriptor, 2)
+        output = os.open(order["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
         sys.argv = ["nova-compute", "--log-file", order["log"]]
-        for file in order["config_files"]:
-            sys.argv += ["--config-file", file]
+        sys.argv += [f"--config-file={file}" for file in order["config_files"]]
         pretences = sys.modules[SHARED[-1]]
         pretences.pretend(pretences.Hardware(**order["hardware"]))
         sys.modules["nova.cmd.compute"].main()
