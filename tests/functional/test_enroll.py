@@ -9,13 +9,7 @@ from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.policy import loader
 from tests.functional import base
 from tests.functional.client import ClientMixin
-from tests.functional.elastic import (
-    PLAIN_GENERAL,
-    PLAIN_HP,
-    CreatedAtOnce,
-    DeathError,
-    ElasticTest,
-)
+from tests.functional.elastic import PLAIN_GENERAL, PLAIN_HP, CreatedAtOnce, ElasticTest
 
 
 class TestEnroll(ElasticTest):
@@ -135,31 +129,6 @@ class TestEnroll(ElasticTest):
     def _strange_child(self, view):
         body = {"name": "h1_perfvm_c", "parent_provider_uuid": view.root.uuid}
         self.api.placement("POST", "/resource_providers", body)
-
-    def test_death_between_any_two_steps(self):
-        self.create_plain_flavors()
-        self.cloud.start_host("h1")
-        states = []
-        for _ in range(30):
-            try:
-                with self.die_after(1):
-                    self.enroll("h1")
-                break
-            except DeathError:
-                view = self.view("h1")
-                states.append((view.closed, view.enrolled))
-                if not view.enrolled:
-                    # Not "No valid host" while Placement has not heard of the
-                    # trait: there Nova's scheduler fails.
-                    self.assertEqual("ERROR", self.cloud.boot(base.HP_64).status)
-                if view.closed:
-                    self.boot_refused(PLAIN_GENERAL)
-
-        # Closed to the one kind before it opens to the other.
-        self.assertEqual(sorted(states), states)
-        self.assertNotIn((False, True), states)
-        self.assertGreater(states.count((True, False)), 5)
-        self.assert_elastic("h1")
 
     def test_after_the_service_was_deleted(self):
         self.cloud.start_host("h1")

@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts made elastic and given back by runs that die, and that others cross."""
+"""Hosts made elastic and given back by runs that die, are refused, or crossed."""
 
 import fixtures
 
 from nova_perfvm import findings as codes
+from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
+from tests.functional import base
 from tests.functional.client import ClientMixin
-from tests.functional.elastic import APPLIER, PLAIN_GENERAL, DeathError, ElasticTest
+from tests.functional.elastic import (
+    APPLIER,
+    PLAIN_GENERAL,
+    PLAIN_HP,
+    DeathError,
+    ElasticTest,
+)
 from tests.functional.test_backfill import BackfillCase
 
 
@@ -58,6 +66,122 @@ class TestBackfill(BackfillCase):
                 (away,) = moved
                 self.assertEqual({"h2"}, self.allocations(away).keys())
                 self.assert_elastic("h1")
+
+    def test_what_cannot_be(self):
+        self.cloud.create_flavor("pinned-4", 4, 4096, 0, base.PINNED)
+        with_filter = (PLAIN_HP, PLAIN_GENERAL)
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        for flavors, words in (
+            (with_filter, "move the others away"),
+            (("pinned-4",), "is not as VMs of a class of the policy are"),
+        ):
+            with self.subTest(words):
+                servers = [self.boot(flavor) for flavor in flavors]
+
+                exc = self.assertRaises(RefusedError, self.backfill)
+
+                self.assertIn(words, str(exc))
+                for server in servers:
+                    self.assertIn(server.name, str(exc))
+                self.assert_ordinary("h1")
+                for server in servers:
+                    self.servers.delete(server)
+
+        # Nor what is in the middle of a move.
+        self.cloud.start_host("h2")
+        server = self.boot(PLAIN_GENERAL, host="h1")
+        self.servers.cold_migrate(server, "h2")
+
+        for host in ("h1", "h2"):
+            exc = self.assertRaises(RefusedError, self.enroll, host, backfill=True)
+            self.assertIn("confirm or revert it", str(exc))
+            self.assert_ordinary(host)
+
+    def test_vms_that_have_no_units(self):
+        """However it comes: the host closes until they are given some."""
+        original, slipped = Applier.apply, []
+
+        def apply(applier, change):
+            original(applier, change)
+            if getattr(change, "opens", False):
+                # As on a request that was under way when the host was isolated.
+                slipped.append(self.boot(base.GENERAL_2))
+                self._lose_units(slipped[0])
+
+        with fixtures.MonkeyPatch(f"{APPLIER}.apply", apply):
+            self.assertRaises(RefusedError, self.enroll, "h1")
+        self.assertFalse(self.view("h1").enrolled)
+        self.boot_refused()
+        self.boot_refused(PLAIN_GENERAL)
+        self.backfill()
+        self.assert_elastic("h1")
+
+        # As by a forced move.
+        (server,) = slipped
+        self._lose_units(server)
+        self.assertEqual({"a": [], "b": []}, self.units("h1"))
+        self._assert_given_back(server, {"a": [1], "b": [1]})
+        # As when a conductor dies between noting a VM active and saying so.
+        self._lose_all(server, {"a": [1], "b": [1]})
+        self._lose_all(self.boot(base.HP_64), {"a": [1000], "b": []})
+
+    def _lose_all(self, server, units):
+        before = self.allocations(server)
+        self.api.placement("DELETE", f"/allocations/{server.id}")
+        self._assert_given_back(server, units)
+        after = self.allocations(server)
+        self.assertEqual(before.pop("h1"), after.pop("h1"))
+        self.assertCountEqual(before.values(), after.values())
+        # Nova deletes it, and with it all that was allocated.
+        self.servers.delete(server)
+        self.assertEqual({"a": [], "b": []}, self.units("h1"))
+
+    def _assert_given_back(self, server, units):
+        exc = self.assertRaises(RefusedError, self.enroll, "h1")
+        self.assertIn(server.name, str(exc))
+        self.backfill()
+        self.assert_elastic("h1")
+        self.assertEqual(units, self.units("h1"))
+
+    def _lose_units(self, server):
+        found = answers.allocation(self.api, server.id)
+        root = self.view("h1").root.uuid
+        body = {
+            "allocations": {
+                root: {"resources": found["allocations"][root]["resources"]}
+            },
+            "project_id": found["project_id"],
+            "user_id": found["user_id"],
+            "consumer_generation": found["consumer_generation"],
+        }
+        self.api.placement("PUT", f"/allocations/{server.id}", body)
+
+
+class TestEnroll(ElasticTest):
+    def test_death_between_any_two_steps(self):
+        self.create_plain_flavors()
+        self.cloud.start_host("h1")
+        states = []
+        for _ in range(30):
+            try:
+                with self.die_after(1):
+                    self.enroll("h1")
+                break
+            except DeathError:
+                view = self.view("h1")
+                states.append((view.closed, view.enrolled))
+                if not view.enrolled:
+                    # Not "No valid host" while Placement has not heard of the
+                    # trait: there Nova's scheduler fails.
+                    self.assertEqual("ERROR", self.cloud.boot(base.HP_64).status)
+                if view.closed:
+                    self.boot_refused(PLAIN_GENERAL)
+
+        # Closed to the one kind before it opens to the other.
+        self.assertEqual(sorted(states), states)
+        self.assertNotIn((False, True), states)
+        self.assertGreater(states.count((True, False)), 5)
+        self.assert_elastic("h1")
 
 
 class TestUnenroll(ClientMixin, ElasticTest):
