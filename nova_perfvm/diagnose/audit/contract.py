@@ -44,13 +44,12 @@ def _of_server(
     A host that was enrolled for another number of children is judged by that one.
     """
     view, vm_class = subject.elastic_hosts.get(host.host), subject.class_of(server)
-    root = subject.snapshot.provider_by_uuid.get(host.provider)
-    if not (vm_class and root and (view or subject.managed(host.host))):
+    if vm_class is None or not (view or subject.managed(host.host)):
         return
     policy = as_enrolled(subject.policy, view) if view else subject.policy
     scheme = scheme_of(policy)
     held = Counter[str]()
-    for provider in subject.snapshot.trees.get(host.provider, ()):
+    for provider in subject.snapshot.trees[host.provider]:
         held.update(provider.allocations.get(server.id, {}))
     claims = scheme.claims(policy, vm_class, held)
     without_units = scheme.enrolls and not held[scheme.resource_class]
@@ -68,10 +67,11 @@ def _of_server(
     # General VMs need no units but on elastic hosts, which are looked at by themselves.
     told = (view and without_units) or (scheme.enrolls and not vm_class.pinned)
     if claims.lacking and not told:
+        offered = subject.snapshot.provider_by_uuid[host.provider].inventories
         remedy = subject.resize(server)
         if without_units:
             remedy = f"openstack perfvm host enroll {quote(host.host)} --backfill"
-        elif claims.lacking.keys() <= root.inventories.keys():
+        elif claims.lacking.keys() <= offered.keys():
             remedy = codes.HEAL
         words = f"{takes} lacks {_words(claims.lacking)}"
         yield Finding.of(codes.NOT_CLAIMED, str(server), words, remedy)

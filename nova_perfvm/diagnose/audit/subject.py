@@ -97,9 +97,10 @@ class Subject:
 
     @cached_property
     def hosts_seen(self) -> dict[str, ComputeHost]:
-        """The compute hosts that Placement has a provider of, by name."""
-        trees = self.snapshot.trees
-        return {h.host: h for h in self.snapshot.hosts if h.provider in trees}
+        """The compute hosts that Placement has a top provider of, by name."""
+        # A file may have lost the top of a tree and kept what is below it.
+        tops = self.snapshot.trees.keys() & self.snapshot.provider_by_uuid.keys()
+        return {h.host: h for h in self.snapshot.hosts if h.provider in tops}
 
     @cached_property
     def flavors(self) -> tuple[PolicyFlavor, ...]:
