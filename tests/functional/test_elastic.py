@@ -6,7 +6,6 @@ the filter makes refusals without need rarer.
 """
 
 import collections
-from concurrent import futures
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud.snapshot import read_snapshot
@@ -275,14 +274,10 @@ class TestWithFilter(ElasticCase):
         self.boot(GENERAL)
         self.assertEqual("e3", self.boot(HIGH).host)
 
-    def test_never_more_than_two(self):
-        """And a dedicated host beside it serves its class alone."""
+    def test_a_dedicated_host_beside_an_elastic_one(self):
+        """It serves its class alone."""
         self.start("e1")
-        servers = self.active(self.cloud.boot_at_once([HIGH] * 4))
-        self.assertLessEqual(len(servers), 2)
-        self.assertLessEqual(1, len(servers))
-        self.assertEqual(len(servers), len(self.taken("e1")))
-
+        self.boot(HIGH, host="e1")
         self.cloud.start_configured("d1", self.policy, "dedicated")
         self.enroll("d1")
         self.assertIn(const.TRAIT_HIGH_PERFORMANCE, self.cloud.traits("d1"))
@@ -346,15 +341,6 @@ class TestAtTheSameMoment(ElasticCase):
         self.assertEqual({"a": [1000], "b": [1000]}, self.units("e2"))
         self.assert_apart(*servers)
 
-    def test_two_requests_for_two(self):
-        self.start("e1", "e2")
-        with SameMoment(2), futures.ThreadPoolExecutor() as pool:
-            requests = [pool.submit(self.cloud.boot, HIGH, count=2) for _ in range(2)]
-            servers = [server for found in requests for server in found.result()]
-        self.assertEqual(["ACTIVE"] * 4, [server.status for server in servers])
-        for host in ("e1", "e2"):
-            self.assertEqual({"a": [1000], "b": [1000]}, self.units(host))
-
 
 class TestFourOnTwoCells(ElasticCase):
     """As many in one request as an empty host has slots, several to a cell."""
@@ -379,8 +365,3 @@ class TestFourOnTwoCells(ElasticCase):
         pins = [cpu for server in servers for cpu in self.cloud.guest(server).pins]
         self.assertEqual(len(pins), len(set(pins)))
         self.assertEqual([1000] * self.SLOTS, self.taken("e1"))
-
-
-class TestThreeOnOneCell(TestFourOnTwoCells):
-    FLAVORS = (HIGH,)
-    SHAPE, SLOTS, VCPUS = "1x80", 3, 20

@@ -2,22 +2,17 @@
 """From the enabled cloud to plain Nova, as its page says, with VMs running."""
 
 import dataclasses
-import functools
 import shlex
 
 from nova_perfvm import constants as const
-from nova_perfvm.changes.enroll import plan_enroll
-from nova_perfvm.cloud import answers, converge
+from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
-from nova_perfvm.sandbox.embedded.servers import until
 from tests import documented
 from tests.functional import base, client
-from tests.functional.glance import GlanceFixture
-from tests.functional.minutes import TreesAreReadAgain
 
 
-class TestUninstall(client.ClientMixin, base.FunctionalTest):
+class UninstallCase(client.ClientMixin, base.FunctionalTest):
     CLOUD = None
 
     def start(self, placement, **options):
@@ -49,68 +44,8 @@ class TestUninstall(client.ClientMixin, base.FunctionalTest):
         providers = self.api.placement("GET", "/resource_providers")
         self.assertNotIn("_perfvm_", str(providers))
 
-    def test_units(self):
-        self.shown = documented.of(self)
-        # The client asks for the images of the servers that it lists.
-        self.glance = self.useFixture(GlanceFixture())
-        self.start(
-            "units",
-            disable_fallback_pcpu_query=False,
-            options={("scheduler", "enable_isolated_aggregate_filtering"): True},
-        )
-        for host in ("h1", "h2"):
-            self.cloud.start_host(host)
-            planner = functools.partial(plan_enroll, self.policy)
-            converge.change_host(self.api, host, planner)
-            # As after five minutes: it has read which children its host has.
-            self.cloud.restart_host(host)
-        self.cloud.label_hosts("high-performance", "h1")
-        high, general = self.boot(host="h1"), self.boot(base.GENERAL_2, host="h2")
 
-        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
-        for _ in range(2):
-            self.run_shown("flavor create")
-        flavors = {f["name"]: f["id"] for f in self.cloud.api.get_flavors()}
-        for name in ("pinned.20c", "shared.2c"):
-            self.boot_refused(flavors[name])
-
-        self.assertIn("would take the units", self.run_shown("--dry-run"))
-        said = self.run_shown("rollback --strip-units")
-        self.assertIn("run this then with --delete-children", said)
-        for server in (high, general):
-            self.servers.act(server, {"reboot": {"type": "HARD"}}, "ACTIVE")
-        self.boot(flavors["shared.2c"], host="h2")
-
-        self.assertIn(high.id, self.run_shown("server list", OLD_FLAVOR=base.HP_64))
-        names = {"SERVER": high.id}
-        self.run_shown("server resize --flavor", **names)
-        until(lambda: self.status(high) == "VERIFY_RESIZE", "the resize")
-        self.run_shown("resize confirm", **names)
-        until(lambda: self.status(high) == "ACTIVE", "the confirmation")
-        self.servers.confirm(self.servers.resize(general, flavors["shared.2c"]))
-        for server in (high, general):
-            self.servers.confirm(self.servers.cold_migrate(server))
-
-        for flavor in (base.HP_64, base.GENERAL_2):
-            self.cloud.api.delete_flavor(flavor)
-        self.useFixture(TreesAreReadAgain())
-        self.run_shown("rollback --delete-children")
-        self.assertEqual({const.TRAIT_HIGH_PERFORMANCE}, answers.names(self.api))
-        self.run_shown("trait delete")
-        (label,) = answers.aggregates(self.api)
-        self.run_shown("aggregate unset", AGGREGATE=label.name)
-        (label,) = answers.aggregates(self.api)
-        self.assertNotIn("perfvm:class", label.metadata)
-        self.assertEqual([], self.shown)
-
-        self.assert_plain()
-        self.cloud.run_periodics()
-        failed = "ResourceProviderAllocationRetrievalFailed"
-        self.assertNotIn(failed, self.cloud.nova_log())
-        for server in (high, general):
-            self.assertEqual("ACTIVE", self.status(server))
-            self.servers.live_migrate(server)
-
+class TestUninstall(UninstallCase):
     def test_slots(self):
         self.shown = documented.of(self)
         self.start("slots")

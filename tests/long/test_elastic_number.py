@@ -91,6 +91,11 @@ class TestFourSlots(test_elastic.TestHostsOfManySizes):
     CAP = 4
 
 
+class TestThreeOnOneCell(test_elastic.TestFourOnTwoCells):
+    FLAVORS = (HIGH,)
+    SHAPE, SLOTS, VCPUS = "1x80", 3, 20
+
+
 class TestFewer(NumberCase):
     """max_per_host 4 -> 2, and a host that is enrolled for four children still."""
 

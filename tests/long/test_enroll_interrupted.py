@@ -4,10 +4,12 @@
 import fixtures
 
 from nova_perfvm import findings as codes
+from nova_perfvm.changes.steps import Allocate
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
-from nova_perfvm.cloud.errors import RefusedError
+from nova_perfvm.cloud.errors import CloudError, RefusedError
+from nova_perfvm.facts.snapshot import DISABLED_REASON
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 from tests.functional.client import ClientMixin
@@ -22,6 +24,42 @@ from tests.functional.test_backfill import BackfillCase
 
 
 class TestBackfill(BackfillCase):
+    def test_general_vms(self):
+        """A run that fails leaves the host closed, and the service as it was."""
+        self.boot(PLAIN_GENERAL)
+        server = self.boot(PLAIN_GENERAL)
+        original = Applier.apply
+
+        def apply(applier, change):
+            if isinstance(change, Allocate):
+                self.assertEqual(("disabled", DISABLED_REASON), self.service("h1"))
+                raise CloudError("Placement is gone")
+            original(applier, change)
+
+        with fixtures.MonkeyPatch(f"{APPLIER}.apply", apply):
+            self.assertRaises(CloudError, self.backfill)
+
+        self.assertEqual(("enabled", None), self.service("h1"))
+        self.boot_refused()
+        self.boot_refused(PLAIN_GENERAL)
+        off = {"status": "disabled", "disabled_reason": "a fan is broken"}
+        self._set_service(off)
+        self.backfill()
+        self.assertEqual(tuple(off.values()), self.service("h1"))
+        self._set_service({"status": "enabled"})
+
+        self.assert_elastic("h1")
+        self.assertEqual({"a": [1, 1], "b": [1, 1]}, self.units("h1"))
+        self.boot_refused()
+        self.boot(base.GENERAL_2)
+        # It runs as before, and is stopped, started and deleted as ever.
+        self.servers.delete(server)
+        self.assertEqual({"a": [1, 1], "b": [1, 1]}, self.units("h1"))
+
+    def _set_service(self, body):
+        number = self.view("h1").compute.service
+        self.api.nova("PUT", f"/os-services/{number}", body)
+
     def test_death_between_any_two_steps(self):
         self.boot(PLAIN_GENERAL)
         self.boot(PLAIN_GENERAL)

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the enabled cloud to plain Nova, with VMs running, where all are processes.
+"""From the enabled cloud of elastic hosts to plain Nova, with VMs running."""
 
-tests/functional/test_uninstall.py takes the same steps in one process; here real
-nova-computes forget the children in their own time.
-"""
-
+import functools
 import re
 import time
 
-from nova_perfvm.cloud import apply
+from nova_perfvm import constants as const
+from nova_perfvm.changes.enroll import plan_enroll
+from nova_perfvm.cloud import answers, apply, converge
 from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
+from nova_perfvm.sandbox.embedded.servers import until
 from nova_perfvm.sandbox.processes import computes, waiting
-from tests import shown
+from tests import documented, shown
+from tests.functional import base as cloud
+from tests.functional.glance import GlanceFixture
+from tests.functional.minutes import TreesAreReadAgain
+from tests.functional.test_uninstall import UninstallCase
 from tests.sandbox import base
 from tests.sandbox.base import GENERAL, HP
 from tests.sandbox.documented import DocumentedCommands
@@ -20,7 +24,72 @@ PAGE = "doc/source/admin/uninstall.rst"
 FAILED = "ResourceProviderAllocationRetrievalFailed"
 
 
+class TestOneProcess(UninstallCase):
+    def test_units(self):
+        self.shown = documented.of(self)
+        # The client asks for the images of the servers that it lists.
+        self.glance = self.useFixture(GlanceFixture())
+        self.start(
+            "units",
+            disable_fallback_pcpu_query=False,
+            options={("scheduler", "enable_isolated_aggregate_filtering"): True},
+        )
+        for host in ("h1", "h2"):
+            self.cloud.start_host(host)
+            planner = functools.partial(plan_enroll, self.policy)
+            converge.change_host(self.api, host, planner)
+            # As after five minutes: it has read which children its host has.
+            self.cloud.restart_host(host)
+        self.cloud.label_hosts("high-performance", "h1")
+        high, general = self.boot(host="h1"), self.boot(cloud.GENERAL_2, host="h2")
+
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        for _ in range(2):
+            self.run_shown("flavor create")
+        flavors = {f["name"]: f["id"] for f in self.cloud.api.get_flavors()}
+        for name in ("pinned.20c", "shared.2c"):
+            self.boot_refused(flavors[name])
+
+        self.assertIn("would take the units", self.run_shown("--dry-run"))
+        said = self.run_shown("rollback --strip-units")
+        self.assertIn("run this then with --delete-children", said)
+        for server in (high, general):
+            self.servers.act(server, {"reboot": {"type": "HARD"}}, "ACTIVE")
+        self.boot(flavors["shared.2c"], host="h2")
+
+        self.assertIn(high.id, self.run_shown("server list", OLD_FLAVOR=cloud.HP_64))
+        names = {"SERVER": high.id}
+        self.run_shown("server resize --flavor", **names)
+        until(lambda: self.status(high) == "VERIFY_RESIZE", "the resize")
+        self.run_shown("resize confirm", **names)
+        until(lambda: self.status(high) == "ACTIVE", "the confirmation")
+        self.servers.confirm(self.servers.resize(general, flavors["shared.2c"]))
+        for server in (high, general):
+            self.servers.confirm(self.servers.cold_migrate(server))
+
+        for flavor in (cloud.HP_64, cloud.GENERAL_2):
+            self.cloud.api.delete_flavor(flavor)
+        self.useFixture(TreesAreReadAgain())
+        self.run_shown("rollback --delete-children")
+        self.assertEqual({const.TRAIT_HIGH_PERFORMANCE}, answers.names(self.api))
+        self.run_shown("trait delete")
+        (label,) = answers.aggregates(self.api)
+        self.run_shown("aggregate unset", AGGREGATE=label.name)
+        (label,) = answers.aggregates(self.api)
+        self.assertNotIn("perfvm:class", label.metadata)
+        self.assertEqual([], self.shown)
+
+        self.assert_plain()
+        self.cloud.run_periodics()
+        self.assertNotIn(FAILED, self.cloud.nova_log())
+        for server in (high, general):
+            self.assertEqual("ACTIVE", self.status(server))
+            self.servers.live_migrate(server)
+
+
 class UninstallTest(DocumentedCommands, base.SandboxTest):
+    """Real nova-computes forget the children in their own time."""
+
     HOSTS = "2xelastic:2x20"
 
     def setUp(self):
