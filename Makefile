@@ -81,6 +81,7 @@ test-sandbox: $(STAMP)  ## tests on sandboxes that they start and wipe
 test-long: export PERFVM_AGREEMENT_STATES ?= 100
 test-long: export PERFVM_NUMA_REQUESTS ?= 2500
 test-long: export PERFVM_SANDBOX_STORM ?= 120
+test-long: export PERFVM_STORM_REQUESTS ?= 30
 test-long: export PERFVM_STORM_ROUNDS ?= 2
 test-long: long random test demo docs oldest fuzz test-sandbox tempest tempest-schemes measure guest  ## hours: all, at full length; with --jobs=2 two suites at a time
 
@@ -103,7 +104,7 @@ oldest: $(OLDEST)/.installed  ## the oldest supported Nova: the scheduler's unit
 	$(OLDEST)/bin/stestr $(ALONE) --test-path ./tests/functional run --concurrency $(CONCURRENCY) \
 	    $(OLDEST_TESTS)
 
-storm: $(STAMP)  ## 30 requests at once, PERFVM_STORM_ROUNDS times (1)
+storm: $(STAMP)  ## PERFVM_STORM_REQUESTS at once (20), PERFVM_STORM_ROUNDS times (1)
 	$(BIN)/stestr $(ALONE) --test-path ./tests/storm run --concurrency $(CONCURRENCY)
 
 measure: $(STAMP)  ## benchmarks of a second: run, compared, reported; pages in a browser

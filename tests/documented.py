@@ -23,6 +23,7 @@ _COMMANDS = f"{_SLOTS}.test_commands_of_the_documentation"
 _DEVSTACK_TESTS = "tests.contract.test_plugin.EnrollLaterTest"
 _ENROLL = "/opt/stack/nova-perfvm/devstack/enroll-hosts.sh"
 _ELASTIC = "tests.sandbox.test_elastic.ElasticTest"
+_UNINSTALL = "tests.long.test_uninstall.TestUninstall"
 _UPGRADE = "tests.unit.scheduler.test_upgrade_check.ProgramTest.test_it_reads_nova_conf"
 
 # {page: {beginning of a command: the test that runs it}}.  The longest beginning
@@ -101,9 +102,8 @@ RUN = {
         "openstack": _COMMANDS,
     },
     f"{_ADMIN}/uninstall.rst": {
-        "": "tests.long.test_uninstall.TestOneProcess.test_units",
-        "openstack --os-placement-api-version 1.6 resource": "tests.functional"
-        ".test_uninstall.TestUninstall.test_slots",
+        "": f"{_UNINSTALL}.test_units",
+        "openstack --os-placement-api-version 1.6 resource": f"{_UNINSTALL}.test_slots",
     },
     f"{_ADMIN}/upgrade.rst": {
         "": _COMMANDS,

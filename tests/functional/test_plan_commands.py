@@ -11,8 +11,8 @@ from tests.functional.client import ClientMixin
 from tests.functional.minutes import MinutesPass
 
 
-class TestPlans(ClientMixin, base.FunctionalTest):
-    """``plan free`` and ``plan drain``, which carry out what they have planned."""
+class PlansCase(ClientMixin, base.FunctionalTest):
+    """Commands that carry out what they have planned."""
 
     PLACEMENT = "slots"
     FLAVORS = (base.HP_64, base.HP_200)
@@ -32,6 +32,8 @@ class TestPlans(ClientMixin, base.FunctionalTest):
         """Return the exit status, the rows, and what was said."""
         return self.run_json("plan", *arguments)
 
+
+class TestPlans(PlansCase):
     def test_room_for_a_server_that_was_refused(self):
         servers = self.boot(host="large"), self.boot(host="large")
         self.boot_refused(base.HP_200)
@@ -47,17 +49,3 @@ class TestPlans(ClientMixin, base.FunctionalTest):
         hosts = sorted(self.servers.show(server).host for server in servers)
         self.assertEqual(["large", "small"], hosts)
         self.assertEqual("large", self.boot(base.HP_200).host)
-
-    def test_a_host_is_emptied(self):
-        one, two = self.boot(host="large"), self.boot(host="large")
-        self.servers.act(two, {"os-stop": None}, "SHUTOFF")
-
-        status, rows, said = self.plan("drain", "large", "--execute", "--yes")
-
-        self.assertEqual((0, {"done"}), (status, {r["State"] for r in rows}), said)
-        self.assertEqual({"live", "cold"}, {row["Migration"] for row in rows})
-        for server, expected in ((one, "ACTIVE"), (two, "SHUTOFF")):
-            shown = self.servers.show(server)
-            self.assertEqual((expected, "small"), (shown.status, shown.host))
-        # Nothing is asked where there is nothing to do.
-        self.assertEqual((0, []), self.plan("drain", "large", "--execute")[:2])

@@ -29,15 +29,6 @@ class TestCap(SlotsCase):
         super().setUp()
         self.start("hp1", shape="4x20", memory_gb=1000)
 
-    def test_without_slots_a_third_would_fit(self):
-        # The same host without provider.yaml, and a flavor that asks for none.
-        self.cloud.start_host("plain", "4x20", memory_gb=1000, dedicated="0-79")
-        flavor = self.cloud.create_flavor("plain", 20, 65536, 0, base.CLAIMS_HP)
-
-        servers = [self.cloud.boot(flavor, az="nova:plain") for _ in range(3)]
-
-        self.assertEqual(3, len(self.active(servers)))
-
     def test_at_once_or_forced(self):
         self.assertEqual(
             ["ERROR"] * 3,

@@ -19,6 +19,7 @@ from nova_perfvm.documents import textfile
 from nova_perfvm.sandbox import releases
 from tests.functional.client import ClientMixin
 from tests.functional.elastic import DeathError
+from tests.functional.test_plan_commands import PlansCase
 from tests.functional.test_plan_execution import (
     DRIVER,
     LIMIT_S,
@@ -314,3 +315,19 @@ class TestResume(ClientMixin, PlanTest):
         self.assertEqual(["done", "done"], [row["State"] for row in rows])
         self.assertIn("the migration under way is finished", said)
         self.assertEqual(("ACTIVE", "h3"), self.host(self.two))
+
+
+class TestDrain(PlansCase):
+    def test_a_host_is_emptied(self):
+        one, two = self.boot(host="large"), self.boot(host="large")
+        self.servers.act(two, {"os-stop": None}, "SHUTOFF")
+
+        status, rows, said = self.plan("drain", "large", "--execute", "--yes")
+
+        self.assertEqual((0, {"done"}), (status, {r["State"] for r in rows}), said)
+        self.assertEqual({"live", "cold"}, {row["Migration"] for row in rows})
+        for server, expected in ((one, "ACTIVE"), (two, "SHUTOFF")):
+            shown = self.servers.show(server)
+            self.assertEqual((expected, "small"), (shown.status, shown.host))
+        # Nothing is asked where there is nothing to do.
+        self.assertEqual((0, []), self.plan("drain", "large", "--execute")[:2])

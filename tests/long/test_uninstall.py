@@ -1,30 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the enabled cloud of elastic hosts to plain Nova, with VMs running."""
+"""From the enabled cloud to plain Nova, as its page says, with VMs running."""
 
+import dataclasses
 import functools
-import re
-import time
+import shlex
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes.enroll import plan_enroll
-from nova_perfvm.cloud import answers, apply, converge
-from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
+from nova_perfvm.cloud import answers, converge
+from nova_perfvm.cloud.api import API
+from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import until
-from nova_perfvm.sandbox.processes import computes, waiting
-from tests import documented, shown
-from tests.functional import base as cloud
+from tests import documented
+from tests.functional import base, client
 from tests.functional.glance import GlanceFixture
 from tests.functional.minutes import TreesAreReadAgain
-from tests.functional.test_uninstall import UninstallCase
-from tests.sandbox import base
-from tests.sandbox.base import GENERAL, HP
-from tests.sandbox.documented import DocumentedCommands
-
-PAGE = "doc/source/admin/uninstall.rst"
-FAILED = "ResourceProviderAllocationRetrievalFailed"
 
 
-class TestOneProcess(UninstallCase):
+class TestUninstall(client.ClientMixin, base.FunctionalTest):
+    CLOUD = None
+
+    def start(self, placement, **options):
+        self.policy = dataclasses.replace(self.policy, placement=placement)
+        self.start_cloud(enabled_filters=DEFAULT_FILTERS, **options)
+        self.api = API(self.connection("admin", "admin,member,reader"))
+
+    def run_shown(self, words, **names):
+        """Run the next command of the page, which has to have these words."""
+        command = self.shown.pop(0)
+        typed = command.text
+        self.assertIn(words, typed)
+        for name, value in names.items():
+            typed = typed.replace(name, value)
+        program, *arguments = shlex.split(typed)
+        self.assertEqual("openstack", program)
+        status, stdout, stderr = self.run_client(*arguments, stdin=client.Operator())
+        self.assertEqual(0, status, f"{command.place}: {typed}\n{stdout}{stderr}")
+        return stdout
+
+    def status(self, server):
+        return self.servers.show(server).status
+
+    def assert_plain(self):
+        """Look that nothing in Placement has a name of the project."""
+        for kind in ("traits", "resource_classes"):
+            found = str(self.api.placement("GET", f"/{kind}"))
+            self.assertNotIn("CUSTOM_PERFVM", found)
+        providers = self.api.placement("GET", "/resource_providers")
+        self.assertNotIn("_perfvm_", str(providers))
+
     def test_units(self):
         self.shown = documented.of(self)
         # The client asks for the images of the servers that it lists.
@@ -41,7 +65,7 @@ class TestOneProcess(UninstallCase):
             # As after five minutes: it has read which children its host has.
             self.cloud.restart_host(host)
         self.cloud.label_hosts("high-performance", "h1")
-        high, general = self.boot(host="h1"), self.boot(cloud.GENERAL_2, host="h2")
+        high, general = self.boot(host="h1"), self.boot(base.GENERAL_2, host="h2")
 
         self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
         for _ in range(2):
@@ -57,7 +81,7 @@ class TestOneProcess(UninstallCase):
             self.servers.act(server, {"reboot": {"type": "HARD"}}, "ACTIVE")
         self.boot(flavors["shared.2c"], host="h2")
 
-        self.assertIn(high.id, self.run_shown("server list", OLD_FLAVOR=cloud.HP_64))
+        self.assertIn(high.id, self.run_shown("server list", OLD_FLAVOR=base.HP_64))
         names = {"SERVER": high.id}
         self.run_shown("server resize --flavor", **names)
         until(lambda: self.status(high) == "VERIFY_RESIZE", "the resize")
@@ -67,7 +91,7 @@ class TestOneProcess(UninstallCase):
         for server in (high, general):
             self.servers.confirm(self.servers.cold_migrate(server))
 
-        for flavor in (cloud.HP_64, cloud.GENERAL_2):
+        for flavor in (base.HP_64, base.GENERAL_2):
             self.cloud.api.delete_flavor(flavor)
         self.useFixture(TreesAreReadAgain())
         self.run_shown("rollback --delete-children")
@@ -81,106 +105,64 @@ class TestOneProcess(UninstallCase):
 
         self.assert_plain()
         self.cloud.run_periodics()
-        self.assertNotIn(FAILED, self.cloud.nova_log())
+        failed = "ResourceProviderAllocationRetrievalFailed"
+        self.assertNotIn(failed, self.cloud.nova_log())
         for server in (high, general):
             self.assertEqual("ACTIVE", self.status(server))
             self.servers.live_migrate(server)
 
+    def test_slots(self):
+        self.shown = documented.of(self)
+        self.start("slots")
+        for host, mode in (
+            ("d1", "dedicated"),
+            ("d2", "dedicated"),
+            ("s1", "shared"),
+            ("s2", "shared"),
+        ):
+            self.cloud.start_configured(host, self.policy, mode)
+        status, _, said = self.run_client("perfvm", "flavor", "sync", "--yes")
+        self.assertEqual(0, status, said)
+        high, general = self.boot(host="d1"), self.boot(base.GENERAL_2)
 
-class UninstallTest(DocumentedCommands, base.SandboxTest):
-    """Real nova-computes forget the children in their own time."""
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        specs = {"hw:cpu_policy": "dedicated", "hw:numa_nodes": "1"}
+        self.cloud.create_flavor("pinned.20c", 20, 65536, 40, specs)
+        self.cloud.create_flavor("shared.2c", 2, 4096, 40)
+        high = self.servers.confirm(self.servers.resize(high, "pinned.20c"))
+        general = self.servers.resize(general, "shared.2c")
+        general = self.servers.confirm(general)
+        self.assertTrue(self.cloud.guest(high).pinned)
 
-    HOSTS = "2xelastic:2x20"
+        for host in ("d1", "d2"):
+            self.cloud.restart_host(host, provider_yaml=None)
+            self.assertNotIn(const.RC_SLOT, self.cloud.capacity(host))
+            path = f"/resource_providers?name={host}"
+            (root,) = self.api.placement("GET", path, key="resource_providers")
+            if host == "d1":
+                found = self.run_shown("trait list", UUID=root["uuid"])
+                self.assertIn(const.TRAIT_HIGH_PERFORMANCE, found)
+                kept = self.cloud.traits(host) - {const.TRAIT_HIGH_PERFORMANCE}
+                stay = {"EVERY_TRAIT_THAT_IS_TO_STAY ...": " --trait ".join(kept)}
+                self.run_shown("trait set", UUID=root["uuid"], **stay)
+                continue
+            path = f"/resource_providers/{root['uuid']}/traits"
+            body = self.api.placement("GET", path)
+            body["traits"].remove(const.TRAIT_HIGH_PERFORMANCE)
+            self.api.placement("PUT", path, body)
+        for flavor in (base.HP_64, base.GENERAL_2):
+            self.cloud.api.delete_flavor(flavor)
+        status, _, said = self.run_client("perfvm", "rollback", "--yes")
+        self.assertEqual(0, status, said)
+        self.assertEqual([], [a.name for a in answers.aggregates(self.api)])
+        self.api.placement("DELETE", f"/traits/{const.TRAIT_HIGH_PERFORMANCE}")
+        self.run_shown("resource class delete")
+        self.assertEqual([], self.shown)
 
-    def setUp(self):
-        super().setUp()
-        self.commands = [
-            command
-            for command in shown.commands(PAGE)
-            if " 1.6 resource" not in command.text
-        ]
-
-    def follow(self, count, *asking, **names):
-        """Run the next commands of the page; return what they printed."""
-        commands, self.commands = self.commands[:count], self.commands[count:]
-        printed = self.documented(commands, asking=asking, **names)
-        return "".join(printed.values())
-
-    def without_filters(self):
-        (path,) = (self.sandbox.layout.etc / "nova").glob("scheduler.conf")
-        text = path.read_text()
-        filters = f"enabled_filters = {','.join(FILTERS_WITHOUT_PERFVM)}"
-        text, changed = re.subn(r"(?m)^enabled_filters *=.*$", filters, text)
-        self.assertEqual(1, changed)
-        path.write_text(text)
-        names = [r.name for r in self.sandbox.status() if "scheduler" in r.name]
-        self.sandbox.restart(names)
-
-    def come_and_go(self, host):
-        """Let nova-compute claim for a VM and give back; its guests do not reboot."""
-        self.delete(self.boot("shared.2c", host=host)["id"])
-
-    def await_status(self, server, status):
-        def look():
-            shown_ = self.show(server)
-            self.assertNotEqual("ERROR", shown_["status"], shown_.get("fault"))
-            idle = shown_["OS-EXT-STS:task_state"] is None
-            return idle and shown_["status"] == status
-
-        waiting.until(look, f"{server}: {status}", base.SECONDS)
-
-    def assert_no_report_failed(self):
-        for path in self.sandbox.layout.logs.glob("nova-compute*"):
-            self.assertNotIn(FAILED, path.read_text(), path)
-
-    def test_units(self):
-        # The computes have read which children their hosts have.
-        names = [r.name for r in self.sandbox.status()]
-        self.sandbox.restart([n for n in names if n.startswith(computes.PREFIX)])
-        high = self.boot(HP, host="elastic1")["id"]
-        general = self.boot(GENERAL, host="elastic2")["id"]
-
-        self.without_filters()
-        self.follow(2)
-        strip = self.commands[1].text
-        self.follow(2, strip)
-        began = time.monotonic()
-        self.come_and_go("elastic2")
-        self.assert_no_report_failed()
-
-        names = {"OLD_FLAVOR": HP, "SERVER": high}
-        self.assertIn(high, self.follow(1, **names))
-        self.follow(1, **names)
-        self.await_status(high, "VERIFY_RESIZE")
-        self.follow(1, **names)
-        self.await_status(high, "ACTIVE")
-        self.delete(general)
-        while time.monotonic() - began < apply.FORGOTTEN_S + 10:
-            self.come_and_go("elastic1")
-            self.come_and_go("elastic2")
-            time.sleep(20)
-            self.assert_no_report_failed()
-
-        for flavor in self.compute.flavors():
-            if flavor.name not in {"pinned.20c", "shared.2c"}:
-                self.compute.delete_flavor(flavor)
-        delete = self.commands[0].text
-        said = self.follow(1, delete)
-        self.assertIn("delete provider elastic1_perfvm_a", said)
-        self.follow(1)
-        self.come_and_go("elastic1")
-        self.come_and_go("elastic2")
-        time.sleep(70)
-        self.assert_no_report_failed()
-        self.assertEqual("ACTIVE", self.show(high)["status"])
-        found = self.openstack(*("--os-placement-api-version", "1.6", "trait", "list"))
-        self.assertNotIn("CUSTOM_PERFVM", str(found))
-
-    def delete(self, server):
-        self.compute.delete(f"/servers/{server}")
-        waiting.until(
-            lambda: self.compute.get(f"/servers/{server}").status_code == 404,
-            f"{server} to be deleted",
-            base.SECONDS,
-        )
-        self.servers.remove(server)
+        self.assert_plain()
+        self.cloud.run_periodics()
+        self.assert_plain()
+        for server in (high, general):
+            self.assertEqual("ACTIVE", self.status(server))
+        self.boot("pinned.20c")
+        self.servers.live_migrate(high)

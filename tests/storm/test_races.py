@@ -26,7 +26,7 @@ OPEN_HOSTS = {"e1": "2x20", "e2": "2x20", "e3": "2x20"}
 class Storm:
     """Fires requests, and looks at what became of them; mixed into a test."""
 
-    REQUESTS = 30
+    REQUESTS = int(os.environ.get("PERFVM_STORM_REQUESTS", "20"))
     PATIENCE = 3
 
     def storm(self, seed, flavors=MIXED, requests=None):
