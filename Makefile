@@ -14,9 +14,10 @@ CONSTRAINTS := tests/constraints.txt
 OLDEST := .tox/oldest
 OLDEST_CONSTRAINTS := tests/constraints-2025.1.txt
 # As many workers as there are CPUs, at least two: tests also wait for servers.
-CONCURRENCY ?= $(shell cpus=$$(nproc); echo $$((cpus > 2 ? cpus : 2)))
+CPUS := $(shell cpus=$$(nproc); echo $$((cpus > 2 ? cpus : 2)))
+CONCURRENCY ?= $(CPUS)
 # Those on an embedded cloud wait for a third of their time.
-FUNCTIONAL_CONCURRENCY ?= $(shell expr $(CONCURRENCY) + 1)
+FUNCTIONAL_CONCURRENCY ?= $(shell expr $(CPUS) + 1)
 # A sandbox is idle for half of its time.  The tests of a class share one: stestr
 # gives a class to one worker (group_regex).
 SANDBOX_CONCURRENCY ?= 2
@@ -43,7 +44,9 @@ sandbox: $(STAMP)  ## a real OpenStack of separate processes, on pretended SANDB
 	@$(BIN)/nova-perfvm sandbox up $(if $(SANDBOX_HOSTS),--hosts $(SANDBOX_HOSTS))
 
 # Two suites at a time, as the workers of one end at different times; what takes
-# longest comes first.
+# longest comes first, and what runs beside it gets half of the CPUs: with all of
+# them the same work took a tenth more.
+test: CONCURRENCY := $(shell expr $(CPUS) / 2)
 ifneq ($(filter test,$(MAKECMDGOALS)),)
 MAKEFLAGS += --jobs=2 --output-sync=target
 endif
@@ -88,9 +91,9 @@ test-long: long random test demo docs oldest fuzz test-sandbox tempest tempest-s
 long: $(STAMP)  ## what takes long: storms, faults, a thousand servers on sandboxes; runs that die
 	$(BIN)/stestr --test-path ./tests/long run --concurrency 1 $(LONG_TESTS)
 
-# Six classes that share nothing, each a process of minutes to an hour.
+# Six classes that share nothing, each ten minutes to an hour of a CPU.
 random: $(STAMP)  ## random operations, and refusals that a plan cures, in the test's process
-	$(BIN)/stestr --test-path ./tests/random run --concurrency 6 $(RANDOM_TESTS)
+	$(BIN)/stestr --test-path ./tests/random run --concurrency $(CONCURRENCY) $(RANDOM_TESTS)
 
 tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
 	$(BIN)/python -m tests.tempest $(TEMPEST_ARGUMENTS)
