@@ -15,7 +15,6 @@ import argparse
 import contextlib
 import errno
 import fnmatch
-import io
 import json
 import math
 import os
@@ -25,7 +24,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from datetime import datetime, timezone
@@ -36,7 +34,6 @@ from typing import (
     Iterable,
     Iterator,
     List,
-    NamedTuple,
     Optional,
     Sequence,
     Tuple,
@@ -44,7 +41,6 @@ from typing import (
 
 SCHEMA_VERSION = "1.0"
 KINDS = ("host", "guest")
-JSON_NAME = "collected.json"
 DEFAULT_INTERVAL_S = 5.0
 MOST_INTERVAL_S = 3600.0
 # Of one file or output.  What is longer is left out, as half of it would mislead.
@@ -520,13 +516,9 @@ def dumps(document: Document) -> str:
 def write(document: Document, path: str) -> None:
     """Write what was collected, whole or not at all, for its owner to read.
 
-    :param path: of the JSON; or of an archive with that and the raw files, if it
-        ends in .tar.gz
     :raises OSError: when it cannot be written
     """
     data = dumps(document).encode("ascii")
-    if path.endswith(".tar.gz"):
-        data = _archive(document, data)
     if os.path.exists(path) and not os.path.isfile(path):
         # A pipe, or a device: there is nothing to replace.
         with open(path, "wb") as file:
@@ -541,38 +533,6 @@ def write(document: Document, path: str) -> None:
     except BaseException:
         os.unlink(scratch)
         raise
-
-
-class _Member(NamedTuple):
-    name: str
-    data: bytes
-
-
-def _archive(document: Document, data: bytes) -> bytes:
-    top = f"perfvm-{document['kind']}-{_file_name(document['hostname'])}"
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for member in _members(document, data):
-            info = tarfile.TarInfo(top + "/" + member.name)
-            info.size = len(member.data)
-            info.mtime = int(time.time())
-            archive.addfile(info, io.BytesIO(member.data))
-    return buffer.getvalue()
-
-
-def _members(document: Document, data: bytes) -> Iterator[_Member]:
-    """Yield the files of an archive: the JSON has all, the others are for people."""
-    yield _Member(JSON_NAME, data)
-    for look in ("files", "later"):
-        for path, text in document[look].items():
-            yield _Member(look + path, text.encode("utf-8"))
-    names = set()
-    for line, output in document["commands"].items():
-        name = "commands/" + _file_name(line)
-        if name not in names:
-            names.add(name)
-            text = output["stdout"] + output["stderr"]
-            yield _Member(name, text.encode("utf-8"))
 
 
 def _file_name(text: str) -> str:
@@ -649,8 +609,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         "--output",
         default="-",
         metavar="FILE",
-        help="JSON to write; an archive with the raw files, too, if it ends in "
-        ".tar.gz (default: standard output)",
+        help="file to write (default: standard output)",
     )
     options = parser.parse_args(arguments)
     try:

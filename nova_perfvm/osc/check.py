@@ -57,8 +57,8 @@ def _collected(kind: Kind) -> Argument:
         "file",
         nargs="?",
         metavar="FILE",
-        help=f"what {kind} collect has written, or a sosreport; - for JSON on standard "
-        "input (default: look at this machine)",
+        help=f"what {kind} collect has written; - for standard input (default: "
+        "look at this machine)",
     )
 
 
@@ -186,9 +186,9 @@ class CheckServer(CheckCommand):
             "--collected",
             action="append",
             default=[],
-            help="what host collect has written on a host that they are on, or a "
-            "sosreport, for libvirt and the kernel; - for JSON on standard input "
-            "(default: nobody can tell; may be repeated)",
+            help="what host collect has written on a host that they are on, for "
+            "libvirt and the kernel; - for standard input (default: "
+            "nobody can tell; may be repeated)",
         ),
     )
 

@@ -31,9 +31,8 @@ class _Collect(PerfVMCommand):
         one_of(
             file_argument(
                 "--output",
-                help="JSON to write, - for standard output; an archive with the raw "
-                "files, too, if it ends in .tar.gz (default: a new file here, named "
-                "by host and time)",
+                help="file to write, - for standard output (default: a new file here, "
+                "named by host and time)",
             ),
             flag(
                 "--script",

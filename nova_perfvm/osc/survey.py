@@ -49,8 +49,8 @@ class ShowSurvey(ReportingLister):
                 "--collected",
                 action="append",
                 default=[],
-                help="what nova-perfvm host collect has written on a host, or its "
-                "sosreport; once for each host",
+                help="what nova-perfvm host collect has written on a host; "
+                "once for each host",
             ),
             snapshots.NOVA_DB,
         ),

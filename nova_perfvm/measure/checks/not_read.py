@@ -8,10 +8,10 @@ from typing import Final
 _COLLECT: Final = "and collect again"
 _ABSENT: Final = {
     "virsh": "install libvirt-clients where collect runs, or put a virsh on its PATH "
-    f"that runs in libvirt's container, {_COLLECT}; or take a sosreport of the host",
-    "ethtool": f"install ethtool where collect runs, {_COLLECT}; or take a sosreport",
+    f"that runs in libvirt's container, {_COLLECT}",
+    "ethtool": f"install ethtool where collect runs, {_COLLECT}",
 }
-_AS_ROOT: Final = f"run collect as root (sudo), {_COLLECT}; or take a sosreport"
+_AS_ROOT: Final = f"run collect as root (sudo), {_COLLECT}"
 # What reasons say, as the collector, the kernel and virsh word them.
 _PRIVILEGE: Final = (
     "permission denied",

@@ -50,8 +50,7 @@ class CheckTest(testtools.TestCase):
                     "permission denied",
                     "",
                     "/proc/interrupts",
-                    "run collect as root (sudo), and collect again; or take a "
-                    "sosreport",
+                    "run collect as root (sudo), and collect again",
                 ),
             ],
             check_of(seen, error=error).findings(None),

@@ -13,7 +13,6 @@ import signal
 import stat
 import subprocess
 import sys
-import tarfile
 import time
 
 import fixtures
@@ -506,24 +505,6 @@ class OutputTest(DirectoryCase):
         # Command lines and names of others are in it.
         self.assertEqual(0o600, stat.S_IMODE(path.stat().st_mode))
         self.assertEqual([path], [*self.directory.iterdir()])
-
-    def test_an_archive(self):
-        path = self.directory / "vm1.tar.gz"
-        done = self.main("guest", "--interval", "0.01", "--output", str(path))
-        self.assertEqual((0, "", ""), done)
-        found = reading.read(str(path))
-        top = f"perfvm-guest-{found.hostname}"
-        with tarfile.open(path) as archive:
-            for directory, texts in (("files", found.files), ("later", found.later)):
-                for name, text in texts.items():
-                    with archive.extractfile(f"{top}/{directory}{name}") as file:
-                        self.assertEqual(text, file.read().decode())
-            for line, output in found.commands.items():
-                name = line.replace(" ", "_")
-                with archive.extractfile(f"{top}/commands/{name}") as file:
-                    self.assertEqual(
-                        output.stdout + output.stderr, file.read().decode()
-                    )
 
     def test_it_cannot_be_written(self):
         for output, reason in (

@@ -7,7 +7,7 @@ import json
 from nova_perfvm.measure import cure
 from nova_perfvm.measure.checks import guest as package
 from nova_perfvm.measure.checks.check import checks_of
-from tests.unit.measure import guests, hosts, reports, this_machine
+from tests.unit.measure import guests, hosts, this_machine
 from tests.unit.osc.base import CommandCase
 
 CHECKS = checks_of(package)
@@ -69,14 +69,6 @@ class CheckGuestTest(CommandCase):
             self.assertIn(line, lines)
         samples = [line for line in lines if not line.startswith("#")]
         self.assertEqual(4 * len(CHECKS) + 1, len(samples))
-
-    def test_a_sosreport(self):
-        path = self.directory / "sosreport-compute1.tar.xz"
-        path.write_bytes(reports.packed(reports.sosreport(), "w:xz"))
-        self.assertIn("of guest compute1: ", self.check(path, "-f", "json")[2])
-        status, _, stderr = self.check(path, "--fix-script")
-        self.assertEqual(3, status)
-        self.assertIn("not allowed with argument", stderr)
 
     def test_this_machine(self):
         status, stdout, stderr = self.check("--interval", "0.2", "-f", "json")

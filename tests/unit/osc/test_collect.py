@@ -31,8 +31,8 @@ class CollectTest(CommandCase):
 
     def test_output(self):
         arguments = ("guest", "collect", "--interval", "0", "--output")
-        self.assertEqual(0, self.run_command(*arguments, "vm1.tar.gz"))
-        self.assertEqual("guest", reading.read("vm1.tar.gz").kind)
+        self.assertEqual(0, self.run_command(*arguments, "vm1.json"))
+        self.assertEqual("guest", reading.read("vm1.json").kind)
         self.assertEqual(0, self.run_command(*arguments, "-"))
         self.assertEqual("guest", json.loads(self.stdout)["kind"])
         self.assert_refused(

@@ -16,7 +16,7 @@ from nova_perfvm.generate.hosts import playbook
 from tests import console, documented, shown
 from tests.unit.diagnose.explain.test_explain import UNITS
 from tests.unit.facts.snapshot.clouds import GENERAL, Cloud
-from tests.unit.measure import hosts, reports
+from tests.unit.measure import hosts
 from tests.unit.measure.test_as_snapshot import host
 from tests.unit.osc.base import CommandCase
 from tests.unit.osc.test_migrations import page_cloud
@@ -155,15 +155,9 @@ class OfflineTest(CommandCase):
         self.assertRegex(self.run_shown(flip), r"g3 .* free +\| +0 \| +2 ")
 
     def test_survey(self):
-        files = {path[1:]: text for path, text in hosts.topology(cores=20).items()}
-        files["sos_commands/host/hostname"] = "h1\n"
-        xml = hosts.domain_xml(2, specs={})
-        files["sos_commands/virsh/virsh_-r_dumpxml_instance-2"] = xml
-        report = reports.packed(reports.sosreport(files, {}), "w:xz")
-        pathlib.Path("sosreport-h1.tar.xz").write_bytes(report)
-        pathlib.Path("h2.json").write_text(
-            hosts.as_json(host("h2", hosts.domain_xml(1, specs={})))
-        )
+        for number, name in ((2, "h1"), (1, "h2")):
+            found = host(name, hosts.domain_xml(number, specs={}))
+            pathlib.Path(f"{name}.json").write_text(hosts.as_json(found))
         (command,) = documented.of(self)
         # Neither Nova nor Placement was asked.
         printed = self.run_shown(command, status=1)
