@@ -24,7 +24,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.api import extra_specs
 from nova_perfvm.diagnose.audit import CHECKS, Selection
 from nova_perfvm.findings import AUDIT_CODES, LEVELS
-from nova_perfvm.measure.certify import promise
+from nova_perfvm.measure.prove import promise
 from nova_perfvm.rules import host, request
 from nova_perfvm.rules.rule import Refusal
 

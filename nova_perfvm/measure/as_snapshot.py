@@ -24,7 +24,7 @@ from nova_perfvm.facts.snapshot import (
 )
 from nova_perfvm.generate.hosts import Topology, TopologyError
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed.domains import Domain
 
 _NO_NOVA = (

@@ -26,7 +26,7 @@ from typing import Annotated, Any, Final, Literal
 from nova_perfvm.documents.document import dump_document, load_document, parse_document
 from nova_perfvm.documents.keys import Expected, some
 from nova_perfvm.documents.mistakes import DocumentError, Mistake
-from nova_perfvm.measure.collected import Kind
+from nova_perfvm.measure.collect.collected import Kind
 
 Better = Literal["higher", "lower"]
 

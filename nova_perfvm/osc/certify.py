@@ -23,8 +23,8 @@ from nova_perfvm.osc.compare import LATENCY_TARGET, MEASURED, TARGET
 from nova_perfvm.osc.judging import JudgingCommand
 
 if TYPE_CHECKING:
-    from nova_perfvm.measure.certify.judge import Judged, Shortfall
-    from nova_perfvm.measure.certify.record import Document
+    from nova_perfvm.measure.prove.judge import Judged, Shortfall
+    from nova_perfvm.measure.prove.record import Document
 
 
 class Certify(JudgingCommand, PolicyCommand):
@@ -95,7 +95,7 @@ class Certify(JudgingCommand, PolicyCommand):
                     f"{path}: it would be written over: name another --output"
                 )
         # jc and SciPy are of the extra [measure].
-        from nova_perfvm.measure.certify import certificate, inputs, page, record  # noqa: PLC0415
+        from nova_perfvm.measure.prove import certificate, inputs, page, record  # noqa: PLC0415
 
         judged, found = certificate.make(
             inputs.Paths(

@@ -10,14 +10,15 @@ from typing import Any, Final
 
 from nova_perfvm.cloud import servers as live
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure import collector, cure, nova_conf, reading
+from nova_perfvm.measure import nova_conf, queue_script
 from nova_perfvm.measure.checks import guest as guest_checks
 from nova_perfvm.measure.checks import host as host_checks
 from nova_perfvm.measure.checks import nova_view
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.report import CheckReport, run
-from nova_perfvm.measure.collected import Collected, Kind
+from nova_perfvm.measure.collect import collector, reading
+from nova_perfvm.measure.collect.collected import Collected, Kind
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
     Argument,
@@ -98,7 +99,7 @@ class CheckGuest(CheckCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Read what was collected, and judge it."""
         if parsed_args.fix_script:
-            self.write(cure.user_data(), parsed_args.output)
+            self.write(queue_script.user_data(), parsed_args.output)
             parsed_args.report = None
             return (), ()
         vm_class = None

@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure import collector
+from nova_perfvm.measure.collect import collector
 from nova_perfvm.osc.base import PerfVMCommand, argument, file_argument, flag, one_of
 from nova_perfvm.printable import number_of
 

@@ -11,7 +11,7 @@ from cliff.lister import Lister
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import samples
-from nova_perfvm.measure.bench import beside, record
+from nova_perfvm.measure.bench import busy_vms, record
 from nova_perfvm.osc.base import Table, argument, count, file_argument, positive
 from nova_perfvm.osc.judging import JudgingCommand
 
@@ -132,7 +132,7 @@ def _beside(paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
         run = record.json_of(path).get("run")
         try:
-            found = beside.of_hosts(run) if run else {}
+            found = busy_vms.of_hosts(run) if run else {}
         except ValueError as exc:
             raise PerfVMError(f"{path}: run: {exc}") from exc
         yield from (f"{who}: {one.doubt}" for who, one in found.items() if one.doubt)

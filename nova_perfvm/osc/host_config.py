@@ -29,7 +29,7 @@ from nova_perfvm.generate.hosts import (
     output,
     rendering,
 )
-from nova_perfvm.measure import reading
+from nova_perfvm.measure.collect import reading
 from nova_perfvm.measure.observed import topology
 from nova_perfvm.osc.base import (
     Argument,

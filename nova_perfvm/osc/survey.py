@@ -68,7 +68,8 @@ class ShowSurvey(ReportingLister):
         """Return what the cloud shows, or files do."""
         if parsed_args.collected:
             # Only here is jc needed.
-            from nova_perfvm.measure import as_snapshot, reading  # noqa: PLC0415
+            from nova_perfvm.measure import as_snapshot  # noqa: PLC0415
+            from nova_perfvm.measure.collect import reading  # noqa: PLC0415
 
             paths = parsed_args.collected
             return as_snapshot.of([reading.read(path, "host") for path in paths])

@@ -15,11 +15,11 @@ import sys
 import yaml
 
 from nova_perfvm.facts import snapshot
-from nova_perfvm.measure import reading
+from nova_perfvm.measure.collect import reading
 from tests import documented, shown
 from tests.bench import test_run
 from tests.unit.measure import hosts, test_disk
-from tests.unit.measure.certify import sound
+from tests.unit.measure.prove import sound
 
 # {beginning of a command: exit statuses that are right}, where it is not 0 alone.  One
 # round tells no interval, so that nothing of it passes; a latency that a busy machine

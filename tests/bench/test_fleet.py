@@ -10,8 +10,9 @@ from typing import ClassVar
 
 import yaml
 
-from nova_perfvm.measure import fleet, reading, samples
+from nova_perfvm.measure import fleet, samples
 from nova_perfvm.measure.bench import scenario
+from nova_perfvm.measure.collect import reading
 from tests import ansible, documented
 from tests.bench import machine, test_run
 

@@ -2,13 +2,13 @@
 """The pages in a real browser: all is drawn, without an error and the network."""
 
 from nova_perfvm.measure import samples
-from nova_perfvm.measure.certify import page as certify_page
-from nova_perfvm.measure.certify import record
+from nova_perfvm.measure.prove import page as certify_page
+from nova_perfvm.measure.prove import record
 from nova_perfvm.measure.report import content, page
 from nova_perfvm.measure.report.plots import plots
 from tests.bench.browser import LookTests, PageCase
 from tests.unit.measure import guests, hosts, published
-from tests.unit.measure.certify.sound import Case
+from tests.unit.measure.prove.sound import Case
 
 FACTORS = (0.9, 1.1, 1.0, 0.95, 1.05)
 EVIL = '</script><script>console.error("escaped")</script><b>vm'

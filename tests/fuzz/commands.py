@@ -17,7 +17,7 @@ import fixtures
 from nova_perfvm.changes.migrations import record
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.hosts import rendering
-from nova_perfvm.measure import reading
+from nova_perfvm.measure.collect import reading
 from nova_perfvm.osc import shell
 from nova_perfvm.policy import loader
 from tests.fuzz import collected, mutations, samples

@@ -10,7 +10,7 @@ import json
 import pathlib
 import time
 
-from nova_perfvm.measure import collector, reading
+from nova_perfvm.measure.collect import collector, reading
 from tests.guest import machine, pretended_vm
 from tests.unit.measure import hosts
 

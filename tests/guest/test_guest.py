@@ -4,11 +4,12 @@
 import pathlib
 
 from nova_perfvm.findings import Level
-from nova_perfvm.measure import collector, cure, reading
+from nova_perfvm.measure import queue_script
 from nova_perfvm.measure.checks import guest as checks
 from nova_perfvm.measure.checks import report
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
+from nova_perfvm.measure.collect import collector, reading
 from tests.guest import machine
 
 NIC, DISK = "eth0", "vda"
@@ -78,7 +79,7 @@ class TwentyQueuesTest(GuestTest):
         self.assert_status(Level.FAILURE, found["guest.nic_queues"][NIC])
         self.assertIn("ethtool -L", found["guest.nic_queues"][NIC].remedy)
 
-        self.command("sh", "-s", stdin=cure.script())
+        self.command("sh", "-s", stdin=queue_script.script())
         self.assert_sound(self.judge())
         # So many there are, and so many are enabled.
         channels = self.command("ethtool", "-l", NIC)
@@ -99,7 +100,7 @@ class OneQueueTest(GuestTest):
     QUEUES = 1
 
     def test_one_cpu_handles_all_and_no_script_cures_it(self):
-        self.command("sh", "-s", stdin=cure.script())
+        self.command("sh", "-s", stdin=queue_script.script())
         found = self.judge()
         self.assert_status(Level.FAILURE, found["guest.nic_queues"][NIC])
         self.assertIn("multiqueue", found["guest.nic_queues"][NIC].remedy)

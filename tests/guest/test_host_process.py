@@ -17,12 +17,12 @@ import testtools
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Level
-from nova_perfvm.measure import collector, reading
 from nova_perfvm.measure.checks import host as package
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.waiting import WARN_ABOVE
-from nova_perfvm.measure.collected import CommandOutput
+from nova_perfvm.measure.checks.wait_limits import WARN_ABOVE
+from nova_perfvm.measure.collect import collector, reading
+from nova_perfvm.measure.collect.collected import CommandOutput
 from nova_perfvm.measure.observed import domains, processes, schedstat
 from nova_perfvm.measure.observed.processes import Role
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No fault of :mod:`tests.unit.measure.certify.faults` is certified."""
+"""No fault of :mod:`tests.unit.measure.prove.faults` is certified."""
 
-from nova_perfvm.measure.certify.inputs import InputsError
-from nova_perfvm.measure.certify.judge import Certification
+from nova_perfvm.measure.prove.inputs import InputsError
+from nova_perfvm.measure.prove.judge import Certification
 from tests.directory import DirectoryCase
-from tests.unit.measure.certify import faults
-from tests.unit.measure.certify.sound import Case
+from tests.unit.measure.prove import faults
+from tests.unit.measure.prove.sound import Case
 
 
 class PlantedFaultsTest(DirectoryCase):

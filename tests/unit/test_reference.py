@@ -14,7 +14,7 @@ from nova_perfvm import rules
 from nova_perfvm.api import extra_specs
 from nova_perfvm.diagnose.audit.checks import CHECKS
 from nova_perfvm.findings import AUDIT_CODES, LEVELS
-from nova_perfvm.measure.certify import promise
+from nova_perfvm.measure.prove import promise
 from nova_perfvm.policy import VMClass
 
 DOC = pathlib.Path(__file__).parents[2] / "doc"

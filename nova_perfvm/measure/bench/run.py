@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure.bench import beside, connection, looking
+from nova_perfvm.measure.bench import busy_vms, connection, target_state
 from nova_perfvm.measure.bench.connection import Output, TargetError
-from nova_perfvm.measure.bench.looking import Look
 from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.measure.bench.scenario import LEAST_REPEATS, Scenario, Step, Target
+from nova_perfvm.measure.bench.target_state import Look
 from nova_perfvm.measure.bench.tools.tool import OutputError, Place
 from nova_perfvm.measure.samples import Machine, Measurement
 
@@ -95,7 +95,8 @@ async def _looks(scenario: Scenario) -> dict[str, Look]:
     """
     targets = scenario.targets
     found = await asyncio.gather(
-        *(looking.look(target, scenario) for target in targets), return_exceptions=True
+        *(target_state.look(target, scenario) for target in targets),
+        return_exceptions=True,
     )
     looks: dict[str, Look] = {}
     reasons = []
@@ -177,10 +178,10 @@ async def _step(
             warn(f"{step.title}: {who}: {exc}")
             return
         targets = [scenario.target(who) for who in step.runs]
-        before = await beside.look(targets)
+        before = await busy_vms.look(targets)
         outputs = await _at_once(step, scenario, looks, stack, limit_s)
-        after = await beside.look(targets)
-    noted = beside.between(before, after)
+        after = await busy_vms.look(targets)
+    noted = busy_vms.between(before, after)
     for who in [who for who, one in noted.items() if one is None]:
         warn(f"{step.title}: {who}: what VMs did beside it is not known")
     measured: list[Measurement] = []

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks import not_read
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.collect.collected import NotReadError
 
 
 class Check(NamedTuple):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import cpus, disks, flows, interrupts, nics
 from nova_perfvm.measure.observed.interrupts import Interrupts
 from nova_perfvm.policy import VMClass

@@ -14,7 +14,7 @@ from nova_perfvm.generate.hosts import Topology
 from nova_perfvm.measure import nova_conf
 from nova_perfvm.measure.checks.check import skipped
 from nova_perfvm.measure.checks.nova_view import NovaView
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.nova_conf import NovaConfError
 from nova_perfvm.measure.observed import cpus, domains, interrupts, processes, topology
 from nova_perfvm.measure.observed.domains import Domain

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from nova_perfvm.findings import CheckFindings, Finding, Level, Report
 from nova_perfvm.measure.checks.check import Check
-from nova_perfvm.measure.collected import Collected
+from nova_perfvm.measure.collect.collected import Collected
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from nova_perfvm.measure.checks.host import three_way
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.checks.nova_view import NovaView
 from nova_perfvm.measure.checks.report import CheckReport
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.policy import Policy
 

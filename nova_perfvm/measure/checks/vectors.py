@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed.interrupts import Vector
 from nova_perfvm.measure.observed.nics import NET, NIC, Kind
 

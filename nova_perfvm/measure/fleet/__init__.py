@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from nova_perfvm.measure import collector
+from nova_perfvm.measure.collect import collector
 
 COLLECTOR: Final = "collector.py"
 PLAYBOOK: Final = "fleet.yml"

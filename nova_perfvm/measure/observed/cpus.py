@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import interrupts
 
 CPU: Final = "/sys/devices/system/cpu"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from nova_perfvm.measure.collected import Collected
+from nova_perfvm.measure.collect.collected import Collected
 
 BLOCK: Final = "/sys/block"
 # As the kernel names the drivers of virtio-blk, and of what hangs on virtio-scsi.

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 
 LIST: Final = "virsh -r list --all --uuid"
 # Nova writes some ten thousand characters.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from nova_perfvm.measure.collected import Collected
+from nova_perfvm.measure.collect.collected import Collected
 
 PATHS: Final = ("/proc/net/tcp", "/proc/net/tcp6")
 

@@ -11,7 +11,7 @@ import enum
 import re
 from typing import Final, NamedTuple
 
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed.interrupts import Interrupts
 
 NET: Final = "/sys/class/net"

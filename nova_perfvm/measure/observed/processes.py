@@ -19,8 +19,8 @@ from jc.parsers import proc_pid_numa_maps, proc_pid_status
 
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError
-from nova_perfvm.measure.collected import Collected, NotReadError
-from nova_perfvm.measure.collector import cpuset_of
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collector import cpuset_of
 
 _COMM: Final = re.compile(r"/proc/(\d+)(?:/task/(\d+))?/comm")
 _VCPU: Final = re.compile(r"CPU (\d+)/\w+")

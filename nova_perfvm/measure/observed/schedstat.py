@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 
 NAME: Final = "schedstat"
 _FIELDS: Final = re.compile(r"(\d+) (\d+) \d+\n?")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 
 PATH: Final = "/proc/net/softnet_stat"
 _MODULUS: Final = 2**32

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from jc.parsers import proc_stat
 
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 
 PATH: Final = "/proc/stat"
 # Time of guests of this machine is within user and nice.

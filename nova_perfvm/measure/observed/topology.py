@@ -11,7 +11,7 @@ import re
 from typing import Final, NamedTuple
 
 from nova_perfvm.generate.hosts import Node, Topology, TopologyError, make_topology
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import cpus
 from nova_perfvm.measure.observed.cpus import CPU, NODE
 

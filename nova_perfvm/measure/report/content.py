@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure import reading, samples
+from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench.record import json_of
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect import reading
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import domains, interrupts, topology
 from nova_perfvm.measure.samples import Measurement
 from nova_perfvm.measure.statistics.compare import (

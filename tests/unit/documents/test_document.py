@@ -14,13 +14,14 @@ from nova_perfvm.documents.document import KINDS, kind_of
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.generate import inventory
-from nova_perfvm.measure import disk, reading, samples
+from nova_perfvm.measure import disk, samples
 from nova_perfvm.measure.bench import scenario
-from nova_perfvm.measure.certify import record
+from nova_perfvm.measure.collect import reading
+from nova_perfvm.measure.prove import record
 from nova_perfvm.policy import loader
 from tests.unit.changes.migrations.test_execution import execution
 from tests.unit.measure import hosts, test_disk
-from tests.unit.measure.certify.sound import Case
+from tests.unit.measure.prove.sound import Case
 
 SCENARIO = pathlib.Path(__file__).parents[3] / "etc/nova_perfvm/scenario.yaml"
 # Of each kind of file what reads it from a path.

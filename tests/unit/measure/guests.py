@@ -4,7 +4,7 @@
 import random
 from dataclasses import replace
 
-from nova_perfvm.measure.collected import Collected, CommandOutput
+from nova_perfvm.measure.collect.collected import Collected, CommandOutput
 
 CHANNELS = """\
 Channel parameters for {nic}:

@@ -18,7 +18,7 @@ from nova_perfvm.facts.snapshot import (
     ServerCell,
     Snapshot,
 )
-from nova_perfvm.measure.collected import Collected, CommandOutput
+from nova_perfvm.measure.collect.collected import Collected, CommandOutput
 from tests.unit.measure.guests import interrupts
 
 UUIDS = tuple(f"{n}" * 8 + "-1111-4222-8333-" + f"{n}" * 12 for n in range(1, 10))

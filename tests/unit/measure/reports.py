@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a collector could have written, small."""
 
-from nova_perfvm.measure import collector
+from nova_perfvm.measure.collect import collector
 
 
 def document(**changes):

@@ -4,7 +4,7 @@ import testtools
 
 from nova_perfvm.findings import Finding, Level, worst
 from nova_perfvm.measure.checks import check
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.collect.collected import NotReadError
 
 
 def check_of(*findings, error=None):

@@ -7,8 +7,9 @@ import re
 import testtools
 import yaml
 
-from nova_perfvm.measure import collector, fleet
+from nova_perfvm.measure import fleet
 from nova_perfvm.measure.bench import scenario
+from nova_perfvm.measure.collect import collector
 
 ROOT = pathlib.Path(__file__).parents[3]
 

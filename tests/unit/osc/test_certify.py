@@ -2,8 +2,8 @@
 
 import json
 
-from tests.unit.measure.certify import faults
-from tests.unit.measure.certify.sound import FLAVOR, Case
+from tests.unit.measure.prove import faults
+from tests.unit.measure.prove.sound import FLAVOR, Case
 from tests.unit.osc.base import CommandCase
 
 

@@ -4,7 +4,7 @@
 import dataclasses
 import json
 
-from nova_perfvm.measure import cure
+from nova_perfvm.measure import queue_script
 from nova_perfvm.measure.checks import guest as package
 from nova_perfvm.measure.checks.check import checks_of
 from tests.unit.measure import guests, hosts, this_machine
@@ -87,7 +87,7 @@ class CheckGuestTest(CommandCase):
                 self.assertEqual(words, queues[name]["Observed"])
 
     def test_fix_script(self):
-        self.assertEqual((0, cure.user_data(), ""), self.check("--fix-script"))
+        self.assertEqual((0, queue_script.user_data(), ""), self.check("--fix-script"))
         path = self.directory / "user-data"
         self.assertEqual((0, "", ""), self.check("--fix-script", "--output", path))
-        self.assertEqual(cure.user_data(), path.read_text())
+        self.assertEqual(queue_script.user_data(), path.read_text())

@@ -4,7 +4,7 @@ import json
 import os
 import pathlib
 
-from nova_perfvm.measure import collector, reading
+from nova_perfvm.measure.collect import collector, reading
 from nova_perfvm.printable import number_of
 from tests.unit.osc.base import CommandCase
 

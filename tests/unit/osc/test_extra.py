@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from tests.directory import DirectoryCase
-from tests.unit.measure.certify import sound
+from tests.unit.measure.prove import sound
 
 MAIN = (
     "import sys; sys.modules[sys.argv.pop(1)] = None; "

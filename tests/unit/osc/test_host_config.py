@@ -3,7 +3,7 @@ import json
 import subprocess
 
 from nova_perfvm.generate.hosts import deployers, rendering
-from nova_perfvm.measure.collected import Collected
+from nova_perfvm.measure.collect.collected import Collected
 from tests.unit.measure import hosts
 from tests.unit.osc.base import CommandCase
 

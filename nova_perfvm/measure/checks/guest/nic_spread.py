@@ -26,7 +26,7 @@ from nova_perfvm.measure.checks.vectors import (
     directions,
     well_placed,
 )
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed.flows import Flows
 from nova_perfvm.measure.observed.interrupts import by_cpu, effective
 from nova_perfvm.printable import number_of

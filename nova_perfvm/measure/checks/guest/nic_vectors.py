@@ -14,7 +14,7 @@ from nova_perfvm.measure.checks.vectors import (
     most_on_one_cpu,
     place,
 )
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed.nics import NIC, Kind
 
 # What virtio-pci falls back to if there are too few MSI-X vectors: one for all

@@ -7,7 +7,7 @@ from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cpus
 from nova_perfvm.policy import VMClass
 

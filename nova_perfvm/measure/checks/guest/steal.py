@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks.check import Check, passed, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.checks.waiting import EXPECTED, FAIL_ABOVE, WARN_ABOVE
+from nova_perfvm.measure.checks.wait_limits import EXPECTED, FAIL_ABOVE, WARN_ABOVE
 from nova_perfvm.measure.observed import stat
 
 # Of a clock of 100 a second, so that one is no more than half a percent.

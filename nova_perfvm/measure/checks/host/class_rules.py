@@ -7,7 +7,7 @@ from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Finding
 from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
 from nova_perfvm.measure.checks.host_subject import NO_POLICY, HostSubject, unread
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import domains as observed
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.policy import VMClass

@@ -10,7 +10,7 @@ from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks.check import Check, judged
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import processes
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.observed.processes import CPUSet, Process, Role

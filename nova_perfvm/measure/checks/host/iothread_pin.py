@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from nova_perfvm.findings import Finding
 from nova_perfvm.measure.checks.check import Check, warned
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
-from nova_perfvm.measure.checks.own_threads import judge_pin
+from nova_perfvm.measure.checks.qemu_threads import judge_pin
 from nova_perfvm.measure.observed.domains import Domain
 
 

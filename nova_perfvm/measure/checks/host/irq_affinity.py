@@ -11,7 +11,7 @@ from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cpus, interrupts
 from nova_perfvm.measure.observed.interrupts import Vector
 

@@ -16,7 +16,7 @@ from nova_perfvm.exceptions import CPUSetError
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks.check import Check, judged, skipped, warned
 from nova_perfvm.measure.checks.host_subject import HostSubject, VMCPUSets
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.collect.collected import NotReadError
 
 _PATH = "/proc/cmdline"
 _FLAGS = ("nohz", "domain", "managed_irq")

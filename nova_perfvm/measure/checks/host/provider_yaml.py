@@ -18,7 +18,7 @@ from nova_perfvm.findings import Finding, Level
 from nova_perfvm.generate.hosts import HostRequest, Mode, provider
 from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import NO_POLICY, HostSubject
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules.slots import host_slots

@@ -17,7 +17,7 @@ from nova_perfvm.findings import Finding
 from nova_perfvm.measure.checks.check import Check, failed, judged, skipped, warned
 from nova_perfvm.measure.checks.host_subject import HostSubject, unread
 from nova_perfvm.measure.checks.nova_view import NovaView
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import domains as observed
 from nova_perfvm.measure.observed import processes
 from nova_perfvm.measure.observed.domains import Domain

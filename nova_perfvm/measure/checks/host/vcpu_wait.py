@@ -15,8 +15,8 @@ from typing import Final
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
-from nova_perfvm.measure.checks.waiting import EXPECTED, FAIL_ABOVE, WARN_ABOVE
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.checks.wait_limits import EXPECTED, FAIL_ABOVE, WARN_ABOVE
+from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import schedstat
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.observed.processes import Role, Task

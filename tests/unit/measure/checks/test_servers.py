@@ -8,7 +8,7 @@ import testtools
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.measure.checks import servers
-from nova_perfvm.measure.collected import CommandOutput
+from nova_perfvm.measure.collect.collected import CommandOutput
 from nova_perfvm.measure.observed.domains import LIST, dumpxml
 from tests.unit.measure import hosts
 from tests.unit.measure.checks.host.case import (

@@ -3,7 +3,7 @@
 
 import testtools
 
-from nova_perfvm.measure.collected import CommandOutput, NotReadError
+from nova_perfvm.measure.collect.collected import CommandOutput, NotReadError
 from nova_perfvm.measure.observed import (
     cpus,
     disks,

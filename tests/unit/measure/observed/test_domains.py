@@ -5,7 +5,7 @@ import dataclasses
 
 import testtools
 
-from nova_perfvm.measure.collected import CommandOutput, NotReadError
+from nova_perfvm.measure.collect.collected import CommandOutput, NotReadError
 from nova_perfvm.measure.observed import domains
 from nova_perfvm.measure.observed.domains import Binding, DomainDisk, Interface
 from tests.unit.measure import hosts

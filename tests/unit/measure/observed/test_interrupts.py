@@ -2,7 +2,7 @@
 
 import testtools
 
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import interrupts
 from tests.unit.measure import guests
 

@@ -10,8 +10,8 @@ import subprocess
 import fixtures
 import testtools
 
-from nova_perfvm.measure import collector, reading
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect import collector, reading
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import processes
 from nova_perfvm.measure.observed.processes import Role
 from tests.unit.measure import hosts

@@ -11,7 +11,7 @@ from nova_perfvm.measure.checks import spread
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.vectors import MULTIQUEUE
-from nova_perfvm.measure.collected import CommandOutput
+from nova_perfvm.measure.collect.collected import CommandOutput
 from nova_perfvm.policy import loader
 from tests.unit.measure import guests
 

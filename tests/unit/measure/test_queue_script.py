@@ -10,7 +10,7 @@ import fixtures
 import testtools
 import yaml
 
-from nova_perfvm.measure import cure
+from nova_perfvm.measure import queue_script
 from tests.unit.measure import guests
 
 # Remembers how many queues are enabled, and makes their directories as the kernel
@@ -46,7 +46,7 @@ class ScriptTest(testtools.TestCase):
         :param chosen: {queue: CPU that the kernel has chosen}
         """
         self.root = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.script = cure.script()
+        self.script = queue_script.script()
         for variable, path in (("SYS", "/sys"), ("PROC", "/proc")):
             line = f"\n{variable}={path}\n"
             self.assertEqual(1, self.script.count(line))
@@ -174,30 +174,30 @@ class ScriptTest(testtools.TestCase):
 
 class UserDataTest(testtools.TestCase):
     def test_what_cloud_init_is_told(self):
-        text = cure.user_data()
+        text = queue_script.user_data()
         self.assertEqual("#cloud-config", text.splitlines()[0])
         document = yaml.safe_load(text)
         script, unit = document["write_files"]
-        self.assertEqual(cure.script(), script["content"])
+        self.assertEqual(queue_script.script(), script["content"])
         self.assertEqual("0755", script["permissions"])
-        self.assertEqual(cure.unit(), unit["content"])
+        self.assertEqual(queue_script.unit(), unit["content"])
         self.assertIn(f"ExecStart={script['path']}\n", unit["content"])
-        self.assertEqual(f"/etc/systemd/system/{cure.UNIT}", unit["path"])
-        self.assertIn(["systemctl", "enable", cure.UNIT], document["runcmd"])
+        self.assertEqual(f"/etc/systemd/system/{queue_script.UNIT}", unit["path"])
+        self.assertIn(["systemctl", "enable", queue_script.UNIT], document["runcmd"])
         # People read it, too.
         self.assertIn("content: |\n    #!/bin/sh\n", text)
 
     def test_systemd_accepts_the_unit(self):
         if shutil.which("systemd-analyze") is None:
             self.skipTest("no systemd-analyze")
-        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, cure.UNIT)
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, queue_script.UNIT)
         program = shutil.which("true")
-        path.write_text(cure.unit().replace(cure.SCRIPT_PATH, program))
+        path.write_text(queue_script.unit().replace(queue_script.SCRIPT_PATH, program))
         done = subprocess.run(
             [shutil.which("systemd-analyze"), "verify", path],
             capture_output=True,
             check=False,
             text=True,
         )
-        self.assertNotIn(cure.UNIT, done.stderr)
+        self.assertNotIn(queue_script.UNIT, done.stderr)
         self.assertEqual(0, done.returncode, done.stderr)

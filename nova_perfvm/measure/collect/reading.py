@@ -4,8 +4,8 @@
 from typing import Final
 
 from nova_perfvm.documents.document import KINDS, load_document, parse_document
-from nova_perfvm.measure import collector
-from nova_perfvm.measure.collected import Collected, Kind
+from nova_perfvm.measure.collect import collector
+from nova_perfvm.measure.collect.collected import Collected, Kind
 
 # Of a host with hundreds of VMs.
 MOST_BYTES: Final = KINDS["host"].most_bytes

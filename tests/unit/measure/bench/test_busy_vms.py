@@ -9,8 +9,8 @@ import time
 import fixtures
 import testtools
 
-from nova_perfvm.measure.bench import beside
-from nova_perfvm.measure.bench.beside import Seen
+from nova_perfvm.measure.bench import busy_vms
+from nova_perfvm.measure.bench.busy_vms import Seen
 from nova_perfvm.measure.bench.scenario import Target
 
 HOST = Target("host", "host")
@@ -32,7 +32,7 @@ class BesideTest(testtools.TestCase):
         return process.pid
 
     def look(self, *targets):
-        return asyncio.run(beside.look(targets))
+        return asyncio.run(busy_vms.look(targets))
 
     def test_what_they_use(self):
         busy = self.started("-c", "while :; do :; done")
@@ -54,7 +54,7 @@ class BesideTest(testtools.TestCase):
             found = {pid: look["host"].cpu_s[pid] for pid in (busy, idle)}
             return {"host": look["host"]._replace(cpu_s=found)}
 
-        found = beside.between(own(before), own(after))["host"]
+        found = busy_vms.between(own(before), own(after))["host"]
         self.assertEqual(2, found["vms"])
         self.assertGreaterEqual(found["cpu_s"], 0.2)
         self.assertGreaterEqual(found["most_s"], 0.2)
@@ -66,14 +66,14 @@ class BesideTest(testtools.TestCase):
         self.assertEqual({"host": None}, blind)
         seen = {"host": Seen(1.0, {})}
         for before, after in ((blind, seen), (seen, blind), (blind, blind)):
-            self.assertEqual({"host": None}, beside.between(before, after))
+            self.assertEqual({"host": None}, busy_vms.between(before, after))
 
     def test_vms_that_went_meanwhile(self):
         """What they used until then nobody knows."""
         before = {"host": Seen(1.0, {7: 100.0, 8: 5.0})}
         # The second process 8 is another one.
         for later in ({7: 100.0}, {7: 100.0, 8: 0.5}):
-            found = beside.between(before, {"host": Seen(11.0, later)})
+            found = busy_vms.between(before, {"host": Seen(11.0, later)})
             self.assertEqual({"host": None}, found)
 
     def test_the_busiest_step(self):
@@ -92,12 +92,12 @@ class BesideTest(testtools.TestCase):
         self.assertEqual("", found.doubt)
         for odd in (step("1/a", "x"), step("1/a", -1), {"key": "1/a"}):
             self.assertRaises(ValueError, self.of_host, odd)
-        self.assertRaises(ValueError, beside.of_hosts, {})
+        self.assertRaises(ValueError, busy_vms.of_hosts, {})
 
     def of_host(self, *steps):
         kinds = {"host": {"kind": "host"}, "vm": {"kind": "guest"}}
         run = {"scenario": {"targets": kinds}, "steps": steps}
-        (found,) = beside.of_hosts(run).values()
+        (found,) = busy_vms.of_hosts(run).values()
         return found
 
     def test_steps_of_which_nothing_is_known(self):

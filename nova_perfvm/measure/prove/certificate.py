@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.measure.certify import record, regression
-from nova_perfvm.measure.certify.inputs import Inputs, InputsError, Paths, load
-from nova_perfvm.measure.certify.judge import Certification, Judged, judge
-from nova_perfvm.measure.certify.record import Document
+from nova_perfvm.measure.prove import record, regression
+from nova_perfvm.measure.prove.inputs import Inputs, InputsError, Paths, load
+from nova_perfvm.measure.prove.judge import Certification, Judged, judge
+from nova_perfvm.measure.prove.record import Document
 
 
 def make(

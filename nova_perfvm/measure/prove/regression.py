@@ -11,8 +11,8 @@ from scipy import stats
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.findings import Level
-from nova_perfvm.measure.certify.judge import Certification, Judged, Shortfall
-from nova_perfvm.measure.certify.record import Document
+from nova_perfvm.measure.prove.judge import Certification, Judged, Shortfall
+from nova_perfvm.measure.prove.record import Document
 from nova_perfvm.measure.statistics.verdict import Verdict as Compared
 from nova_perfvm.printable import number_of
 

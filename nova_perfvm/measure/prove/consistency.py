@@ -12,13 +12,13 @@ from itertools import combinations
 from typing import Final
 
 from nova_perfvm.findings import Finding
-from nova_perfvm.measure.bench.beside import IDLE_BELOW
-from nova_perfvm.measure.certify.inputs import UUID, Guest, Inputs, cpu_models, vcpus
-from nova_perfvm.measure.certify.promise import MEASURED, ComparedMetric
+from nova_perfvm.measure.bench.busy_vms import IDLE_BELOW
 from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
-from nova_perfvm.measure.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import domains as observed
 from nova_perfvm.measure.observed.cpus import CPU
+from nova_perfvm.measure.prove.inputs import UUID, Guest, Inputs, cpu_models, vcpus
+from nova_perfvm.measure.prove.promise import MEASURED, ComparedMetric
 from nova_perfvm.printable import number_of
 
 _KERNEL: Final = "/proc/sys/kernel/osrelease"

@@ -10,17 +10,17 @@ import testtools
 
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure.certify import page, promise, record, regression
-from nova_perfvm.measure.certify.consistency import CHECKS
-from nova_perfvm.measure.certify.inputs import UUID, InputsError, cpu_models
-from nova_perfvm.measure.certify.judge import Certification
 from nova_perfvm.measure.checks import guest as guest_package
 from nova_perfvm.measure.checks import host as host_package
 from nova_perfvm.measure.checks.check import checks_of
+from nova_perfvm.measure.prove import page, promise, record, regression
+from nova_perfvm.measure.prove.consistency import CHECKS
+from nova_perfvm.measure.prove.inputs import UUID, InputsError, cpu_models
+from nova_perfvm.measure.prove.judge import Certification
 from tests.directory import DirectoryCase
 from tests.unit.measure import guests, hosts
-from tests.unit.measure.certify import faults, sound
-from tests.unit.measure.certify.sound import Case
+from tests.unit.measure.prove import faults, sound
+from tests.unit.measure.prove.sound import Case
 from tests.unit.page_elements import Elements
 
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"

@@ -6,8 +6,8 @@ import json
 import fixtures
 
 from nova_perfvm.documents.mistakes import DocumentError, UnreadableFileError
-from nova_perfvm.measure import reading
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.collect import reading
+from nova_perfvm.measure.collect.collected import NotReadError
 from tests.directory import DirectoryCase
 from tests.unit.measure import reports
 

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from nova_perfvm.findings import CheckFindings, Level
-from nova_perfvm.measure.certify import consistency, settling
-from nova_perfvm.measure.certify.inputs import Inputs
-from nova_perfvm.measure.certify.promise import EVIDENCE
 from nova_perfvm.measure.checks import guest as guest_package
 from nova_perfvm.measure.checks import host as host_package
 from nova_perfvm.measure.checks import report
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.report import CheckReport
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed.domains import Domain
+from nova_perfvm.measure.prove import consistency, settling
+from nova_perfvm.measure.prove.inputs import Inputs
+from nova_perfvm.measure.prove.promise import EVIDENCE
 from nova_perfvm.measure.statistics.compare import (
     LATENCY_TARGET,
     TARGET,

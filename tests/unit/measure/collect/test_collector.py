@@ -18,9 +18,9 @@ import time
 import fixtures
 import testtools
 
-from nova_perfvm.measure import collector, reading
+from nova_perfvm.measure.collect import collector, reading
 from tests.directory import DirectoryCase
-from tests.unit.measure.certify import sound
+from tests.unit.measure.prove import sound
 
 SCRIPT = pathlib.Path(collector.__file__)
 NOBODY = 65534
@@ -54,6 +54,9 @@ def collect(*arguments, code=None, **options):
             check=False,
             **options,
         )
+
+
+MODULE = "nova_perfvm.measure.collect.collector"
 
 
 class SourceTest(testtools.TestCase):
@@ -239,7 +242,7 @@ class CommandsTest(DirectoryCase):
     def test_none_is_there(self):
         self.useFixture(fixtures.EnvironmentVariable("PATH", str(self.directory)))
         self.useFixture(
-            fixtures.MonkeyPatch("nova_perfvm.measure.collector._MORE_PATH", ())
+            fixtures.MonkeyPatch("nova_perfvm.measure.collect.collector._MORE_PATH", ())
         )
         found = collector.collect("host", 0)
         self.assertEqual({}, found["commands"])
@@ -250,9 +253,7 @@ class CommandsTest(DirectoryCase):
     def test_one_that_does_not_end(self):
         """It is killed, with what it has started."""
         self.program("virsh", 'sleep 60 &\necho $! >> "$0.pids"\nwait')
-        self.useFixture(
-            fixtures.MonkeyPatch("nova_perfvm.measure.collector._TIMEOUT_S", 0.5)
-        )
+        self.useFixture(fixtures.MonkeyPatch(f"{MODULE}._TIMEOUT_S", 0.5))
         found = collector.Collector(collector.LocalMachine())
         found.domains()
         self.assertEqual(
@@ -474,7 +475,7 @@ class PretendedTest(testtools.TestCase):
         path.write_bytes(b"a\xffb")
         machine = collector.LocalMachine()
         self.assertEqual("a\ufffdb", machine.read(str(path)))
-        with fixtures.MonkeyPatch("nova_perfvm.measure.collector.MOST_BYTES", 1 << 20):
+        with fixtures.MonkeyPatch(f"{MODULE}.MOST_BYTES", 1 << 20):
             path.write_bytes(b"x" * (1 << 20))
             self.assertEqual(1 << 20, len(machine.read(str(path))))
             for endless in (path, "/dev/zero"):
@@ -528,7 +529,7 @@ class OutputTest(DirectoryCase):
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         self.addCleanup(signal.signal, signal.SIGINT, before)
         with fixtures.MonkeyPatch(
-            "nova_perfvm.measure.collector.LocalMachine.now",
+            "nova_perfvm.measure.collect.collector.LocalMachine.now",
             lambda _self: signal.raise_signal(signal.SIGINT),
         ):
             self.assertEqual((130, "", "\n"), self.main("guest"))

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from nova_perfvm.measure.certify.inputs import UUID
-from nova_perfvm.measure.collected import CommandOutput
+from nova_perfvm.measure.collect.collected import CommandOutput
+from nova_perfvm.measure.prove.inputs import UUID
 from tests.unit.measure import guests, hosts
-from tests.unit.measure.certify import sound
-from tests.unit.measure.certify.sound import Case
+from tests.unit.measure.prove import sound
+from tests.unit.measure.prove.sound import Case
 from tests.unit.rules.hosts import HP
 
 VMS = (1, 2)

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nova_perfvm.findings import CheckFindings, Finding, Level
-from nova_perfvm.measure.certify.promise import EVIDENCE
 from nova_perfvm.measure.checks.report import CheckReport
 from nova_perfvm.measure.observed.domains import Domain
+from nova_perfvm.measure.prove.promise import EVIDENCE
 
 
 def settled(guest: CheckReport, host: CheckReport, domain: Domain) -> CheckReport:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from nova_perfvm.measure.certify.record import Document
+from nova_perfvm.measure.prove.record import Document
 from nova_perfvm.pages import date_words, render_page
 
 _LOOKS: Final = {

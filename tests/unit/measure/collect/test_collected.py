@@ -2,7 +2,7 @@
 
 import testtools
 
-from nova_perfvm.measure.collected import Collected, CommandOutput, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, CommandOutput, NotReadError
 
 SEEN = Collected(
     kind="guest",

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from nova_perfvm.documents import textfile
 from nova_perfvm.facts import snapshot as snapshots
 from nova_perfvm.measure import samples
-from nova_perfvm.measure.certify import certificate
-from nova_perfvm.measure.certify.inputs import UUID, Paths
+from nova_perfvm.measure.prove import certificate
+from nova_perfvm.measure.prove.inputs import UUID, Paths
 from nova_perfvm.measure.samples import Machine, Measurement, Samples
 from nova_perfvm.policy import HostShape, loader
 from tests.unit.measure import guests, hosts

@@ -17,10 +17,10 @@ from typing import Any, Final
 from nova_perfvm.documents.document import SCHEMA_VERSION, load_document, parse_document
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.findings import Finding
-from nova_perfvm.measure.certify import promise
-from nova_perfvm.measure.certify.inputs import EvidenceFile, Guest
-from nova_perfvm.measure.certify.judge import Judged, Section, Shortfall
-from nova_perfvm.measure.collected import NotReadError
+from nova_perfvm.measure.collect.collected import NotReadError
+from nova_perfvm.measure.prove import promise
+from nova_perfvm.measure.prove.inputs import EvidenceFile, Guest
+from nova_perfvm.measure.prove.judge import Judged, Section, Shortfall
 from nova_perfvm.measure.statistics.compare import Comparison
 
 Document = dict[str, Any]

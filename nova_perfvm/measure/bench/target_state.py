@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError, PerfVMError
-from nova_perfvm.measure import collector, reading
 from nova_perfvm.measure.bench import connection
 from nova_perfvm.measure.bench.connection import Clock
 from nova_perfvm.measure.bench.scenario import Scenario, Target
 from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, sysbench
+from nova_perfvm.measure.collect import collector, reading
 
 _LOOK_S: Final = 60
 _COLLECT_S: Final = 120

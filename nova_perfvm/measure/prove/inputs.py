@@ -20,12 +20,13 @@ from nova_perfvm.documents.mistakes import UnreadableFileError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
-from nova_perfvm.measure import nova_conf, reading, samples
-from nova_perfvm.measure.bench.beside import Beside, of_hosts
+from nova_perfvm.measure import nova_conf, samples
+from nova_perfvm.measure.bench.busy_vms import Beside, of_hosts
 from nova_perfvm.measure.checks import nova_view
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.checks.nova_view import NovaView
-from nova_perfvm.measure.collected import Collected, Kind
+from nova_perfvm.measure.collect import reading
+from nova_perfvm.measure.collect.collected import Collected, Kind
 from nova_perfvm.measure.observed import cpus
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.samples import Samples
