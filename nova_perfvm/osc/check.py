@@ -187,9 +187,8 @@ class CheckServer(CheckCommand):
             "--collected",
             action="append",
             default=[],
-            help="what host collect has written on a host that they are on, for "
-            "libvirt and the kernel; - for standard input (default: "
-            "nobody can tell; may be repeated)",
+            help="what host collect has written on a host that they are on; - for "
+            "standard input (default: nobody can tell; may be repeated)",
         ),
     )
 
