@@ -14,8 +14,10 @@ CONSTRAINTS := tests/constraints.txt
 OLDEST := .tox/oldest
 OLDEST_CONSTRAINTS := tests/constraints-2025.1.txt
 # As many workers as there are CPUs, at least two: tests also wait for servers.
+# What runs beside the functional tests gets half of them: with all of them the
+# same work took a tenth more.
 CPUS := $(shell cpus=$$(nproc); echo $$((cpus > 2 ? cpus : 2)))
-CONCURRENCY ?= $(CPUS)
+CONCURRENCY ?= $(if $(filter test functional,$(MAKECMDGOALS)),$(shell expr $(CPUS) / 2),$(CPUS))
 # Those on an embedded cloud wait for a third of their time.
 FUNCTIONAL_CONCURRENCY ?= $(shell expr $(CPUS) + 1)
 # A sandbox is idle for half of its time.  The tests of a class share one: stestr
@@ -44,9 +46,7 @@ sandbox: $(STAMP)  ## a real OpenStack of separate processes, on pretended SANDB
 	@$(BIN)/nova-perfvm sandbox up $(if $(SANDBOX_HOSTS),--hosts $(SANDBOX_HOSTS))
 
 # Two suites at a time, as the workers of one end at different times; what takes
-# longest comes first, and what runs beside it gets half of the CPUs: with all of
-# them the same work took a tenth more.
-test: CONCURRENCY := $(shell expr $(CPUS) / 2)
+# longest comes first.
 ifneq ($(filter test,$(MAKECMDGOALS)),)
 MAKEFLAGS += --jobs=2 --output-sync=target
 endif
@@ -107,7 +107,7 @@ oldest: $(OLDEST)/.installed  ## the oldest supported Nova: the scheduler's unit
 	$(OLDEST)/bin/stestr $(ALONE) --test-path ./tests/functional run --concurrency $(CONCURRENCY) \
 	    $(OLDEST_TESTS)
 
-storm: $(STAMP)  ## PERFVM_STORM_REQUESTS at once (20), PERFVM_STORM_ROUNDS times (1)
+storm: $(STAMP)  ## PERFVM_STORM_REQUESTS requests at once (20), PERFVM_STORM_ROUNDS times (1)
 	$(BIN)/stestr $(ALONE) --test-path ./tests/storm run --concurrency $(CONCURRENCY)
 
 measure: $(STAMP)  ## benchmarks of a second: run, compared, reported; pages in a browser
