@@ -19,8 +19,8 @@ DRIVER = "nova.virt.libvirt.driver.LibvirtDriver"
 LIMIT_S = 300
 
 
-class PlanTest(SDKMixin, base.FunctionalTest):
-    """A cloud of dedicated hosts with slots, and plans made by hand."""
+class ThreeHostsCase(SDKMixin, base.FunctionalTest):
+    """A cloud of dedicated hosts with slots, and an administrator's client."""
 
     PLACEMENT = "slots"
 
@@ -29,6 +29,13 @@ class PlanTest(SDKMixin, base.FunctionalTest):
         for name in ("h1", "h2", "h3"):
             self.cloud.start_configured(name, self.policy, "dedicated")
         self.api = API(self.connection("admin", "admin,member,reader"))
+
+
+class PlanTest(ThreeHostsCase):
+    """Plans made by hand."""
+
+    def setUp(self):
+        super().setUp()
         self.kept = []
         self.minutes = self.useFixture(MinutesPass(self.cloud))
 

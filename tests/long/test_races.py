@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classes and the cap rest on Placement.
+"""What storms break where Placement counts neither slots nor units.
 
-The storms of tests/storm on clouds whose flavors ask for no slots break them, though
-the filter is on.
+The filter alone keeps neither the cap nor the classes apart when many ask at once.
 """
 
 from nova_perfvm import findings
@@ -25,7 +24,7 @@ class BrokenStorm(Storm):
 
 
 class TestWithoutPlacement(BrokenStorm, base.FunctionalTest):
-    """The same storm with the filter alone, on the same hosts."""
+    """Dedicated hosts whose flavors ask for no slots."""
 
     CLOUD = {"enabled_filters": DEFAULT_FILTERS}  # noqa: RUF012
 
@@ -39,7 +38,7 @@ class TestWithoutPlacement(BrokenStorm, base.FunctionalTest):
 
 
 class TestOpenHostsWithoutUnits(BrokenStorm, base.FunctionalTest):
-    """One of the open hosts and the filter, without units: the classes mix."""
+    """A host that either class may use, and flavors that ask for no units."""
 
     CLOUD = {  # noqa: RUF012
         "enabled_filters": DEFAULT_FILTERS,

@@ -1,22 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A look at some hosts shows what a look at all does."""
 
-from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.refresh import refresh
 from nova_perfvm.cloud.snapshot import read_snapshot
-from tests.functional import base
-from tests.functional.client import SDKMixin
+from tests.functional.test_plan_execution import ThreeHostsCase
 
 
-class TestRefresh(SDKMixin, base.FunctionalTest):
-    PLACEMENT = "slots"
-
-    def setUp(self):
-        super().setUp()
-        for name in ("h1", "h2", "h3"):
-            self.cloud.start_configured(name, self.policy, "dedicated")
-        self.api = API(self.connection("admin", "admin,member,reader"))
-
+class TestRefresh(ThreeHostsCase):
     def test_a_look_at_two_hosts_is_as_one_at_all(self):
         one, two = self.boot(host="h1"), self.boot(host="h2")
         gone = self.boot(host="h3")

@@ -2,8 +2,8 @@
 """Storms of concurrent requests; the invariants are checked after each.
 
 In one process on SQLite, Placement grants no more than it has, whatever its
-retries are set to; that takes a real database server.  tests/long shows that the
-classes and the cap rest on Placement.
+retries are set to; that takes a real database server.  tests/long/test_races.py
+shows what they break where Placement does not count.
 """
 
 import os
@@ -19,6 +19,7 @@ from tests.unit.rules import hosts
 HIGH, GENERAL = base.HP_64, base.GENERAL_2
 # More want to be alone on a host than want company.
 MIXED = (HIGH, HIGH, GENERAL)
+REQUESTS = int(os.environ.get("PERFVM_STORM_REQUESTS", "20"))
 ROUNDS = int(os.environ.get("PERFVM_STORM_ROUNDS", "1"))
 OPEN_HOSTS = {"e1": "2x20", "e2": "2x20", "e3": "2x20"}
 
@@ -26,13 +27,12 @@ OPEN_HOSTS = {"e1": "2x20", "e2": "2x20", "e3": "2x20"}
 class Storm:
     """Fires requests, and looks at what became of them; mixed into a test."""
 
-    REQUESTS = int(os.environ.get("PERFVM_STORM_REQUESTS", "20"))
     PATIENCE = 3
 
     def storm(self, seed, flavors=MIXED, requests=None):
         """Boot servers of random flavors, many at once; return those that run."""
         rng = random.Random(seed)
-        wanted = [rng.choice(flavors) for _ in range(requests or self.REQUESTS)]
+        wanted = [rng.choice(flavors) for _ in range(requests or REQUESTS)]
         servers = self.cloud.boot_at_once(wanted)
         self.assertEqual(
             set(), {server.status for server in servers} - {"ACTIVE", "ERROR"}
