@@ -33,7 +33,7 @@ def read(path: str | Path, most_bytes: int = MOST_BYTES) -> str:
         raise UnreadableFileError("''", "an empty path: name a file")
     if str(path) == "-":
         data = sys.stdin.buffer.read(most_bytes + 1)
-        return decode(data, "standard input", most_bytes)
+        return _decode(data, "standard input", most_bytes)
     try:
         with Path(path).open("rb") as file:
             data = file.read(most_bytes + 1)
@@ -41,10 +41,10 @@ def read(path: str | Path, most_bytes: int = MOST_BYTES) -> str:
         # A path with a NUL has no strerror.
         reason = getattr(exc, "strerror", None) or str(exc)
         raise UnreadableFileError(str(path), reason) from exc
-    return decode(data, str(path), most_bytes)
+    return _decode(data, str(path), most_bytes)
 
 
-def decode(data: bytes, name: str, most_bytes: int = MOST_BYTES) -> str:
+def _decode(data: bytes, name: str, most_bytes: int) -> str:
     """Return the text of what was read, as :func:`read` does.
 
     :param name: what to call it in errors

@@ -9,7 +9,7 @@ from nova_perfvm.documents.mistakes import DocumentError, UnreadableFileError
 from nova_perfvm.measure.collect import reading
 from nova_perfvm.measure.collect.collected import NotReadError
 from tests.directory import DirectoryCase
-from tests.unit.measure import reports
+from tests.unit.measure import collected_file
 
 
 class ReadingCase(DirectoryCase):
@@ -34,7 +34,7 @@ class ReadingCase(DirectoryCase):
 
 class JSONTest(ReadingCase):
     def test_what_was_written(self):
-        found = self.read(reports.document(), "guest")
+        found = self.read(collected_file.document(), "guest")
         self.assertEqual(("guest", "vm1"), (found.kind, found.hostname))
         self.assertEqual(5.001, found.interval_s)
         self.assertEqual(("cpu 1\n", "cpu 2\n"), found.looks("/proc/stat"))
@@ -43,12 +43,14 @@ class JSONTest(ReadingCase):
         self.assertEqual("permission denied", error.reason)
 
     def test_standard_input(self):
-        stdin = io.TextIOWrapper(io.BytesIO(json.dumps(reports.document()).encode()))
+        stdin = io.TextIOWrapper(
+            io.BytesIO(json.dumps(collected_file.document()).encode())
+        )
         with fixtures.MonkeyPatch("sys.stdin", stdin):
             self.assertEqual("vm1", reading.read("-").hostname)
 
     def test_all_mistakes_at_once(self):
-        document = reports.document(
+        document = collected_file.document(
             kind="server",
             taken_at="yesterday",
             interval_s=-1,
@@ -77,7 +79,7 @@ class JSONTest(ReadingCase):
 
     def test_what_is_no_number_of_seconds(self):
         for text in ("1e999", "-0.5", "true", '"5"', "1" + "0" * 400):
-            data = json.dumps(reports.document()).replace("5.001", text)
+            data = json.dumps(collected_file.document()).replace("5.001", text)
             if text != "1" + "0" * 400:
                 self.assert_refused(DocumentError, "a number of seconds", data)
         self.assert_refused(DocumentError, "no JSON", data.replace(text, "NaN"))
@@ -93,7 +95,7 @@ class JSONTest(ReadingCase):
             self.assert_refused(DocumentError, "schema_version", json.dumps(document))
         said = "this is a collected file of a guest"
         words = (said, "expected a collected file of a host")
-        self.assert_refused(DocumentError, words, reports.document(), "host")
+        self.assert_refused(DocumentError, words, collected_file.document(), "host")
 
     def test_files_that_cannot_be_read(self):
         for path, reason in (
@@ -105,6 +107,8 @@ class JSONTest(ReadingCase):
             self.assertIn(reason, str(error))
 
     def test_a_million_mistakes_are_a_few(self):
-        document = reports.document(files=dict.fromkeys(map(str, range(10_000)), 1))
+        document = collected_file.document(
+            files=dict.fromkeys(map(str, range(10_000)), 1)
+        )
         error = self.assertRaises(DocumentError, self.read, document)
         self.assertLess(str(error).count("\n"), 30)
