@@ -63,6 +63,7 @@ class Finding(NamedTuple):
     :ivar remedy: commands, one a line; what to put in for words in capitals is
         for the operator to say
     :ivar accepted: the policy says that it is to stay
+    :ivar cause: of an unknown: why, as a word that rules ask for; empty if none does
     """
 
     code: str
@@ -73,6 +74,7 @@ class Finding(NamedTuple):
     source: str = ""
     remedy: str = ""
     accepted: bool = False
+    cause: str = ""
 
     @classmethod
     def of(cls, code: str, subject: str, observed: str, remedy: str = "") -> Self:

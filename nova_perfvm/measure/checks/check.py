@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks import not_read
+from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.collect.collected import NotReadError
 
 
@@ -70,10 +71,16 @@ def failed(
     return Finding("", Level.FAILURE, subject, observed, expected, source, remedy)
 
 
-def skipped(subject: str, reason: str, source: str = "") -> Finding:
-    """Return that nobody can tell, why, and what lets it be told."""
+def skipped(
+    subject: str, reason: str, source: str = "", *, cause: Cause | str = ""
+) -> Finding:
+    """Return that nobody can tell, why, and what lets it be told.
+
+    :param cause: where a rule asks for it
+    """
     remedy = not_read.remedy(reason)
-    return Finding("", Level.UNKNOWN, subject, reason, "", source, remedy)
+    level = Level.UNKNOWN
+    return Finding("", level, subject, reason, "", source, remedy, cause=cause)
 
 
 def judged(

@@ -176,8 +176,7 @@ def _of_result(
         return
     told = False
     for one in result.findings:
-        allowed = any(words in one.observed for words in evidence.unless)
-        if one.level is Level.UNKNOWN and not allowed:
+        if one.level is Level.UNKNOWN and one.cause not in evidence.unless:
             told = True
             text = one.observed + (f" ({one.source})" if one.source else "")
             yield Shortfall(
@@ -217,9 +216,7 @@ def _of_each_vm(
         ]
         # An unknown that is not allowed is a reason by itself.
         if all(
-            one.level is Level.UNKNOWN
-            and any(words in one.observed for words in evidence.unless)
-            for one in own
+            one.level is Level.UNKNOWN and one.cause in evidence.unless for one in own
         ):
             text = f"nothing was seen of it, and it is needed: {evidence.why}"
             yield Shortfall(Certification.NOT_PROVEN, result.code, where, name, text)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple
 
 from nova_perfvm.generate.flavors import PolicyFlavor
+from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.samples import Better
 from nova_perfvm.policy import VMClass
 from nova_perfvm.printable import number_of
@@ -26,18 +27,18 @@ class Evidence(NamedTuple):
     """What a check has to prove.
 
     :ivar needed: for which classes; for the others an unknown will do
-    :ivar unless: what an unknown says that leaves nothing to prove
+    :ivar unless: causes of an unknown that leave nothing to prove
     :ivar why: why it is needed, and why those unknowns do not matter; where it never
         is, why not
-    :ivar settled: of a check of guests: what an unknown says, and the check of the host
-        that proves the same if it passes for the same VM
+    :ivar settled: of a check of guests: the cause of an unknown, and the check of the
+        host that proves the same if it passes for the same VM
     """
 
     needed: Needs
     why: str
     proof: Proof = "once"
-    unless: tuple[str, ...] = ()
-    settled: tuple[str, str] | None = None
+    unless: frozenset[Cause] = frozenset()
+    settled: tuple[Cause, str] | None = None
 
 
 def _always(_vm_class: VMClass) -> bool:
@@ -68,7 +69,6 @@ def _iops(vm_class: VMClass) -> bool:
     return bool(vm_class.disk.read_iops or vm_class.disk.write_iops)
 
 
-_SETS_UNKNOWN: Final = "Nova's sets are not known"
 _COSTS: Final = "at worst a WARN: it costs performance at times and breaks no promise"
 EVIDENCE: Final[dict[str, Evidence]] = {
     # The inputs are about the same VMs, hosts and hours.
@@ -87,24 +87,24 @@ EVIDENCE: Final[dict[str, Evidence]] = {
     "hypervisor.node_shape": Evidence(
         _always,
         "the policy is written for it; flavors without sizes need no room",
-        unless=("its flavors, or the nodes' memory, are not known",),
+        unless=frozenset({Cause.FLAVORS_UNKNOWN}),
     ),
     "hypervisor.memoryless_nodes": Evidence(
         _always,
         "all memory of a VM there is remote; nodes without CPUs hold no vCPU",
-        unless=("it has no CPU",),
+        unless=frozenset({Cause.NO_CPU}),
     ),
     "hypervisor.smt": Evidence(
         _cores,
         "half a core is half as fast; VMs of other classes have no such promise",
         "each VM",
-        ("its class is not known", "promises threads only"),
+        frozenset({Cause.CLASS_UNKNOWN, Cause.NO_WHOLE_CORES}),
     ),
     "hypervisor.cpu_sets": Evidence(
         _pinned,
         "what VMs that run own is proved by hypervisor.vcpu_pins; without Nova's sets "
         "(--nova-conf, --snapshot) only who may come is open",
-        unless=(_SETS_UNKNOWN, "but other VMs may come to own them"),
+        unless=frozenset({Cause.NOVA_SETS_UNKNOWN, Cause.OTHERS_MAY_COME}),
     ),
     "hypervisor.vcpu_pins": Evidence(_pinned, "a vCPU owns its CPU", "each VM"),
     "hypervisor.numatune": Evidence(_pinned, "memory is near", "each VM"),
@@ -126,19 +126,19 @@ EVIDENCE: Final[dict[str, Evidence]] = {
         _huge,
         "the class promises them; other VMs of the host may have none",
         "each VM",
-        ("neither it nor its class asks for huge pages",),
+        frozenset({Cause.NO_HUGE_PAGES}),
     ),
     "hypervisor.interface_queues": Evidence(
         _queues,
         "the class promises them; of NICs whose hardware decides guest.nic_queues "
         "tells them",
         "seen",
-        ("no rule for hostdev", "no rule for vdpa"),
+        frozenset({Cause.HARDWARE_DECIDES}),
     ),
     "hypervisor.irq_affinity": Evidence(
         _pinned,
         "interrupts take a vCPU's time; where VMs own every CPU only the rate counts",
-        unless=("VMs own every CPU",),
+        unless=frozenset({Cause.VMS_OWN_ALL}),
     ),
     "hypervisor.ksm": Evidence(_pinned, "a page that two VMs share is remote for one"),
     "hypervisor.isolation": Evidence(
@@ -146,7 +146,7 @@ EVIDENCE: Final[dict[str, Evidence]] = {
         "vCPUs on isolated CPUs and others are unequal; what may come is open "
         "without Nova's sets",
         "seen",
-        (_SETS_UNKNOWN, "VMs own every CPU"),
+        frozenset({Cause.NOVA_SETS_UNKNOWN, Cause.VMS_OWN_ALL}),
     ),
     "hypervisor.class_rules": Evidence(_always, "neighbours take what they share"),
     "hypervisor.nic_node": Evidence(_never, _COSTS),
@@ -164,25 +164,27 @@ EVIDENCE: Final[dict[str, Evidence]] = {
     "guest.shape": Evidence(
         _always,
         "the class promises it",
-        unless=("allows any number", "promises no whole cores"),
+        unless=frozenset({Cause.ANY_NUMBER, Cause.NO_WHOLE_CORES}),
     ),
     "guest.nic_queues": Evidence(_queues, "the class promises them"),
     "guest.nic_vectors": Evidence(
         _queues,
         "queues of which one CPU serves all are one queue; one CPU has no choice",
         "seen",
-        ("the guest has one CPU", "it has one queue"),
+        frozenset({Cause.ONE_CPU, Cause.ONE_QUEUE}),
     ),
     "guest.nic_spread": Evidence(
         _queues,
         "one direction under load shows that it works; an idle one need not",
-        unless=("are too few", "the guest has one CPU", "promises no multiqueue"),
+        unless=frozenset(
+            {Cause.TOO_FEW_INTERRUPTS, Cause.ONE_CPU, Cause.NO_MULTIQUEUE}
+        ),
     ),
     "guest.steal": Evidence(
         _pinned,
         "nobody else uses its CPUs; on a host that isolates them well the counter "
         "never moves, and hypervisor.vcpu_wait of the VM tells it",
-        settled=("it stands at 0 since boot", "hypervisor.vcpu_wait"),
+        settled=(Cause.NEVER_STOLEN, "hypervisor.vcpu_wait"),
     ),
     "guest.softnet_drops": Evidence(_always, "lost packets halve what TCP carries"),
     "guest.xps": Evidence(_never, _COSTS),

@@ -24,15 +24,13 @@ def _settled(result: CheckFindings, host: CheckReport, domain: Domain) -> CheckF
     rule = EVIDENCE[result.code].settled
     if rule is None:
         return result
-    words, code = rule
+    cause, code = rule
     proof = _proof(host, code, domain)
     if proof is None:
         return result
     return result._replace(
         findings=tuple(
-            _joined(one, proof)
-            if one.level is Level.UNKNOWN and words in one.observed
-            else one
+            _joined(one, proof) if one.cause == cause else one
             for one in result.findings
         )
     )
@@ -57,4 +55,5 @@ def _joined(skip: Finding, proof: Finding) -> Finding:
         observed=f"{skip.observed}; {proof.code}: {proof.observed}",
         source=f"{skip.source}; on the host {proof.source}",
         remedy="",
+        cause="",
     )

@@ -16,6 +16,7 @@ badly: that is a warning.  With a fault of queues or vectors it is a failure.
 from collections.abc import Iterator
 
 from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.spread import busy_queues, least_effective
@@ -58,9 +59,10 @@ def _of_direction(subject: GuestSubject, direction: Direction) -> Finding:
     total, queues = sum(fired.values()), len(direction.vectors)
     if total < LEAST_INTERRUPTS:
         reason = f"{total} interrupts are too few: put it under load, 1000 are enough"
-        return skipped(name, reason, source)
+        return skipped(name, reason, source, cause=Cause.TOO_FEW_INTERRUPTS)
     if subject.vcpus == 1:
-        return skipped(name, "the guest has one CPU", subject.online.source)
+        source = subject.online.source
+        return skipped(name, "the guest has one CPU", source, cause=Cause.ONE_CPU)
     spread = effective(fired.values())
     of = number_of(queues, "queue")
     observed = f"{spread:.2f} effective CPUs, {total} interrupts of {of}"
@@ -111,7 +113,9 @@ def _one_queue(subject: GuestSubject, direction: Direction, observed: str) -> Fi
     nic, vm_class = direction.nic, subject.vm_class
     if vm_class is not None and not vm_class.vif_multiqueue:
         reason = f"class {vm_class.name} promises no multiqueue"
-        return skipped(direction.subject, f"{observed}; {reason}")
+        return skipped(
+            direction.subject, f"{observed}; {reason}", cause=Cause.NO_MULTIQUEUE
+        )
     remedy = MULTIQUEUE
     if nic.present is not None and nic.present.number > 1:
         wanted = min(nic.present.number, subject.vcpus)

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.vectors import (
@@ -34,7 +35,8 @@ def find(subject: GuestSubject) -> Iterator[Finding]:
 def _of_nic(subject: GuestSubject, nic: NIC) -> Iterator[Finding]:
     seen = subject.interrupts
     if subject.vcpus == 1:
-        yield skipped(nic.name, "the guest has one CPU", subject.online.source)
+        source = subject.online.source
+        yield skipped(nic.name, "the guest has one CPU", source, cause=Cause.ONE_CPU)
         return
     if (
         nic.kind is Kind.VIRTIO
@@ -52,7 +54,7 @@ def _of_nic(subject: GuestSubject, nic: NIC) -> Iterator[Finding]:
         return
     if nic.used == 1:
         reason = "it has one queue: guest.nic_queues says what to do"
-        yield skipped(nic.name, reason, seen.source)
+        yield skipped(nic.name, reason, seen.source, cause=Cause.ONE_QUEUE)
         return
     found = directions(subject, nic)
     if not found:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.collect.collected import NotReadError
@@ -35,7 +36,8 @@ def find(subject: GuestSubject) -> Iterator[Finding]:
 
 def _vcpus(subject: GuestSubject, vm_class: VMClass) -> Finding:
     if not vm_class.sizes:
-        return skipped("vCPUs", f"class {vm_class.name} allows any number")
+        reason = f"class {vm_class.name} allows any number"
+        return skipped("vCPUs", reason, cause=Cause.ANY_NUMBER)
     return judged(
         "vCPUs",
         " or ".join(map(str, vm_class.sizes)),
@@ -49,7 +51,8 @@ def _vcpus(subject: GuestSubject, vm_class: VMClass) -> Finding:
 
 def _nodes(subject: GuestSubject, vm_class: VMClass) -> Finding:
     if vm_class.numa_nodes is None:
-        return skipped("NUMA nodes", f"class {vm_class.name} allows any number")
+        reason = f"class {vm_class.name} allows any number"
+        return skipped("NUMA nodes", reason, cause=Cause.ANY_NUMBER)
     path = f"{cpus.NODE}/online"
     nodes = cpus.some_numbers(subject.collected, path)
     return judged(
@@ -65,7 +68,8 @@ def _nodes(subject: GuestSubject, vm_class: VMClass) -> Finding:
 def _threads(subject: GuestSubject, vm_class: VMClass) -> Finding:
     name = "threads of a core"
     if not vm_class.pinned or vm_class.smt != "cores":
-        return skipped(name, f"class {vm_class.name} promises no whole cores")
+        reason = f"class {vm_class.name} promises no whole cores"
+        return skipped(name, reason, cause=Cause.NO_WHOLE_CORES)
     threads = cpus.threads_per_core(subject.collected)
     return judged(
         name,

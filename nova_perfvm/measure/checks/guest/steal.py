@@ -7,6 +7,7 @@ The guest's side of what ``hypervisor.vcpu_wait`` sees on the host.
 from collections.abc import Iterator
 
 from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.check import Check, passed, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.wait_limits import EXPECTED, FAIL_ABOVE, WARN_ABOVE
@@ -14,8 +15,6 @@ from nova_perfvm.measure.observed import stat
 
 # Of a clock of 100 a second, so that one is no more than half a percent.
 _LEAST_TICKS = 200
-# Nobody has ever used its CPUs, or the hypervisor does not tell.
-NEVER_STOLEN = "it stands at 0 since boot"
 
 
 def find(subject: GuestSubject) -> Iterator[Finding]:
@@ -24,10 +23,10 @@ def find(subject: GuestSubject) -> Iterator[Finding]:
     name = "steal time"
     if not any(time.stolen_ever for time in times.values()):
         reason = (
-            f"{NEVER_STOLEN}: perhaps the hypervisor does not tell "
+            "it stands at 0 since boot: perhaps the hypervisor does not tell "
             "(emulation without KVM never does); hypervisor.vcpu_wait on its host may"
         )
-        yield skipped(name, reason, stat.PATH)
+        yield skipped(name, reason, stat.PATH, cause=Cause.NEVER_STOLEN)
         return
     if min((time.total for time in times.values()), default=0) < _LEAST_TICKS:
         reason = "the looks are too near each other: take --interval 5 or more"

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import (
     NO_POLICY,
@@ -70,7 +71,7 @@ def _enough(subject: HostSubject, sets: VMCPUSets) -> Iterator[Finding]:
         return
     if not sets.whole:
         reason = "Nova's sets are not known: add --nova-conf or --snapshot"
-        yield skipped(name, reason, sets.source)
+        yield skipped(name, reason, sets.source, cause=Cause.NOVA_SETS_UNKNOWN)
         return
     for node in subject.nodes:
         own = node.cpus & sets.dedicated
@@ -101,7 +102,9 @@ def _housekeeping(subject: HostSubject, sets: VMCPUSets) -> Finding:
     source = f"{sets.source}; {subject.online.source}"
     if left and not sets.whole:
         reason = f"today CPUs {format_cpus(left)}, but other VMs may come to own them"
-        return skipped("the host's own CPUs", reason, source)
+        return skipped(
+            "the host's own CPUs", reason, source, cause=Cause.OTHERS_MAY_COME
+        )
     return judged(
         "the host's own CPUs",
         "at least one that no VM owns",

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.observed import processes
@@ -30,7 +31,8 @@ def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
                 f"hw:mem_page_size={wanted}",
             )
         else:
-            yield skipped(domain.name, "neither it nor its class asks for huge pages")
+            reason = "neither it nor its class asks for huge pages"
+            yield skipped(domain.name, reason, cause=Cause.NO_HUGE_PAGES)
         return
     memory = processes.memory(subject.collected, subject.process_of(domain))
     sizes = [size for size in domain.page_sizes_kb if size]

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject, unread
 from nova_perfvm.measure.observed.domains import Domain, Interface
@@ -33,7 +34,10 @@ def _judged(domain: Domain, interface: Interface, name: str) -> Finding:
     if interface.model != "virtio" or interface.kind in {"hostdev", "vdpa"}:
         # Their hardware decides.
         kind = f"{interface.kind}, model {interface.model or 'of the device'}"
-        return skipped(name, f"no rule for {kind}: see guest check", domain.source)
+        reason = f"no rule for {kind}: see guest check"
+        decides = interface.kind in {"hostdev", "vdpa"}
+        cause = Cause.HARDWARE_DECIDES if decides else ""
+        return skipped(name, reason, domain.source, cause=cause)
     wanted = min(domain.vcpus, _MOST_OF_TAP)
     return judged(
         name,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect.collected import NotReadError
@@ -52,7 +53,7 @@ def _affinity(subject: HostSubject, name: str, dedicated: frozenset[int]) -> Fin
         reason = (
             "VMs own every CPU, so interrupts are on theirs: see hypervisor.cpu_sets"
         )
-        return skipped(name, reason, subject.cpu_sets.source)
+        return skipped(name, reason, subject.cpu_sets.source, cause=Cause.VMS_OWN_ALL)
     # Vectors that never fire disturb nobody: drivers take one for each CPU.
     fired = [v for v in _devices(interrupts.parse(text).vectors) if v.total]
     bad, seen, file = [], 0, "effective_affinity_list"

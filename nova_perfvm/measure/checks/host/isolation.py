@@ -14,6 +14,7 @@ from nova_perfvm import cpuset
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.exceptions import CPUSetError
 from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.check import Check, judged, skipped, warned
 from nova_perfvm.measure.checks.host_subject import HostSubject, VMCPUSets
 from nova_perfvm.measure.collect.collected import NotReadError
@@ -51,10 +52,10 @@ def find(subject: HostSubject) -> Iterator[Finding]:
         yield _compared(sets, f"nohz_full={value}", _parse(value))
     elif not subject.online.numbers - sets.dedicated:
         reason = "VMs own every CPU: the kernel's own work has to run on some of them"
-        yield skipped("nohz_full", reason, _PATH)
+        yield skipped("nohz_full", reason, _PATH, cause=Cause.VMS_OWN_ALL)
     elif not sets.whole:
         reason = "Nova's sets are not known: add --nova-conf or --snapshot"
-        yield skipped("nohz_full", reason, sets.source)
+        yield skipped("nohz_full", reason, sets.source, cause=Cause.NOVA_SETS_UNKNOWN)
     else:
         yield warned(
             "nohz_full",

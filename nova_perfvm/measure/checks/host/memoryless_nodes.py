@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject
 
@@ -13,7 +14,8 @@ def find(subject: HostSubject) -> Iterator[Finding]:
     for node in subject.nodes:
         name = f"node {node.number}"
         if not node.cpus:
-            yield skipped(name, "it has no CPU, so no VM is pinned to it", node.source)
+            reason = "it has no CPU, so no VM is pinned to it"
+            yield skipped(name, reason, node.source, cause=Cause.NO_CPU)
         elif node.memory_kb is None:
             reason = subject.collected.unread.get(node.source, "it was not collected")
             yield skipped(name, reason, node.source)

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import NO_POLICY, HostSubject
 from nova_perfvm.measure.observed import topology
@@ -70,7 +71,8 @@ def _room(subject: HostSubject, vm_class: VMClass) -> Finding:
     sizes = vm_class.flavors.sizes if vm_class.flavors else ()
     memory = _memory_kb(subject)
     if not sizes or not memory:
-        return skipped(name, "its flavors, or the nodes' memory, are not known")
+        reason = "its flavors, or the nodes' memory, are not known"
+        return skipped(name, reason, cause=Cause.FLAVORS_UNKNOWN)
     most_gb = max(size.memory_gb for size in sizes) / vm_class.cells_per_vm
     least_gb = min(memory.values()) / 2**20
     return judged(

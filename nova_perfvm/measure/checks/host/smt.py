@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Finding
+from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject, of_pinned
 from nova_perfvm.measure.observed import topology
@@ -18,10 +19,12 @@ def look(subject: HostSubject, domain: Domain) -> Iterator[Finding]:
     """Look for cores of which a VM has not all that it uses."""
     vm_class = subject.class_of(domain)
     if vm_class is None:
-        yield skipped(domain.name, "its class is not known, so neither what it owns")
+        reason = "its class is not known, so neither what it owns"
+        yield skipped(domain.name, reason, cause=Cause.CLASS_UNKNOWN)
         return
     if vm_class.smt != "cores":
-        yield skipped(domain.name, f"class {vm_class.name} promises threads only")
+        reason = f"class {vm_class.name} promises threads only"
+        yield skipped(domain.name, reason, cause=Cause.NO_WHOLE_CORES)
         return
     own = domain.pins
     if not own:

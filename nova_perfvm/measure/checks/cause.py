@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a check could not judge, where a rule asks for it: never by the words."""
+
+import enum
+
+
+class Cause(enum.StrEnum):
+    """A stable word for the reason; other reasons have none."""
+
+    # There is nothing to judge.
+    ANY_NUMBER = "any_number"
+    HARDWARE_DECIDES = "hardware_decides"
+    NO_CPU = "no_cpu"
+    NO_HUGE_PAGES = "no_huge_pages"
+    NO_MULTIQUEUE = "no_multiqueue"
+    NO_WHOLE_CORES = "no_whole_cores"
+    ONE_CPU = "one_cpu"
+    ONE_QUEUE = "one_queue"
+    # It is not known, or not yet.
+    CLASS_UNKNOWN = "class_unknown"
+    FLAVORS_UNKNOWN = "flavors_unknown"
+    NEVER_STOLEN = "never_stolen"
+    NOVA_SETS_UNKNOWN = "nova_sets_unknown"
+    OTHERS_MAY_COME = "others_may_come"
+    TOO_FEW_INTERRUPTS = "too_few_interrupts"
+    VMS_OWN_ALL = "vms_own_all"
