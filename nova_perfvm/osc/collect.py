@@ -4,12 +4,52 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.hypervisor import Hypervisor
 from nova_perfvm.measure.collect import collector
-from nova_perfvm.osc.base import PerfVMCommand, argument, file_argument, flag, one_of
+from nova_perfvm.osc.base import (
+    Argument,
+    PerfVMCommand,
+    argument,
+    file_argument,
+    flag,
+    one_of,
+)
+from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
+
+
+def collected_argument(meaning: str) -> Argument:
+    """Return the option that names what was collected on hosts.
+
+    :param meaning: what is done with it
+    """
+    return file_argument(
+        "--collected",
+        action="append",
+        default=[],
+        help=f"what nova-perfvm host collect has written on a host; {meaning}",
+    )
+
+
+def hypervisors(
+    parsed_args: argparse.Namespace, policy: Policy | None = None
+) -> tuple[Hypervisor, ...]:
+    """Read what was collected on hosts.
+
+    :param policy: tells which VMs should own CPUs
+    :raises PerfVMError: with what is wrong with a file
+    """
+    paths: Iterable[str] = parsed_args.collected
+    if not paths:
+        return ()
+    # jc is of the extra [measure].
+    from nova_perfvm.measure import hypervisor  # noqa: PLC0415
+
+    return tuple(hypervisor.load(path, policy) for path in paths)
 
 
 class _Collect(PerfVMCommand):

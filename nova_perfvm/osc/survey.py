@@ -8,6 +8,7 @@ from typing import Final
 
 from nova_perfvm.changes import recover
 from nova_perfvm.diagnose.survey import Survey, survey
+from nova_perfvm.diagnose.survey.collected import as_snapshot
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
@@ -20,6 +21,7 @@ from nova_perfvm.osc.base import (
     one_of,
     policy_name,
 )
+from nova_perfvm.osc.collect import collected_argument, hypervisors
 from nova_perfvm.osc.formats import proposal
 from nova_perfvm.osc.formats import survey as page
 from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
@@ -45,13 +47,7 @@ class ShowSurvey(ReportingLister):
     arguments: Arguments = (
         one_of(
             snapshots.SNAPSHOT,
-            file_argument(
-                "--collected",
-                action="append",
-                default=[],
-                help="what nova-perfvm host collect has written on a host; "
-                "once for each host",
-            ),
+            collected_argument("once for each host"),
             snapshots.NOVA_DB,
         ),
         argument(
@@ -67,12 +63,7 @@ class ShowSurvey(ReportingLister):
     def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot:
         """Return what the cloud shows, or files do."""
         if parsed_args.collected:
-            # Only here is jc needed.
-            from nova_perfvm.measure import as_snapshot  # noqa: PLC0415
-            from nova_perfvm.measure.collect import reading  # noqa: PLC0415
-
-            paths = parsed_args.collected
-            return as_snapshot.of([reading.read(path, "host") for path in paths])
+            return as_snapshot(hypervisors(parsed_args))
         return snapshots.look(
             self, parsed_args.snapshot, nova_conf=parsed_args.from_nova_db
         )

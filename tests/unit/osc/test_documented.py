@@ -15,9 +15,9 @@ from nova_perfvm.facts.snapshot import ServerCell
 from nova_perfvm.generate.hosts import playbook
 from tests import console, documented, shown
 from tests.unit.diagnose.explain.test_explain import UNITS
+from tests.unit.diagnose.survey.test_collected import host
 from tests.unit.facts.snapshot.clouds import GENERAL, Cloud
 from tests.unit.measure import hosts
-from tests.unit.measure.test_as_snapshot import host
 from tests.unit.osc.base import CommandCase
 from tests.unit.osc.test_migrations import page_cloud
 from tests.unit.rules import hosts as rules

@@ -4,11 +4,11 @@ import dataclasses
 
 import testtools
 
-from nova_perfvm.diagnose.survey import survey
+from nova_perfvm.diagnose.survey import collected, survey
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import COLLECTED
-from nova_perfvm.measure import as_snapshot
+from nova_perfvm.measure import hypervisor
 from nova_perfvm.measure.collect.collected import Collected, CommandOutput
 from nova_perfvm.measure.observed import domains
 from tests.unit.measure import hosts
@@ -33,10 +33,14 @@ def host(name, *xmls):
     )
 
 
+def as_snapshot(*hosts):
+    return collected.as_snapshot([hypervisor.facts(one) for one in hosts])
+
+
 class AsSnapshotTest(testtools.TestCase):
     def test_a_host_of_pinned_vms(self):
-        found = as_snapshot.of(
-            [host("h1", hosts.domain_xml(1, specs={}), hosts.domain_xml(2))]
+        found = as_snapshot(
+            host("h1", hosts.domain_xml(1, specs={}), hosts.domain_xml(2))
         )
         (mine,) = found.hosts
         self.assertEqual(("h1", "2x20"), (mine.host, str(mine.shape)))
@@ -56,8 +60,8 @@ class AsSnapshotTest(testtools.TestCase):
         self.assertEqual(found, snapshot.loads(snapshot.dumps(found)))
 
     def test_a_host_of_both_kinds(self):
-        found = as_snapshot.of(
-            [host("h1", hosts.domain_xml(1), hosts.general_xml(2, "20-39"))]
+        found = as_snapshot(
+            host("h1", hosts.domain_xml(1), hosts.general_xml(2, "20-39"))
         )
         first, second = found.hosts[0].cells
         self.assertEqual((20, 0), (len(first.pcpuset), len(first.cpuset)))
@@ -66,12 +70,12 @@ class AsSnapshotTest(testtools.TestCase):
         self.assertIn("nova.conf was not collected", " ".join(found.gaps))
 
     def test_a_host_without_vms_is_open(self):
-        (mine,) = as_snapshot.of([host("h1")]).hosts
+        (mine,) = as_snapshot(host("h1")).hosts
         self.assertEqual(mine.cells[0].cpuset, mine.cells[0].pcpuset)
 
     def test_a_survey_of_two(self):
         found = survey(
-            as_snapshot.of([host("h1", hosts.domain_xml(1, specs={})), host("h2")])
+            as_snapshot(host("h1", hosts.domain_xml(1, specs={})), host("h2"))
         )
         slots = found.slots
         self.assertEqual((1, 1, 0), (slots.used, slots.free, slots.unfit))
@@ -81,11 +85,11 @@ class AsSnapshotTest(testtools.TestCase):
 
     def test_one_that_tells_nothing_is_a_gap(self):
         blind = dataclasses.replace(host("h2"), files={}, commands={})
-        found = as_snapshot.of([host("h1"), blind])
+        found = as_snapshot(host("h1"), blind)
         self.assertEqual(["h1"], [one.host for one in found.hosts])
         self.assertTrue(any(gap.startswith("h2: ") for gap in found.gaps))
-        exc = self.assertRaises(PerfVMError, as_snapshot.of, [blind])
+        exc = self.assertRaises(PerfVMError, as_snapshot, blind)
         self.assertIn("h2: ", str(exc))
-        both = [host("h1"), host("h1")]
-        exc = self.assertRaises(PerfVMError, as_snapshot.of, both)
+        both = (host("h1"), host("h1"))
+        exc = self.assertRaises(PerfVMError, as_snapshot, *both)
         self.assertIn("h1 was collected more than once", str(exc))

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host as its kernel, libvirt and its files show it, not as Nova has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from nova_perfvm.facts.snapshot import ComputeHost, Server
+
+
+class Unread(NamedTuple):
+    """What was not read on a host.
+
+    :ivar place: the file or command
+    :ivar remedy: what lets it be read; empty where the reason names no cause
+    """
+
+    place: str
+    reason: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        """Return place and reason."""
+        return f"{self.place}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class RunningVM:
+    """A VM that runs on a host.
+
+    :ivar domain: what libvirt calls it
+    :ivar server: as Nova would show it, by libvirt's XML; without cells
+    :ivar pinned: whether it owns CPUs, or should
+    :ivar pins: {vCPU: CPU} of the vCPUs that libvirt lets run on one
+    :ivar cpus: all CPUs that libvirt names for it; None: it may use any
+    :ivar nodes: the NUMA nodes that its memory is bound to
+    :ivar source: the command that told it
+    :ivar threads: {vCPU: CPU} as the kernel runs them, -1 for several CPUs
+    :ivar threads_source: the files that told that
+    """
+
+    domain: str
+    server: Server
+    pinned: bool
+    pins: Mapping[int, int]
+    cpus: frozenset[int] | None
+    nodes: frozenset[int]
+    source: str
+    threads: Mapping[int, int] | Unread
+    threads_source: str = ""
+
+
+@dataclass(frozen=True)
+class Hypervisor:
+    """What was collected on a host.
+
+    :ivar taken_at: when, ISO 8601, UTC, by the clock of who collected
+    :ivar host: with all CPUs that run in either set
+    :ivar sets: CPUs that VMs may own, and those that they share, as Nova was told;
+        None where that is not known
+    :ivar vms: {UUID: VM} of those that run
+    :ivar unread_vms: {UUID: why nobody can tell more of it}
+    :ivar unlisted: why it is not known which VMs there are, if so
+    :ivar source: the file that it is in
+    """
+
+    hostname: str
+    taken_at: str
+    host: ComputeHost | Unread
+    sets: tuple[frozenset[int], frozenset[int]] | None
+    vms: Mapping[str, RunningVM]
+    unread_vms: Mapping[str, Unread]
+    unlisted: Unread | None = None
+    source: str = ""

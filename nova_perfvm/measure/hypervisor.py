@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was collected on a host, as facts that are compared with what Nova says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts.hypervisor import Hypervisor, RunningVM, Unread
+from nova_perfvm.facts.snapshot import COLLECTED, ComputeHost, HostCell, Server
+from nova_perfvm.measure.checks import not_read
+from nova_perfvm.measure.checks.host_subject import HostSubject
+from nova_perfvm.measure.collect import reading
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
+from nova_perfvm.measure.observed import domains, processes
+from nova_perfvm.measure.observed.domains import Domain
+from nova_perfvm.measure.observed.processes import Role
+from nova_perfvm.policy import Policy
+
+T = TypeVar("T")
+
+
+def load(path: str, policy: Policy | None = None) -> Hypervisor:
+    """Read what ``host collect`` wrote.
+
+    :param policy: tells which VMs should own CPUs
+    :raises DocumentError: with all mistakes in it
+    :raises UnreadableFileError: when it cannot be read
+    """
+    return facts(reading.read(path, "host"), policy, path)
+
+
+def facts(
+    collected: Collected, policy: Policy | None = None, source: str = ""
+) -> Hypervisor:
+    """Return what was collected on a host, without what only checks of it need."""
+    subject = HostSubject(collected, policy)
+    vms: Mapping[str, RunningVM] = {}
+    unread_vms: Mapping[str, Unread] = {}
+    unlisted = sets = None
+    try:
+        sets = subject.cpu_sets
+        vms = {domain.uuid: _vm(subject, domain) for domain in subject.domains}
+        unread_vms = {
+            uuid: _unread(domains.dumpxml(uuid), reason)
+            for uuid, reason in subject.unread_domains.items()
+        }
+    except NotReadError as exc:
+        unlisted = _unread(exc.place, exc.reason)
+    return Hypervisor(
+        hostname=collected.hostname,
+        taken_at=collected.taken_at,
+        host=_read(lambda: _host(subject)),
+        sets=(sets.dedicated, sets.shared) if sets and sets.whole else None,
+        vms=vms,
+        unread_vms=unread_vms,
+        unlisted=unlisted,
+        source=source,
+    )
+
+
+def _read(look: Callable[[], T]) -> T | Unread:
+    try:
+        return look()
+    except NotReadError as exc:
+        return _unread(exc.place, exc.reason)
+
+
+def _unread(place: str, reason: str) -> Unread:
+    return Unread(place, reason, not_read.remedy(reason))
+
+
+def _host(subject: HostSubject) -> ComputeHost:
+    topology, name = subject.topology, subject.collected.hostname
+    return ComputeHost(
+        host=name,
+        node=name,
+        provider=name,
+        service=name,
+        shape=topology.shape,
+        memory_mb=topology.memory_mb or 0,
+        cells=tuple(
+            HostCell(
+                id=node.id,
+                cpuset=node.cpus,
+                pcpuset=node.cpus,
+                memory_mb=node.memory_mb or 0,
+                siblings=tuple(frozenset(c) for c in node.cores if len(c) > 1),
+            )
+            for node in topology.nodes
+        ),
+        cells_source=COLLECTED,
+    )
+
+
+def _vm(subject: HostSubject, domain: Domain) -> RunningVM:
+    threads, source = _read(lambda: _threads(subject, domain)), ""
+    if not isinstance(threads, Unread):
+        source = f"{subject.process_of(domain).path}/task/*/status"
+    return RunningVM(
+        domain=domain.name,
+        server=_server(subject.collected.hostname, domain),
+        pinned=subject.is_pinned(domain),
+        pins=domain.pins,
+        cpus=domain.pinned_cpus or domain.cpus,
+        nodes=domain.memory.nodes if domain.memory else frozenset(),
+        source=domain.source,
+        threads=threads,
+        threads_source=source,
+    )
+
+
+def _threads(subject: HostSubject, domain: Domain) -> Mapping[int, int]:
+    """Return {vCPU: CPU} as the kernel runs them; those with several have -1."""
+    process = subject.process_of(domain)
+    tasks = process.of(Role.VCPU)
+    if len(tasks) < domain.vcpus:
+        reason = f"{len(tasks)} of {domain.vcpus} threads of vCPUs are seen"
+        raise NotReadError(f"{process.path}/task", reason)
+    allowed = {
+        task.number: processes.allowed_cpus(subject.collected, task.path)
+        for task in tasks
+    }
+    return {v: min(cpus) if len(cpus) == 1 else -1 for v, cpus in allowed.items()}
+
+
+def _server(host: str, domain: Domain) -> Server:
+    """Return a VM as Nova would show it; if Nova did not make it, as libvirt does."""
+    nova = domain.nova
+    specs = dict(nova.extra_specs or {}) if nova else {}
+    if domain.pins:
+        specs.setdefault(const.CPU_POLICY, "dedicated")
+    return Server(
+        id=domain.uuid,
+        name=nova.name if nova and nova.name else domain.name,
+        host=host,
+        status="ACTIVE",
+        vcpus=domain.vcpus,
+        extra_specs=specs,
+        pinned=bool(domain.pins),
+        node=host,
+        flavor=nova.flavor if nova else "",
+        memory_mb=domain.memory_kb // 1024,
+        image=nova.image if nova else None,
+        page_size_kb=min(domain.page_sizes_kb, default=0) or None,
+    )
