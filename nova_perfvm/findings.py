@@ -77,9 +77,18 @@ class Finding(NamedTuple):
     cause: str = ""
 
     @classmethod
-    def of(cls, code: str, subject: str, observed: str, remedy: str = "") -> Self:
+    def of(
+        cls,
+        code: str,
+        subject: str,
+        observed: str,
+        remedy: str = "",
+        *,
+        expected: str = "",
+        source: str = "",
+    ) -> Self:
         """Return a finding as bad as its code is."""
-        return cls(code, LEVELS[code], subject, observed, remedy=remedy)
+        return cls(code, LEVELS[code], subject, observed, expected, source, remedy)
 
     def __str__(self) -> str:
         """Return ``code subject: observed``."""
@@ -183,6 +192,12 @@ NOT_PINNED: Final = _code("audit.not_pinned", Level.FAILURE)
 OVER_INVENTORY: Final = _code("audit.usage_exceeds_inventory", Level.FAILURE)
 UNITS_LACKING: Final = _code("audit.units_lacking", Level.FAILURE)
 HOST_NOT_ISOLATED: Final = _code("audit.host_not_isolated", Level.FAILURE)
+
+# Of hosts on which was collected.
+PINS_DIFFER: Final = _code("audit.pins_differ", Level.FAILURE)
+DOMAIN_LEFT_BEHIND: Final = _code("audit.domain_left_behind", Level.FAILURE)
+DOMAIN_MISSING: Final = _code("audit.domain_missing")
+NOT_COMPARED: Final = _code("audit.not_compared", Level.UNKNOWN)
 
 NOT_CLAIMED: Final = _code("audit.not_claimed", Level.FAILURE)
 CLAIMED_TOO_MUCH: Final = _code("audit.claimed_too_much")

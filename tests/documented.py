@@ -31,6 +31,9 @@ _UPGRADE = "tests.unit.scheduler.test_upgrade_check.ProgramTest.test_it_reads_no
 RUN = {
     f"{_ADMIN}/audit.rst": {
         "": _COMMANDS,
+        "nova-perfvm audit --snapshot cloud.json --collected": f"{_OFFLINE}.test_audit",
+        "openstack perfvm server check": "tests.functional.test_server_check"
+        ".TestServerCheck.test_documented_commands",
         "openstack perfvm audit --policy perfvm.yaml --heal": "tests.functional"
         ".test_lost_allocations.TestNone.test_commands_of_the_documentation",
     },
@@ -58,11 +61,7 @@ RUN = {
         ".test_other_hosts_go_on",
     },
     f"{_ADMIN}/guest-checks.rst": {"": f"{_BENCH}.test_guest_checks"},
-    f"{_ADMIN}/host-checks.rst": {
-        "": f"{_BENCH}.test_host_checks",
-        "openstack perfvm server check": "tests.functional.test_server_check"
-        ".TestServerCheck.test_documented_commands",
-    },
+    f"{_ADMIN}/host-checks.rst": {"": f"{_BENCH}.test_host_checks"},
     f"{_ADMIN}/host-modes.rst": {
         "": f"{_OFFLINE}.test_hosts",
         "openstack --os-placement-api-version": f"{_CLOUD}.test_aggregates_and_traits",

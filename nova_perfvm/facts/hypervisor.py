@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import ComputeHost, Server
 
 
@@ -74,3 +75,42 @@ class Hypervisor:
     unread_vms: Mapping[str, Unread]
     unlisted: Unread | None = None
     source: str = ""
+
+
+def hosts_called(hosts: Iterable[ComputeHost], hostname: str) -> list[ComputeHost]:
+    """Return the hosts that have a name: just so, or else but for the domain."""
+    among = [(host, {host.host, host.node}) for host in hosts]
+    short = hostname.partition(".")[0]
+    return [host for host, names in among if hostname in names] or [
+        host
+        for host, names in among
+        if short in {name.partition(".")[0] for name in names}
+    ]
+
+
+def by_host(
+    hosts: Iterable[ComputeHost], collected: Iterable[Hypervisor]
+) -> tuple[dict[str, Hypervisor], list[Hypervisor]]:
+    """Return what was collected on each host, by its service, and on no such host.
+
+    :raises PerfVMError: when a file can be of several hosts, or two are of one
+    """
+    among = tuple(hosts)
+    found: dict[str, Hypervisor] = {}
+    others = []
+    for seen in collected:
+        names = [host.host for host in hosts_called(among, seen.hostname)]
+        if len(names) > 1:
+            raise PerfVMError(
+                f"{seen.source}: {seen.hostname} can be each of {', '.join(names)}"
+            )
+        if not names:
+            others.append(seen)
+            continue
+        (name,) = names
+        if name in found:
+            raise PerfVMError(
+                f"{seen.source}: there is another file of {name}: give the newer"
+            )
+        found[name] = seen
+    return found, others

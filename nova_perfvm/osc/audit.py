@@ -16,6 +16,7 @@ from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import PLACEMENT_CONF, Table, argument, flag, options_of
 from nova_perfvm.osc.changing import ChangingCommand
+from nova_perfvm.osc.collect import collected_argument, hypervisors
 from nova_perfvm.osc.recording import refuse_another
 from nova_perfvm.osc.reports import FORMATS, STRICT, FindingsLister
 from nova_perfvm.policy import Policy
@@ -33,6 +34,9 @@ class Audit(FindingsLister, ChangingCommand):
     arguments = (
         snapshots.SNAPSHOT,
         PLACEMENT_CONF,
+        collected_argument(
+            "it is compared with what Nova says of that host (may be repeated)"
+        ),
         argument(
             "--stuck-after",
             type=int,
@@ -68,6 +72,7 @@ class Audit(FindingsLister, ChangingCommand):
         """Look at what is to be judged."""
         conf = parsed_args.placement_conf
         settings = options_of(conf)
+        collected = hypervisors(parsed_args, policy)
         database = placement_database.read(conf) if conf else None
         seen = snapshots.look_by(self, parsed_args, policy, parsed_args.snapshot)
         return Subject(
@@ -77,6 +82,7 @@ class Audit(FindingsLister, ChangingCommand):
             placement_settings=settings,
             placement_database=database,
             stuck_after_min=parsed_args.stuck_after,
+            collected=collected,
         )
 
     def title(self, report: AuditReport) -> str:

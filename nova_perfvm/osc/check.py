@@ -9,7 +9,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from nova_perfvm.cloud import servers as live
+from nova_perfvm.diagnose.audit import named
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.findings import CheckFindings
 from nova_perfvm.measure import nova_conf, queue_script
 from nova_perfvm.measure.checks import guest as guest_checks
 from nova_perfvm.measure.checks import host as host_checks
@@ -30,19 +32,21 @@ from nova_perfvm.osc.base import (
     flag,
     one_of,
 )
+from nova_perfvm.osc.collect import collected_argument, hypervisors
 from nova_perfvm.osc.reports import FORMATS, STRICT, FindingsLister
 
-# What Nova knows of a host, beside what was collected there.
 NOVA_VIEW: Final = file_argument(
     "--snapshot",
-    help="what openstack perfvm snapshot save has saved, for what Nova and Placement "
-    "say of the host (default: that is not judged)",
+    help="what openstack perfvm snapshot save has saved, for the VMs' classes and, if "
+    "Nova's database told them, the host's CPU sets (default: libvirt tells them)",
 )
 HOST_CONF: Final = file_argument(
     "--nova-conf",
     help="the host's nova.conf, for its CPU sets (default: those of the snapshot, if "
     "Nova's database told them, else what its VMs own)",
 )
+# The code of all that is said of servers that are asked for.
+_SERVERS: Final = "hypervisor.three_way"
 _INTERVAL: Final = argument(
     "--interval",
     type=collector.interval,
@@ -153,8 +157,7 @@ class CheckHost(CheckCommand):
         collected = _read(parsed_args, "host")
         nova = None
         if snapshot is not None:
-            name = parsed_args.host or collected.hostname
-            nova = nova_view.of_host(snapshot, name)
+            nova = nova_view.of_host(snapshot, parsed_args.host or collected.hostname)
         collected = replace(collected, files={**collected.files, **settings})
         subject = HostSubject(collected, policy, nova)
         return self.reported(
@@ -183,31 +186,30 @@ class CheckServer(CheckCommand):
             ),
             required=True,
         ),
-        file_argument(
-            "--collected",
-            action="append",
-            default=[],
-            help="what host collect has written on a host that they are on; - for "
-            "standard input (default: nobody can tell; may be repeated)",
+        collected_argument(
+            "one that they are on; - for standard input (default: nobody can "
+            "tell; may be repeated)"
         ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Ask Nova, read what was collected, and compare."""
-        # jc is of the extra [measure].
-        from nova_perfvm.measure.checks import servers  # noqa: PLC0415
-
-        policy = self.policy(parsed_args)
         # First, as mistakes there show at once.
-        files = {path: reading.read(path, "host") for path in parsed_args.collected}
+        collected = hypervisors(parsed_args, self.policy(parsed_args))
         host = parsed_args.host
         if host is None:
             found = live.named(self.cloud, parsed_args.server)
         else:
             host, found = live.on_host(self.cloud, host)
         now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-        question = servers.Question(found, "Nova's API", now, host)
-        return self.reported(parsed_args, servers.check(question, files, policy))
+        nova = named.asked(found, now, host)
+        findings = tuple(
+            one._replace(code=_SERVERS) for one in named.check(nova, collected, host)
+        )
+        title = "Nova, libvirt and the kernel agree on each VM"
+        hosts = ", ".join(sorted(one.host for one in nova.hosts))
+        report = CheckReport((CheckFindings(title, findings),), now, "server", hosts)
+        return self.reported(parsed_args, report)
 
     def title(self, report: CheckReport) -> str:
         """Say what was checked."""

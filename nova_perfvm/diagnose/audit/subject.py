@@ -9,9 +9,11 @@ from typing import Final, NamedTuple
 
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.hosts import elastic_hosts
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import HostFacts, RequestFacts
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
+from nova_perfvm.facts.hypervisor import Hypervisor, by_host
 from nova_perfvm.facts.placement_database import PlacementDatabase
 from nova_perfvm.facts.snapshot import ComputeHost, Server, Snapshot
 from nova_perfvm.facts.snapshot import Flavor as FlavorToday
@@ -48,6 +50,7 @@ class Subject:
     :ivar wanted: names of the hosts, or of their nodes, that are to be enrolled
     :ivar isolated_aggregates: whether general flavors leave it to aggregates to
         keep their VMs off hosts with slots
+    :ivar collected: what was collected on hosts
     """
 
     policy: Policy
@@ -60,6 +63,22 @@ class Subject:
     wanted: frozenset[str] = frozenset()
     sync: Sync = NO_SYNC
     isolated_aggregates: bool = False
+    collected: tuple[Hypervisor, ...] = ()
+
+    @cached_property
+    def hypervisors(self) -> dict[str, Hypervisor]:
+        """What was collected on each host, by the service's name.
+
+        :raises PerfVMError: when it is not known which host that is
+        """
+        found, others = by_host(self.snapshot.hosts, self.collected)
+        for seen in others:
+            names = ", ".join(host.host for host in self.snapshot.hosts) or "none"
+            raise PerfVMError(
+                f"{seen.source} was collected on {seen.hostname}, and the cloud has no "
+                f"host of that name, but {names}"
+            )
+        return found
 
     @cached_property
     def requests(self) -> dict[str, RequestFacts]:

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.hypervisor import hosts_called
 from nova_perfvm.facts.snapshot import (
     INVENTORY_FILE,
     NOVA_DATABASE,
@@ -44,7 +45,7 @@ def of_host(snapshot: Snapshot, hostname: str) -> NovaView:
         without a domain
     :raises PerfVMError: when it has no such host, or several
     """
-    alike = called(snapshot.hosts, hostname)
+    alike = hosts_called(snapshot.hosts, hostname)
     if len(alike) != 1:
         found = ", ".join(sorted(host.host for host in snapshot.hosts)) or "none"
         message = (
@@ -60,14 +61,3 @@ def of_host(snapshot: Snapshot, hostname: str) -> NovaView:
         snapshot.provider_by_uuid.get(host.provider),
         f"snapshot of {snapshot.taken_at}",
     )
-
-
-def called(hosts: Iterable[ComputeHost], hostname: str) -> list[ComputeHost]:
-    """Return the hosts that have a name: just so, or else but for the domain."""
-    among = [(host, {host.host, host.node}) for host in hosts]
-    short = hostname.partition(".")[0]
-    return [host for host, names in among if hostname in names] or [
-        host
-        for host, names in among
-        if short in {name.partition(".")[0] for name in names}
-    ]

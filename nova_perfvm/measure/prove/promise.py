@@ -157,9 +157,6 @@ EVIDENCE: Final[dict[str, Evidence]] = {
         _never,
         "it keeps others away later; who is there now hypervisor.class_rules proves",
     ),
-    "hypervisor.three_way": Evidence(
-        _never, "what Nova believes makes no VM slower; --snapshot lets it be judged"
-    ),
     # Guests.
     "guest.shape": Evidence(
         _always,

@@ -11,6 +11,7 @@ import subprocess
 import fixtures
 import yaml
 
+from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import ServerCell
 from nova_perfvm.generate.hosts import playbook
 from tests import console, documented, shown
@@ -153,6 +154,14 @@ class OfflineTest(CommandCase):
         self.policy("units.yaml", "placement: slots", "placement: units")
         self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY", "units.yaml"))
         self.assertRegex(self.run_shown(flip), r"g3 .* free +\| +0 \| +2 ")
+
+    def test_audit(self):
+        host = hosts.edited(hosts.host(), 1, ("='3' cpuset='3'", "='3' cpuset='9'"))
+        pathlib.Path("compute1.json").write_text(hosts.as_json(host))
+        pathlib.Path("cloud.json").write_text(snapshot.dumps(hosts.snapshot()))
+        (command,) = documented.of(self)
+        printed = self.run_shown(command, status=2)
+        self.assertIn("vCPU 3: Nova CPU 3, libvirt CPU 9", printed)
 
     def test_survey(self):
         for number, name in ((2, "h1"), (1, "h2")):

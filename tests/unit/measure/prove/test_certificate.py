@@ -78,9 +78,10 @@ class SoundTest(CertifyTestCase):
 
     def test_with_a_snapshot(self):
         self.assert_certified(Case(snapshot=hosts.snapshot()))
-        case = Case(snapshot=hosts.snapshot(hosts.server(1)))
+        other = hosts.server(2, extra_specs={"perfvm:class": "general"})
+        case = Case(snapshot=hosts.snapshot(hosts.server(1), other))
         judged, _ = case.made(self.directory)
-        self.assertIn("hypervisor.three_way", {one.code for one in judged.reasons})
+        self.assertIn("hypervisor.class_rules", {one.code for one in judged.reasons})
         self.assertIs(Certification.REFUSED, judged.verdict)
 
     def test_a_host_that_isolates_vms_so_well_that_no_time_is_stolen(self):

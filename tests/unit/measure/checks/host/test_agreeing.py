@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of a host against the policy, Placement and Nova."""
 
-import dataclasses
-
 from tests.unit.measure import hosts
 from tests.unit.measure.checks.host.case import (
     CONF,
     FAIL,
     FIRST,
     PASS,
-    PID,
     POLICY,
-    PROC,
     SKIP,
     WARN,
     HostCase,
@@ -19,7 +15,6 @@ from tests.unit.measure.checks.host.case import (
     view,
     with_class,
 )
-from tests.unit.measure.hosts import UUIDS
 
 TRAIT = "CUSTOM_PERFVM_HIGH_PERFORMANCE"
 CONFIG = "/etc/nova/provider_config"
@@ -133,41 +128,3 @@ class ProviderYAMLTest(HostCase):
             nova = view(hosts.snapshot(**options))
             case = (status, "Placement", "", {})
             self.assert_cases("provider_yaml", case, nova=nova)
-
-
-class ThreeWayTest(HostCase):
-    def test_three_way(self):
-        (cell,) = hosts.server(1).cells
-        moved = {**cell.cpu_pinning, 3: 25}
-        elsewhere = dataclasses.replace(cell, cpu_pinning=moved)
-        other_node = dataclasses.replace(cell, host_node=1)
-        path = f"{PROC}/task/{PID + 13}/status"
-        anywhere, seventh = (
-            {path: hosts.status("x", cpus, "0")} for cpus in ("0-41", "7")
-        )
-        pin = "vCPU 3: Nova CPU 25, libvirt CPU 3"
-        runs = "vCPU 3: libvirt CPU 3, the kernel "
-        both = (hosts.server(1), hosts.server(2))
-        stopped = (hosts.server(1), hosts.server(2, status="SHUTOFF"))
-
-        def first(**changes):
-            return hosts.server(1, **changes), hosts.server(2)
-
-        for servers, *case in (
-            (first(cells=(elsewhere,)), FAIL, FIRST, pin, {}),
-            (first(cells=(other_node,)), FAIL, FIRST, "Nova node 1, libvirt 0", {}),
-            (both, FAIL, FIRST, f"{runs}several", anywhere),
-            (both, FAIL, FIRST, f"{runs}CPU 7", seventh),
-            # One of them does not know a VM.
-            (both[1:], FAIL, FIRST, "Nova has none", {}),
-            (both, WARN, UUIDS[1], "libvirt runs none", hosts.host(1)),
-            (stopped, PASS, "*", "", hosts.host(1)),
-            # What is not known.
-            (first(cells=None), SKIP, FIRST, "", {}),
-            (first(task="migrating"), SKIP, FIRST, "", {}),
-            (both, SKIP, FIRST, "not asked", {path: None}),
-            (first(cells=(elsewhere,)), FAIL, FIRST, "", {path: None}),
-        ):
-            nova = view(hosts.snapshot(*servers))
-            self.assert_cases("three_way", tuple(case), nova=nova)
-        self.assert_cases("three_way", (SKIP, "*", "", {}))

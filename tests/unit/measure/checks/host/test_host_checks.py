@@ -44,7 +44,6 @@ class AllTest(testtools.TestCase):
         for policy in (None, POLICY):
             for nova in (None, view(hosts.snapshot(cells=False))):
                 found = self.statuses(empty, nova, policy)
-                # That a server runs for Nova only takes libvirt's list.
                 self.assertEqual({(code, SKIP) for code in CHECKS}, found)
 
     def test_files_that_are_empty(self):

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that somebody asks for, compared with what was collected on their hosts.
+
+What has to hold is in :mod:`~nova_perfvm.diagnose.audit.hypervisors`; here is an answer
+for each of them, also where there is nothing to compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from nova_perfvm.cpuset import format_cpus
+from nova_perfvm.diagnose.audit import hypervisors
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.hypervisor import Hypervisor, by_host
+from nova_perfvm.facts.snapshot import ComputeHost, Server, ServerCell, Snapshot
+from nova_perfvm.findings import Finding
+
+
+def asked(
+    servers: tuple[Server, ...], taken_at: str, host: str | None = None
+) -> Snapshot:
+    """Return the part of a cloud that is asked for.
+
+    :param servers: with their topologies
+    :param host: the host all of whose pinned servers are asked for, if so
+    """
+    nodes = {s.host: s.node or s.host for s in servers if s.host is not None}
+    if host is not None:
+        nodes.setdefault(host, host)
+    hosts = tuple(ComputeHost(name, node, "", "") for name, node in nodes.items())
+    return Snapshot(taken_at, hosts=hosts, servers=servers)
+
+
+def check(
+    nova: Snapshot, collected: Iterable[Hypervisor], host: str | None = None
+) -> Iterator[Finding]:
+    """Compare servers with what was collected on hosts.
+
+    :param nova: what is asked for
+    :raises PerfVMError: when a file is of a host that nobody asks for
+    """
+    seen, others = by_host(nova.hosts, collected)
+    for other in others:
+        if nova.hosts and not other.vms.keys() & nova.server_by_id.keys():
+            raise PerfVMError(
+                f"{other.source} was collected on {other.hostname}, and "
+                f"{_where(nova, host)}: collect there"
+            )
+        yield from hypervisors.elsewhere(nova, other, "")
+    for name, there in seen.items():
+        yield from hypervisors.elsewhere(nova, there, name)
+    for server in nova.servers:
+        there_too = seen.get(server.host or "")
+        if host is None or _counts(there_too, server):
+            yield _answer(nova, there_too, server)
+    if host is None:
+        return
+    if host in seen:
+        yield from hypervisors.strangers(nova, seen[host])
+    if not any(server.pinned_cpus for server in nova.servers):
+        reason = "Nova has no server there that owns CPUs"
+        yield hypervisors.unknown(host, reason, hypervisors.told_by(nova))
+
+
+def _where(nova: Snapshot, host: str | None) -> str:
+    if host is not None:
+        return f"the servers asked for are on {host}"
+    return ", ".join(f"{s.name} is on {s.host or 'no host'}" for s in nova.servers)
+
+
+def _counts(seen: Hypervisor | None, server: Server) -> bool:
+    """Return whether a server is among those of a host that are asked for."""
+    if seen is None:
+        return bool(server.pinned_cpus)
+    return hypervisors.owns_cpus(seen, server)
+
+
+def _answer(nova: Snapshot, seen: Hypervisor | None, server: Server) -> Finding:
+    name, source = str(server), hypervisors.told_by(nova)
+    if not server.known:
+        reason = "Nova cannot reach its cell, and does not tell where it is"
+        return hypervisors.unknown(server.id, reason, source)
+    if server.host is None:
+        fault = f" ({server.fault})" if server.fault else ""
+        reason = f"Nova has it on no host: {server.status}{fault}{_busy(server)}"
+        return hypervisors.unknown(name, reason, source)
+    if seen is not None:
+        return hypervisors.of_server(nova, seen, server)
+    if not server.pinned_cpus:
+        return hypervisors.unknown(name, hypervisors.NOT_PINNED, source)
+    has = ", ".join(_shown(cell) for cell in server.cells or () if cell.cpu_pinning)
+    return hypervisors.unknown(
+        name,
+        f"Nova has {has}{_busy(server)}; libvirt and the kernel were not asked, as "
+        f"nothing is given that was collected on {server.host}",
+        source,
+        f"on {server.host}: nova-perfvm host collect --output {server.host}.json; "
+        f"then add --collected {server.host}.json",
+    )._replace(expected=hypervisors.AGREEMENT)
+
+
+def _busy(server: Server) -> str:
+    return f", and is busy with it: {server.task}" if server.task else ""
+
+
+def _shown(cell: ServerCell) -> str:
+    """Return where one NUMA node of a server is, each vCPU with its CPU."""
+    pairs = " ".join(f"{v}:{c}" for v, c in sorted(cell.cpu_pinning.items()))
+    return (
+        f"vCPUs {format_cpus(cell.cpu_pinning)} on CPUs "
+        f"{format_cpus(cell.cpu_pinning.values())} of NUMA node {cell.host_node} "
+        f"({pairs})"
+    )

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit of a cloud on whose hosts was collected."""
+
+import dataclasses
+
+import testtools
+
+from nova_perfvm import findings as codes
+from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose.audit import hypervisors
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.measure import hypervisor
+from nova_perfvm.measure.collect.collected import CommandOutput
+from nova_perfvm.measure.observed.domains import LIST, dumpxml
+from tests.unit.measure import hosts
+from tests.unit.measure.checks.host.case import PID, POLICY, PROC, changed, having
+from tests.unit.measure.hosts import UUIDS
+
+BOTH = (hosts.server(1), hosts.server(2))
+
+
+def subject(collected, *servers, **options):
+    seen = hypervisor.facts(collected, POLICY, "compute1.json")
+    snapshot = hosts.snapshot(*servers, **options)
+    return audit.Subject(POLICY, snapshot, collected=(seen,))
+
+
+class ServersTest(testtools.TestCase):
+    def found(self, collected, *servers):
+        return list(hypervisors.check(subject(collected, *servers)))
+
+    def test_all_agree(self):
+        self.assertEqual([], self.found(hosts.host(), *BOTH))
+
+    def test_who_disagrees(self):
+        (cell,) = hosts.server(1).cells
+        elsewhere = dataclasses.replace(cell, cpu_pinning={**cell.cpu_pinning, 3: 25})
+        other_node = dataclasses.replace(cell, host_node=1)
+        path = f"{PROC}/task/{PID + 13}/status"
+        anywhere, seventh = (
+            {path: hosts.status("x", cpus, "0")} for cpus in ("0-41", "7")
+        )
+        pin = "vCPU 3: Nova CPU 25, libvirt CPU 3"
+        runs = "vCPU 3: libvirt CPU 3, the kernel "
+
+        def first(**changes):
+            return hosts.server(1, **changes), hosts.server(2)
+
+        name = str(hosts.server(1))
+        for servers, code, subject, words, change in (
+            (first(cells=(elsewhere,)), codes.PINS_DIFFER, name, pin, {}),
+            (
+                *(first(cells=(other_node,)), codes.PINS_DIFFER, name),
+                *("Nova node 1, libvirt 0", {}),
+            ),
+            (BOTH, codes.PINS_DIFFER, name, f"{runs}several", anywhere),
+            (BOTH, codes.PINS_DIFFER, name, f"{runs}CPU 7", seventh),
+            # One of them does not know a VM.
+            (
+                *(BOTH[1:], codes.DOMAIN_LEFT_BEHIND, "instance-00000001"),
+                *("Nova has none", {}),
+            ),
+            (
+                *(BOTH, codes.DOMAIN_MISSING, str(BOTH[1])),
+                *("libvirt runs none", hosts.host(1)),
+            ),
+            # What is not known.
+            (first(cells=None), codes.NOT_COMPARED, name, "NUMA topology", {}),
+            (first(task="migrating"), codes.NOT_COMPARED, name, "migrating", {}),
+            (BOTH, codes.NOT_COMPARED, name, "not asked", {path: None}),
+            (first(cells=(elsewhere,)), codes.PINS_DIFFER, name, pin, {path: None}),
+        ):
+            (found,) = self.found(changed(change), *servers)
+            self.assertEqual((code, subject), (found.code, found.subject), words)
+            self.assertIn(words, found.observed)
+            self.assertTrue(found.source)
+            if code != codes.NOT_COMPARED:
+                self.assertTrue(found.remedy and found.expected, found)
+        stopped = hosts.server(2, status="SHUTOFF")
+        self.assertEqual([], self.found(hosts.host(1), BOTH[0], stopped))
+
+    def test_a_vm_that_was_left_behind(self):
+        moved = hosts.server(2, host="compute2", updated="2026-11-22T09:00:00Z")
+        (found,) = self.found(hosts.host(), BOTH[0], moved)
+        self.assertEqual(codes.DOMAIN_LEFT_BEHIND, found.code)
+        self.assertIn("ran it on compute1, and Nova has it on compute2", found.observed)
+        later = dataclasses.replace(moved, updated="2026-11-22T10:00:30Z")
+        (found,) = self.found(hosts.host(), BOTH[0], later)
+        self.assertEqual(codes.NOT_COMPARED, found.code)
+        # While it moves it may be on both.
+        busy = dataclasses.replace(moved, task="migrating")
+        self.assertEqual([], self.found(hosts.host(), BOTH[0], busy))
+
+    def test_what_was_not_read(self):
+        commands = {**hosts.host().commands, dumpxml(UUIDS[0]): CommandOutput(1, "")}
+        host = dataclasses.replace(hosts.host(), commands=commands)
+        (found,) = self.found(host, *BOTH)
+        self.assertEqual((codes.NOT_COMPARED, UUIDS[0]), (found.code, found.subject))
+        unread = {LIST: "no such command: virsh"}
+        (found,) = self.found(having(host, commands={}, unread=unread), *BOTH)
+        self.assertEqual((codes.NOT_COMPARED, "compute1"), (found.code, found.subject))
+        self.assertIn("install libvirt-clients", found.remedy)
+
+    def test_a_host_that_the_cloud_does_not_have(self):
+        host = dataclasses.replace(hosts.host(), hostname="vm")
+        error = self.assertRaises(PerfVMError, self.found, host)
+        self.assertIn("compute1.json was collected on vm", str(error))
+        self.assertIn("but compute1, compute2", str(error))
