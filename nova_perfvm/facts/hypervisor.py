@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.snapshot import ComputeHost, Server
+from nova_perfvm.facts.snapshot import ComputeHost, Server, Snapshot
 
 
 class Unread(NamedTuple):
@@ -25,6 +25,18 @@ class Unread(NamedTuple):
     def __str__(self) -> str:
         """Return place and reason."""
         return f"{self.place}: {self.reason}"
+
+
+class ProviderFiles(NamedTuple):
+    """What nova-compute's provider config files add to what Placement has.
+
+    :ivar totals: {resource class: total}
+    :ivar source: the files
+    """
+
+    totals: Mapping[str, int]
+    traits: frozenset[str]
+    source: str
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,7 @@ class Hypervisor:
     sets: tuple[frozenset[int], frozenset[int]] | None
     vms: Mapping[str, RunningVM]
     unread_vms: Mapping[str, Unread]
+    files: ProviderFiles | Unread
     unlisted: Unread | None = None
     source: str = ""
 
@@ -86,6 +99,23 @@ def hosts_called(hosts: Iterable[ComputeHost], hostname: str) -> list[ComputeHos
         for host, names in among
         if short in {name.partition(".")[0] for name in names}
     ]
+
+
+def of_host(snapshot: Snapshot, hostname: str) -> Snapshot:
+    """Return a snapshot with one of its hosts alone.
+
+    :param hostname: the host's own, its service's or its hypervisor's, with or
+        without a domain
+    :raises PerfVMError: when it has no such host, or several
+    """
+    alike = hosts_called(snapshot.hosts, hostname)
+    if len(alike) != 1:
+        found = ", ".join(sorted(host.host for host in snapshot.hosts)) or "none"
+        raise PerfVMError(
+            f"the snapshot has {'no' if not alike else 'more than one'} host "
+            f"{hostname!r}: name the one that it is with --host NAME, of {found}"
+        )
+    return replace(snapshot, hosts=tuple(alike))
 
 
 def by_host(

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, Final, TypeVar
+
+import yaml
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.hypervisor import Hypervisor, RunningVM, Unread
+from nova_perfvm.facts.hypervisor import Hypervisor, ProviderFiles, RunningVM, Unread
 from nova_perfvm.facts.snapshot import COLLECTED, ComputeHost, HostCell, Server
 from nova_perfvm.measure.checks import not_read
 from nova_perfvm.measure.checks.host_subject import HostSubject
@@ -17,6 +19,10 @@ from nova_perfvm.measure.observed import domains, processes
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.observed.processes import Role
 from nova_perfvm.policy import Policy
+
+_PROVIDERS: Final = "/etc/nova/provider_config"
+# What the collector says of a host that has no such directory.
+_ABSENT: Final = "no such file or directory"
 
 T = TypeVar("T")
 
@@ -55,6 +61,7 @@ def facts(
         sets=(sets.dedicated, sets.shared) if sets and sets.whole else None,
         vms=vms,
         unread_vms=unread_vms,
+        files=_read(lambda: _files(collected)),
         unlisted=unlisted,
         source=source,
     )
@@ -145,3 +152,37 @@ def _server(host: str, domain: Domain) -> Server:
         image=nova.image if nova else None,
         page_size_kb=min(domain.page_sizes_kb, default=0) or None,
     )
+
+
+def _files(collected: Collected) -> ProviderFiles:
+    """Return what the provider config files say.
+
+    :raises NotReadError: when they were not read, or cannot be understood
+    """
+    for path, reason in collected.unread.items():
+        if path.startswith(_PROVIDERS) and (path, reason) != (_PROVIDERS, _ABSENT):
+            raise NotReadError(path, reason)
+    files = collected.matching(f"{_PROVIDERS}/*.yaml")
+    if not files and _PROVIDERS not in collected.unread:
+        raise NotReadError(_PROVIDERS, "no file of it was collected")
+    totals: dict[str, int] = {}
+    traits: set[str] = set()
+    for path, text in files.items():
+        try:
+            for provider in (yaml.safe_load(text) or {}).get("providers") or ():
+                totals |= _totals(provider)
+                traits |= set((provider.get("traits") or {}).get("additional") or ())
+        except (yaml.YAMLError, AttributeError, TypeError, ValueError) as exc:
+            problem = str(exc).splitlines()[0]
+            raise NotReadError(path, f"it cannot be understood: {problem}") from exc
+    source = ", ".join(files) or f"{_PROVIDERS}, without a file"
+    return ProviderFiles(totals, frozenset(traits), source)
+
+
+def _totals(provider: Mapping[str, Any]) -> dict[str, int]:
+    listed = (provider.get("inventories") or {}).get("additional") or ()
+    return {
+        name: int(inventory["total"])
+        for item in listed
+        for name, inventory in item.items()
+    }

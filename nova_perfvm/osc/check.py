@@ -11,11 +11,11 @@ from typing import Any, Final
 from nova_perfvm.cloud import servers as live
 from nova_perfvm.diagnose.audit import named
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.hypervisor import of_host
 from nova_perfvm.findings import CheckFindings
 from nova_perfvm.measure import nova_conf, queue_script
 from nova_perfvm.measure.checks import guest as guest_checks
 from nova_perfvm.measure.checks import host as host_checks
-from nova_perfvm.measure.checks import nova_view
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.report import CheckReport, run
@@ -157,7 +157,7 @@ class CheckHost(CheckCommand):
         collected = _read(parsed_args, "host")
         nova = None
         if snapshot is not None:
-            nova = nova_view.of_host(snapshot, parsed_args.host or collected.hostname)
+            nova = of_host(snapshot, parsed_args.host or collected.hostname)
         collected = replace(collected, files={**collected.files, **settings})
         subject = HostSubject(collected, policy, nova)
         return self.reported(

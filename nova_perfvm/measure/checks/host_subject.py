@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from nova_perfvm import constants as const
+from nova_perfvm.facts.snapshot import INVENTORY_FILE, NOVA_DATABASE, Snapshot
 from nova_perfvm.findings import Finding
 from nova_perfvm.generate.hosts import Topology
 from nova_perfvm.measure import nova_conf
 from nova_perfvm.measure.checks.check import skipped
-from nova_perfvm.measure.checks.nova_view import NovaView
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.nova_conf import NovaConfError
 from nova_perfvm.measure.observed import cpus, domains, interrupts, processes, topology
@@ -24,6 +24,8 @@ from nova_perfvm.measure.observed.topology import NUMANode
 from nova_perfvm.policy import Policy, VMClass
 
 NO_POLICY: Final = "there is no policy to judge it by"
+# Who tells the CPUs of a host, so that they are not guessed.
+_TOLD: Final = (NOVA_DATABASE, INVENTORY_FILE)
 
 
 class VMCPUSets(NamedTuple):
@@ -46,12 +48,13 @@ class HostSubject:
     Whatever was not read raises :class:`NotReadError` when it is asked for.
 
     :ivar policy: None: what depends on it is not judged
-    :ivar nova: None: what depends on it is not judged
+    :ivar nova: what Nova says, with this host alone, as ``of_host`` returns it;
+        None: what depends on it is not judged
     """
 
     collected: Collected
     policy: Policy | None = None
-    nova: NovaView | None = None
+    nova: Snapshot | None = None
 
     @cached_property
     def nodes(self) -> tuple[NUMANode, ...]:
@@ -141,7 +144,7 @@ class HostSubject:
         return alike[0] if len(alike) == 1 else None
 
     def _extra_specs(self, domain: Domain) -> Mapping[str, str] | None:
-        server = self.nova and self.nova.servers.get(domain.uuid)
+        server = self.nova and self.nova.server_by_id.get(domain.uuid)
         if server:
             return server.extra_specs
         return domain.nova.extra_specs if domain.nova else None
@@ -166,13 +169,14 @@ class HostSubject:
                 raise NotReadError(nova_conf.PATH, str(exc)) from exc
             if told.dedicated or told.shared:
                 return VMCPUSets(*told, nova_conf.PATH, whole=True)
-        if self.nova is not None and self.nova.cells_are_known:
-            cells = self.nova.host.cells
+        if self.nova and self.nova.hosts[0].cells_source in _TOLD:
+            cells = self.nova.hosts[0].cells
             dedicated = frozenset().union(*(cell.pcpuset for cell in cells))
             shared = frozenset().union(*(cell.cpuset for cell in cells))
             # With neither set each CPU is in both.
             if dedicated != shared:
-                return VMCPUSets(dedicated, shared, self.nova.source, whole=True)
+                source = f"snapshot of {self.nova.taken_at}"
+                return VMCPUSets(dedicated, shared, source, whole=True)
         return VMCPUSets(
             frozenset().union(*(domain.pinned_cpus for domain in self.pinned)),
             frozenset().union(

@@ -18,13 +18,12 @@ from jc.parsers import proc_cpuinfo
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.mistakes import UnreadableFileError
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.hypervisor import of_host
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.measure import nova_conf, samples
 from nova_perfvm.measure.bench.busy_vms import Beside, of_hosts
-from nova_perfvm.measure.checks import nova_view
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.nova_view import NovaView
 from nova_perfvm.measure.collect import reading
 from nova_perfvm.measure.collect.collected import Collected, Kind
 from nova_perfvm.measure.observed import cpus
@@ -248,13 +247,13 @@ class _Reading:
         self,
         host: Collected | None,
         read_snapshot: Callable[[str], Snapshot],
-    ) -> NovaView | None:
+    ) -> Snapshot | None:
         if self.paths.snapshot not in self._good:
             return None
         snapshot = self.attempt(read_snapshot, self.paths.snapshot)
         if snapshot is None or host is None:
             return None
-        return self.attempt(nova_view.of_host, snapshot, host.hostname)
+        return self.attempt(of_host, snapshot, host.hostname)
 
     def guests(self) -> tuple[Collected, ...]:
         named = Counter(self.paths.guests)

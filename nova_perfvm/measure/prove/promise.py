@@ -153,10 +153,6 @@ EVIDENCE: Final[dict[str, Evidence]] = {
     "hypervisor.governor": Evidence(_never, _COSTS),
     "hypervisor.tuned": Evidence(_never, _COSTS),
     "hypervisor.numa_balancing": Evidence(_never, _COSTS),
-    "hypervisor.provider_yaml": Evidence(
-        _never,
-        "it keeps others away later; who is there now hypervisor.class_rules proves",
-    ),
     # Guests.
     "guest.shape": Evidence(
         _always,

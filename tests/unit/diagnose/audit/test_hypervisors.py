@@ -7,7 +7,7 @@ import testtools
 
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.audit import hypervisors
+from nova_perfvm.diagnose.audit import hypervisors, provider_files
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import hypervisor
 from nova_perfvm.measure.collect.collected import CommandOutput
@@ -16,6 +16,8 @@ from tests.unit.measure import hosts
 from tests.unit.measure.checks.host.case import PID, POLICY, PROC, changed, having
 from tests.unit.measure.hosts import UUIDS
 
+CONFIG = "/etc/nova/provider_config"
+TRAIT = "CUSTOM_PERFVM_HIGH_PERFORMANCE"
 BOTH = (hosts.server(1), hosts.server(2))
 
 
@@ -106,3 +108,60 @@ class ServersTest(testtools.TestCase):
         error = self.assertRaises(PerfVMError, self.found, host)
         self.assertIn("compute1.json was collected on vm", str(error))
         self.assertIn("but compute1, compute2", str(error))
+
+
+class ProviderFilesTest(testtools.TestCase):
+    def found(self, collected, **options):
+        return list(provider_files.check(subject(collected, **options)))
+
+    def assert_found(self, code, words, collected, **options):
+        (found,) = self.found(collected, **options)
+        self.assertEqual((code, "compute1"), (found.code, found.subject))
+        self.assertIn(words, found.observed)
+        self.assertTrue(found.source)
+        return found
+
+    def test_files(self):
+        text = hosts.PROVIDER_YAML
+        head, _, _ = text.partition("  inventories:")
+        self.assertEqual([], self.found(hosts.host()))
+        differ, unknown = codes.PROVIDER_FILES_DIFFER, codes.NOT_COMPARED
+        for changed_to, code, words in (
+            (text.replace("total: 2", "total: 3"), differ, "SLOT 3"),
+            (text.replace("total: 2", "total: 1"), differ, "SLOT 1"),
+            (text.replace("HIGH_PERFORMANCE", "OTHER"), differ, "PERFVM_OTHER"),
+            (head, differ, "say nothing"),
+            ("", differ, "say nothing"),
+            ("- [", unknown, "cannot be understood"),
+            ("providers: 3", unknown, "cannot be understood"),
+        ):
+            host = having(hosts.host(), {hosts.PROVIDER_PATH: changed_to})
+            self.assert_found(code, words, host)
+
+    def test_no_file(self):
+        bare = having(hosts.host(), {hosts.PROVIDER_PATH: None})
+        absent = having(bare, unread={CONFIG: "no such file or directory"})
+        self.assert_found(codes.PROVIDER_FILES_DIFFER, "say nothing", absent)
+        self.assertEqual([], self.found(absent, slots=0, traits=()))
+        denied = having(bare, unread={CONFIG: "permission denied"})
+        for host, words in ((denied, "denied"), (bare, "no file of it")):
+            self.assert_found(codes.NOT_COMPARED, words, host)
+
+    def test_what_placement_has(self):
+        for options, stale in (
+            ({"traits": (TRAIT, "CUSTOM_PERFVM_OLD")}, "CUSTOM_PERFVM_OLD"),
+            ({"traits": (TRAIT, f"{TRAIT}_OLD")}, f"{TRAIT}_OLD"),
+            ({"traits": ()}, None),
+            ({"slots": 3}, None),
+            ({"slots": 0}, None),
+        ):
+            found = self.assert_found(
+                codes.PROVIDER_FILES_DIFFER, "Placement has ", hosts.host(), **options
+            )
+            self.assertIn(stale or "restart nova-compute", found.remedy)
+        others = (TRAIT, "CUSTOM_PERFVM_ELASTIC_2", "CUSTOM_OWN")
+        self.assertEqual([], self.found(hosts.host(), traits=others))
+        seen = subject(hosts.host())
+        gone = dataclasses.replace(seen.snapshot, providers=())
+        (found,) = provider_files.check(dataclasses.replace(seen, snapshot=gone))
+        self.assertEqual(codes.NOT_COMPARED, found.code)

@@ -5,9 +5,9 @@ import dataclasses
 
 import testtools
 
+from nova_perfvm.facts.hypervisor import of_host
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks import host as package
-from nova_perfvm.measure.checks import nova_view
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.policy import HostShape, loader
@@ -52,7 +52,7 @@ def changed(change):
 
 
 def view(snapshot=None):
-    return nova_view.of_host(snapshot or hosts.snapshot(), "compute1")
+    return of_host(snapshot or hosts.snapshot(), "compute1")
 
 
 def findings(code, collected, policy=POLICY, nova=None):

@@ -6,7 +6,7 @@ import dataclasses
 import testtools
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure.checks import nova_view
+from nova_perfvm.facts.hypervisor import of_host
 from nova_perfvm.measure.collect.collected import CommandOutput
 from nova_perfvm.measure.observed.domains import LIST
 from tests.unit.measure import hosts
@@ -82,10 +82,11 @@ class AllTest(testtools.TestCase):
         self.assertNotIn(FAIL, {status for _, status in self.statuses(host, view())})
 
 
-class NovaViewTest(testtools.TestCase):
+class OfHostTest(testtools.TestCase):
     def test_names(self):
         snapshot = hosts.snapshot()
         for name in ("compute1", "compute1.example.org", "compute1.local"):
-            self.assertEqual("compute1", nova_view.of_host(snapshot, name).host.host)
-        error = self.assertRaises(PerfVMError, nova_view.of_host, snapshot, "vm")
+            (host,) = of_host(snapshot, name).hosts
+            self.assertEqual("compute1", host.host)
+        error = self.assertRaises(PerfVMError, of_host, snapshot, "vm")
         self.assertIn("--host NAME, of compute1, compute2", str(error))

@@ -1,24 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a host against the policy, Placement and Nova."""
+"""The check of a host against the policy's classes."""
 
 from tests.unit.measure import hosts
 from tests.unit.measure.checks.host.case import (
-    CONF,
     FAIL,
     FIRST,
     PASS,
     POLICY,
-    SKIP,
-    WARN,
     HostCase,
-    having,
     view,
     with_class,
 )
-
-TRAIT = "CUSTOM_PERFVM_HIGH_PERFORMANCE"
-CONFIG = "/etc/nova/provider_config"
-ABSENT = {CONFIG: "no such file or directory"}
 
 
 def with_vms(vms=2, **xml):
@@ -78,53 +70,3 @@ class ClassRulesTest(HostCase):
         host = with_vms(vm1=xml)
         self.assert_cases("class_rules", (FAIL, self.beside, "", host))
         self.assert_cases("class_rules", (PASS, self.beside, "", host), nova=view())
-
-
-class ProviderYAMLTest(HostCase):
-    def test_files(self):
-        text = hosts.PROVIDER_YAML
-        head, _, _ = text.partition("  inventories:")
-        for changed, status in (
-            (text, PASS),
-            (text.replace("total: 2", "total: 3"), FAIL),
-            (text.replace("total: 2", "total: 1"), WARN),
-            (text.replace("HIGH_PERFORMANCE", "OTHER"), FAIL),
-            (head, FAIL),
-            ("", FAIL),
-            ("- [", SKIP),
-            ("providers: 3", SKIP),
-        ):
-            subject = "" if status is SKIP else "files"
-            files = {hosts.PROVIDER_PATH: changed}
-            self.assert_cases("provider_yaml", (status, subject, "", files))
-
-    def test_no_file(self):
-        def without(host, unread):
-            return having(host, {hosts.PROVIDER_PATH: None}, unread=unread)
-
-        host = hosts.host()
-        conf = {CONF: "[compute]\ncpu_shared_set = 0-39\n"}
-        shared = having(hosts.host(vms=0), conf)
-        self.assert_cases(
-            "provider_yaml",
-            (FAIL, "files", "", without(host, ABSENT)),
-            (SKIP, "", "", without(host, {CONFIG: "permission denied"})),
-            (SKIP, "", "", without(host, {})),
-            # Shared hosts offer nothing.
-            (FAIL, "files", "", shared),
-            (PASS, "files", "nothing", without(shared, ABSENT)),
-        )
-
-    def test_what_placement_has(self):
-        for options, status in (
-            ({}, PASS),
-            ({"traits": (TRAIT, "CUSTOM_PERFVM_OLD")}, FAIL),
-            ({"traits": (TRAIT, f"{TRAIT}_OLD")}, FAIL),
-            ({"traits": ()}, FAIL),
-            ({"slots": 3}, FAIL),
-            ({"slots": 0}, FAIL),
-            ({"traits": (TRAIT, "CUSTOM_PERFVM_ELASTIC_2", "CUSTOM_OWN")}, PASS),
-        ):
-            nova = view(hosts.snapshot(**options))
-            case = (status, "Placement", "", {})
-            self.assert_cases("provider_yaml", case, nova=nova)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Placement has of a host just what the host's provider config files say.
+
+nova-compute adds to Placement what its files say.  Traits that a file no longer has
+stay there.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
+from nova_perfvm.diagnose.audit import hypervisors
+from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.facts.hypervisor import ProviderFiles, Unread
+from nova_perfvm.facts.snapshot import Provider
+from nova_perfvm.findings import Finding
+from nova_perfvm.placement.commands import remove_trait
+
+# What disks give, operators may set otherwise; enrolling, not a file, makes the others.
+_NOT_JUDGED: Final = (const.RC_READ_IOPS, const.RC_WRITE_IOPS, const.RC_UNIT)
+_ENROLLED: Final = (const.TRAIT_ELASTIC, const.TRAIT_CHILD)
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Compare Placement with the files of the hosts on which was collected."""
+    nodes = {host.host: host.provider for host in subject.snapshot.hosts}
+    for host, seen in subject.hypervisors.items():
+        root = subject.snapshot.provider_by_uuid.get(nodes[host])
+        if isinstance(seen.files, Unread):
+            yield hypervisors.unread(host, seen.files)
+        elif root is None:
+            yield hypervisors.unknown(host, "it is not known to Placement", "Placement")
+        else:
+            yield from _compared(host, root, seen.files)
+
+
+def _compared(host: str, root: Provider, files: ProviderFiles) -> Iterator[Finding]:
+    wanted = _offer(files.totals, files.traits)
+    found = _offer({n: i.total for n, i in root.inventories.items()}, root.traits)
+    if found == wanted:
+        return
+    stale = sorted(found & root.traits - wanted)
+    yield Finding.of(
+        codes.PROVIDER_FILES_DIFFER,
+        host,
+        f"Placement has {_words(found)}; the host's files say {_words(wanted)}",
+        "\n".join(remove_trait(root.uuid, trait) for trait in stale)
+        or "systemctl restart nova-compute on the host, which reads the files; then "
+        "read its log",
+        source=files.source,
+    )
+
+
+def _offer(totals: Mapping[str, int], traits: Iterable[str]) -> frozenset[str]:
+    """Return traits of the project, and its resource classes with their totals."""
+    offered = [f"{name} {n}" for name, n in totals.items() if name not in _NOT_JUDGED]
+    offered += [trait for trait in traits if not trait.startswith(_ENROLLED)]
+    return frozenset(n for n in offered if n.startswith(const.CUSTOM_PREFIX))
+
+
+def _words(offer: frozenset[str]) -> str:
+    return ", ".join(sorted(offer)) or "nothing"
