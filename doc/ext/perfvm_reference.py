@@ -233,6 +233,7 @@ _NEEDED: Final = {
     "_pinned": "pinned classes",
     "_cores": "pinned classes with ``smt: cores``",
     "_huge": "classes with huge pages",
+    "_iops": "with IOPS",
     "_queues": "classes with ``vif_multiqueue``",
 }
 
@@ -249,6 +250,20 @@ class EvidenceDirective(TableDirective):
             yield literal(code), _NEEDED[evidence.needed.__name__], evidence.why
 
 
+class EndpointsDirective(TableDirective):
+    """The figures that a certificate rests on, for which classes, and why."""
+
+    header = ("endpoint", "metrics", "threads", "needed", "why")
+    widths = (15, 25, 10, 15, 35)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield a row for each endpoint."""
+        for one in promise.ENDPOINTS:
+            threads = "as vCPUs" if one.each_vcpu else "any"
+            metrics = literal(one.metrics.pattern.replace("\\", ""))
+            yield one.name, metrics, threads, _NEEDED[one.needed.__name__], one.why
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Tell Sphinx the directives."""
     app.add_directive("perfvm-rules", RulesDirective)
@@ -259,4 +274,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("perfvm-validators", ValidatorsDirective)
     app.add_directive("perfvm-names", NamesDirective)
     app.add_directive("perfvm-evidence", EvidenceDirective)
+    app.add_directive("perfvm-endpoints", EndpointsDirective)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

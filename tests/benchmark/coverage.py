@@ -111,12 +111,18 @@ def tolerance(trials, expected=CONFIDENCE):
 
 def as_rst(title, draw, trials, noises=NOISES):
     """Return a csv-table: noise, autocorrelation, coverage by rounds."""
-    rows = [("Variation", "Autocorrelation", *(f"{n} rounds" for n in ROUNDS))]
+    rows = []
     for noise, autocorrelation in itertools.product(noises, AUTOCORRELATIONS):
         held = [coverage(draw, n, autocorrelation, noise, trials) for n in ROUNDS]
         percents = [f"{100 * part:.1f} %" for part in held]
         rows.append((noise.name, autocorrelation, *percents))
-    lines = ["   " + ",".join(f'"{cell}"' for cell in row) for row in rows]
+    by_rounds = [f"{rounds} rounds" for rounds in ROUNDS]
+    return as_csv(title, ("Variation", "Autocorrelation", *by_rounds), rows)
+
+
+def as_csv(title, head, rows):
+    """Return a csv-table."""
+    lines = ["   " + ",".join(f'"{cell}"' for cell in row) for row in (head, *rows)]
     return "\n".join([f".. csv-table:: {title}", "   :header-rows: 1", "", *lines, ""])
 
 
@@ -131,18 +137,21 @@ def tables(trials):
     )
 
 
-def main(trials):
-    """Print the tables; return 1 if the page has others."""
+def main(published, tables, trials=None):
+    """Print tables; return 1 if the page has others.
+
+    :param published: how many trials the page's have
+    """
     page = PAGE.read_text()
     status = 0
-    for table in tables(trials):
+    for table in tables(trials or published):
         sys.stdout.write(table + "\n")
         sys.stdout.flush()
-        if trials == TRIALS and table not in page:
+        if trials in {None, published} and table not in page:
             sys.stderr.write(f"{PAGE.name} has another table: replace it by this\n")
             status = 1
     return status
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS))
+    sys.exit(main(TRIALS, tables, *map(int, sys.argv[1:])))

@@ -107,6 +107,10 @@ class DirectivesTest(testtools.TestCase):
             found = (evidence.needed(nothing), evidence.needed(full))
             expected = {"always": (True, True), "never": (False, False)}
             self.assertEqual(expected.get(needed, (False, True)), found, why)
+        self.assertEqual(
+            [endpoint.name for endpoint in promise.ENDPOINTS],
+            [name for name, *_ in self.rows("EndpointsDirective")],
+        )
 
     def test_every_name(self):
         shown = " ".join(self.first_column("NamesDirective"))

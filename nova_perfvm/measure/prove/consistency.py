@@ -17,8 +17,9 @@ from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import domains as observed
 from nova_perfvm.measure.observed.cpus import CPU
+from nova_perfvm.measure.prove import promise
 from nova_perfvm.measure.prove.inputs import UUID, Guest, Inputs, cpu_models, vcpus
-from nova_perfvm.measure.prove.promise import MEASURED, ComparedMetric
+from nova_perfvm.measure.prove.promise import Endpoint
 from nova_perfvm.printable import number_of
 
 _KERNEL: Final = "/proc/sys/kernel/osrelease"
@@ -268,65 +269,43 @@ def _alike(
 
 
 def _measured(inputs: Inputs) -> Iterator[Finding]:
-    """Look that each VM has every figure that its class promises something of."""
+    """Look that each VM has every figure that the verdict rests on."""
     for guest in inputs.guests:
         target = inputs.target_of(guest)
         if target is None:
             yield skipped(guest.name, "it is not told which figures are its own")
             continue
-        for figure in MEASURED:
-            if figure.needed(inputs.vm_class):
-                yield _has(inputs, guest, target.who, figure)
+        for endpoint in promise.ENDPOINTS:
+            if endpoint.needed(inputs.vm_class):
+                yield _has(inputs, guest, target.who, endpoint)
     for failure in inputs.run.failures if inputs.run else ():
         reason = f"it could not be measured: {failure}"
         yield skipped("failures", reason, "run of --samples")
 
 
-def _has(inputs: Inputs, guest: Guest, who: str, figure: ComparedMetric) -> Finding:
-    name = f"{guest.name}: {figure.name}"
-    least = (inputs.flavor.vcpus + 1) // 2 if figure.busy else 1
-    together = max(len(inputs.domains), 1)
-    running = [
-        m
-        for m in inputs.samples.measurements
-        if m.who == who and figure.is_of(m.metric, m.better)
+def _has(inputs: Inputs, guest: Guest, who: str, endpoint: Endpoint) -> Finding:
+    name = f"{guest.name}: {endpoint.name}"
+    own = [m for m in inputs.samples.measurements if m.who == who]
+    better = {m.metric: m.better for m in own}
+    groups = [
+        group
+        for group, rounds in inputs.measured_groups.items()
+        if any(who in values for values in rounds.values())
+        and endpoint.is_of(group.metric, better[group.metric])
     ]
-    at_once = {
-        (m.metric, m.threads): _at_once(inputs, m.metric, m.threads, m.round)
-        for m in running
-    }
-    good = sorted(
-        {
-            m.metric
-            for m in running
-            if m.threads >= least
-            and (m.at_once or at_once[m.metric, m.threads]) >= together
-        }
-    )
-    expected = (
-        f"measured with {least} threads or more in {number_of(together, 'VM')} at once"
-    )
+    good = {g.metric for g in groups if inputs.is_primary(g, endpoint.better)}
+    threads = number_of(inputs.flavor.vcpus, "thread") if endpoint.each_vcpu else ""
+    together = number_of(max(len(inputs.domains), 1), "VM")
+    expected = f"measured{threads and ' with ' + threads} in {together} at once"
     if good:
-        return judged(
-            name, expected, ", ".join(good), "--samples", holds=True, remedy=""
-        )
-    threads = max((m.threads for m in running), default=0)
-    shown = f"at most {number_of(threads, 'thread')}" if running else "not at all"
-    return skipped(
-        name, f"{shown}; it has to be {expected}, as {figure.why}", "--samples"
+        shown = ", ".join(sorted(good))
+        return judged(name, expected, shown, "--samples", holds=True, remedy="")
+    seen = "; ".join(
+        f"{g.metric} with {number_of(g.threads, 'thread')}, {g.at_once} at once"
+        for g in groups
     )
-
-
-def _at_once(inputs: Inputs, metric: str, threads: int, number: int) -> int:
-    """Return how many VMs have a value of a round."""
-    return len(
-        {
-            m.who
-            for m in inputs.samples.measurements
-            if m.machine.kind == "guest"
-            and (m.metric, m.threads, m.round) == (metric, threads, number)
-        }
-    )
+    reason = f"{seen or 'not at all'}; it has to be {expected}, as {endpoint.why}"
+    return skipped(name, reason, "--samples")
 
 
 CHECKS: Final = (

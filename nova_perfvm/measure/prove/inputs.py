@@ -25,10 +25,12 @@ from nova_perfvm.measure import nova_conf, samples
 from nova_perfvm.measure.bench.busy_vms import Beside, of_hosts
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect import reading
-from nova_perfvm.measure.collect.collected import Collected, Kind
+from nova_perfvm.measure.collect.collected import Collected, Kind, NotReadError
 from nova_perfvm.measure.observed import cpus
 from nova_perfvm.measure.observed.domains import Domain
-from nova_perfvm.measure.samples import Samples
+from nova_perfvm.measure.prove import promise
+from nova_perfvm.measure.samples import Better, Samples
+from nova_perfvm.measure.statistics.compare import ComparedGroup, Rounds, grouped
 from nova_perfvm.policy import Policy, VMClass, loader
 
 UUID: Final = "/sys/class/dmi/id/product_uuid"
@@ -155,6 +157,26 @@ class Inputs:
             for domain in self.host.domains
             if domain.nova is not None and domain.nova.flavor == self.flavor.name
         )
+
+    @cached_property
+    def measured_groups(self) -> Mapping[ComparedGroup, Rounds]:
+        """What was measured in VMs."""
+        measured = self.samples.measurements
+        return grouped(m for m in measured if m.machine.kind == "guest")
+
+    def is_primary(self, group: ComparedGroup, better: Better) -> bool:
+        """Return whether the verdict rests on a group: an endpoint of all VMs at once.
+
+        Before anybody can tell how many VMs there are, it rests on any number.
+        """
+        try:
+            together = max(len(self.domains), 1)
+        except NotReadError:
+            together = 1
+        endpoint = promise.endpoint_of(
+            group.metric, better, group.threads, self.flavor, self.vm_class
+        )
+        return endpoint is not None and group.at_once >= together
 
     def target_of(self, guest: Guest) -> RunTarget | None:
         """Return who a VM is in the samples; None if that is not to be told."""

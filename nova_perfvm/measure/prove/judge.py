@@ -119,7 +119,10 @@ def judge(
     comparisons: list[Comparison] = []
     try:
         comparisons = compare(
-            inputs.samples.measurements, target=target, latency_target=latency_target
+            inputs.samples.measurements,
+            target=target,
+            latency_target=latency_target,
+            is_primary=inputs.is_primary,
         )
     except CannotCompareError as exc:
         reasons.append(
@@ -224,6 +227,8 @@ def _of_each_vm(
 
 def _of_comparisons(comparisons: Iterable[Comparison]) -> Iterator[Shortfall]:
     for row in comparisons:
+        if not row.primary:
+            continue
         subject = (
             f"{row.metric}, {number_of(row.threads, 'thread')}, {row.at_once} at once"
         )

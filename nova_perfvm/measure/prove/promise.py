@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a flavor promises, and which evidence that rests on.
 
-:data:`EVIDENCE` and :data:`MEASURED` are the only place that says it.  Whatever a
+:data:`EVIDENCE` and :data:`ENDPOINTS` are the only place that says it.  Whatever a
 check calls a failure refuses the certificate, whether the promise rests on it or
 not; these tables say what must have been seen at all.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple
 
@@ -188,56 +189,84 @@ EVIDENCE: Final[dict[str, Evidence]] = {
 }
 
 
-class ComparedMetric(NamedTuple):
-    """What has to be compared with the host.
+class Endpoint(NamedTuple):
+    """A figure that the verdict rests on, declared before anything is measured.
 
-    :ivar metric: how names of such metrics begin; ``*`` stands for what is before
-        the word
-    :ivar busy: whether at least half of the vCPUs must have been busy
+    All rows of all endpoints have to pass; any other row is information.
+
+    :ivar metrics: what the names of such metrics match
+    :ivar each_vcpu: whether it counts only with as many threads as vCPUs
     """
 
     name: str
-    metric: str
+    metrics: re.Pattern[str]
     better: Better
     needed: Needs
     why: str
-    busy: bool = False
+    each_vcpu: bool = True
 
     def is_of(self, metric: str, better: Better) -> bool:
         """Return whether a metric is such a figure."""
-        if better != self.better:
-            return False
-        begin = self.metric.lstrip("*")
-        return begin in metric if "*" in self.metric else metric.startswith(begin)
+        return better == self.better and self.metrics.fullmatch(metric) is not None
 
 
-MEASURED: Final = (
-    ComparedMetric(
+ENDPOINTS: Final = (
+    Endpoint(
         "CPU throughput",
-        "cpu.",
+        re.compile(r"cpu\.events_per_second"),
         "higher",
         _always,
-        "with few threads the host's scheduler hides a CPU that is shared",
-        busy=True,
+        "with fewer threads than vCPUs the host's scheduler hides a CPU that is shared",
     ),
-    ComparedMetric(
+    Endpoint(
         "tail latency",
-        "*latency",
+        re.compile(r"scheduling\.(loaded_)?latency_p99_9_us"),
         "lower",
         _always,
         "means hide what users wait for: LY's VM did 97.7 % of its host's work, and "
         "its worst latency was 20 times the host's",
     ),
-    ComparedMetric(
-        "memory throughput", "memory.", "higher", _pinned, "it is promised near"
+    Endpoint(
+        "memory throughput",
+        re.compile(r"memory\..*per_second"),
+        "higher",
+        _pinned,
+        "it is promised near",
     ),
-    ComparedMetric(
-        "network throughput", "network.", "higher", _queues, "queues are for it"
+    Endpoint(
+        "memory latency",
+        re.compile(r"memory\.random_access_ns"),
+        "lower",
+        _pinned,
+        "a page on another node is read later, however many threads hide it",
+        each_vcpu=False,
     ),
-    ComparedMetric(
-        "disk throughput", "disk.", "higher", _iops, "the class promises IOPS"
+    Endpoint(
+        "network throughput",
+        re.compile(r"network\..*bits?_per_second"),
+        "higher",
+        _queues,
+        "one connection uses one queue, and the class promises one for each vCPU",
+    ),
+    Endpoint(
+        "disk throughput",
+        re.compile(r"disk\..*iops"),
+        "higher",
+        _iops,
+        "the class promises IOPS",
+        each_vcpu=False,
     ),
 )
+
+
+def endpoint_of(
+    metric: str, better: Better, threads: int, flavor: PolicyFlavor, vm_class: VMClass
+) -> Endpoint | None:
+    """Return the endpoint of a flavor that a figure is of; None of information."""
+    for one in ENDPOINTS:
+        if one.is_of(metric, better) and one.needed(vm_class):
+            return one if threads == flavor.vcpus or not one.each_vcpu else None
+    return None
 
 
 def words(flavor: PolicyFlavor, vm_class: VMClass) -> Iterator[str]:

@@ -205,8 +205,8 @@ def _by_chance(earlier: Document, later: Document, better: str) -> float | None:
     if not any(spreads):
         return 0.0 if means[1] < means[0] else 1.0
     found = stats.ttest_ind_from_stats(
-        *(means[0], spreads[0], earlier["rounds"]),
-        *(means[1], spreads[1], later["rounds"]),
+        *(means[0], spreads[0], earlier["effective"]),
+        *(means[1], spreads[1], later["effective"]),
         equal_var=False,
         alternative="greater",
     )

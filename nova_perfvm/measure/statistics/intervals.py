@@ -12,6 +12,7 @@ values is too narrow; doc/source/contributor/statistics.rst has both coverages a
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,11 @@ CONFIDENCE: Final = 0.95
 LEAST_ROUNDS: Final = 5
 # More are planned for nothing: the ratio is the target.
 MOST_ROUNDS: Final = 1000
+# How often as many rounds as are planned shall tell.
+POWER: Final = 0.85
+# Few rounds tell little of the spread: a plan takes one that it exceeds in 20 % of
+# cases only.
+_SPREAD_BELOW: Final = 0.8
 # From so many rounds on, a drift of the ratio itself can be told from chance.
 _ROUNDS_TO_SEE_A_DRIFT: Final = 10
 # One-sided 5 % of a normal distribution: a lag-1 autocorrelation above it, in
@@ -43,18 +49,39 @@ class Estimate:
     :ivar low: lower end of the 95 % interval, None where there is but one round
     :ivar high: upper end
     :ivar rounds: how many ratios there were
-    :ivar spread: standard deviation of the logarithm of a round's ratio, as far
-        as the interval rests on it
-    :ivar drifts: whether the ratio of a round is like that of the round before,
-        for which the interval was widened
+    :ivar least: that of the round with the lowest
+    :ivar most: that of the round with the highest
+    :ivar spread: standard deviation of the logarithm of a round's ratio; None where
+        there is but one round
+    :ivar effective: how many independent rounds tell as much
     """
 
     ratio: float
     low: float | None
     high: float | None
     rounds: int
+    least: float
+    most: float
     spread: float | None = None
-    drifts: bool = False
+    effective: float = 1
+
+    @property
+    def drifts(self) -> bool:
+        """Whether a round's ratio resembles that of the round before."""
+        return self.effective < self.rounds
+
+    def interval(self, of_rows: int = 1) -> tuple[float, float] | None:
+        """Return the ends that hold the ratios of all of some rows at once.
+
+        :param of_rows: how many rows are judged together; each gets its part of
+            the error (Bonferroni), so that all hold in 95 % of cases
+        :returns: None where there is but one round
+        """
+        if self.spread is None:
+            return None
+        error = (1 - CONFIDENCE) / of_rows
+        factor = _factor(self.spread, self.rounds, self.effective, error)
+        return self.ratio / factor, self.ratio * factor
 
 
 def estimate(ratios: Sequence[float]) -> Estimate:
@@ -63,37 +90,34 @@ def estimate(ratios: Sequence[float]) -> Estimate:
     :param ratios: at least one, each above 0
     """
     logs = np.log(np.asarray(ratios, dtype=float))
-    rounds, mean = len(logs), float(np.mean(logs))
+    rounds, ratio = len(logs), math.exp(np.mean(logs))
+    ends = min(ratios), max(ratios)
     if rounds == 1:
-        return Estimate(math.exp(mean), None, None, 1)
+        return Estimate(ratio, None, None, 1, *ends)
     effective = effective_rounds(logs)
     # The deviation from a mean of values that resemble each other is too small.
     spread = float(np.std(logs, ddof=1)) * math.sqrt(
         (rounds - 1) / max(rounds - rounds / effective, 0.5)
     )
     spread = spread if spread > _NONE else 0.0
-    half = half_width(spread, effective)
-    return Estimate(
-        ratio=math.exp(mean),
-        low=math.exp(mean - half),
-        high=math.exp(mean + half),
-        rounds=rounds,
-        spread=spread * math.sqrt(rounds / effective),
-        drifts=effective < rounds,
-    )
+    factor = _factor(spread, rounds, effective, 1 - CONFIDENCE)
+    low, high = ratio / factor, ratio * factor
+    return Estimate(ratio, low, high, rounds, *ends, spread, effective)
 
 
-def half_width(spread: float, rounds: float) -> float:
-    """Return half of the interval of a mean of logarithms.
+def _factor(spread: float, rounds: int, effective: float, error: float) -> float:
+    """Return by what the ends of an interval are above and below the ratio.
 
-    :param spread: standard deviation of one of them
-    :param rounds: how many independent ones there are; may be a fraction
+    A drift is guessed from few rounds: an interval that is widened for one rests on
+    no fewer degrees of freedom than that of the fewest rounds.
+
+    :param error: in how many cases the ratio may be beyond the ends
     """
-    if spread == 0:
-        return 0.0
-    scale = spread / math.sqrt(rounds)
-    freedom = max(rounds - 1, 1)
-    return float(stats.t.interval(CONFIDENCE, freedom, scale=scale)[1])
+    freedom = effective - 1
+    if effective < rounds:
+        freedom = max(freedom, LEAST_ROUNDS - 1)
+    half = float(stats.t.isf(error / 2, freedom)) * spread / math.sqrt(effective)
+    return math.exp(half)
 
 
 def effective_rounds(logs: Sequence[float] | np.ndarray) -> float:
@@ -119,16 +143,23 @@ def effective_rounds(logs: Sequence[float] | np.ndarray) -> float:
 
 
 def rounds_needed(found: Estimate, target: float) -> int | None:
-    """Return how many rounds would tell the ratio from a target.
+    """Return how many rounds tell a ratio from a target in 85 % of cases.
 
-    If ratio and spread stay what they are; None where more than
-    ``MOST_ROUNDS`` would not do, or nothing is known of the spread.
+    If the ratio is what it seems; None where more than ``MOST_ROUNDS`` would not do.
     """
     if found.spread is None:
         return LEAST_ROUNDS
-    distance = abs(math.log(found.ratio / target))
-    fewest = max(LEAST_ROUNDS, found.rounds + 1)
-    for rounds in range(fewest, MOST_ROUNDS + 1):
-        if half_width(found.spread, rounds) < distance:
-            return rounds
-    return None
+    freedom = found.rounds - 1
+    below = freedom / stats.chi2.ppf(1 - _SPREAD_BELOW, freedom)
+    spread = found.spread * math.sqrt(below * found.rounds / found.effective)
+    if spread == 0:
+        return max(LEAST_ROUNDS, found.rounds + 1)
+    distance = abs(math.log(found.ratio / target)) / spread
+
+    def power(rounds: int) -> float:
+        critical = stats.t.ppf((1 + CONFIDENCE) / 2, rounds - 1)
+        return float(stats.nct.sf(critical, rounds - 1, distance * math.sqrt(rounds)))
+
+    planned = range(max(LEAST_ROUNDS, found.rounds + 1), MOST_ROUNDS + 1)
+    place = bisect.bisect_left(planned, POWER, key=power)
+    return planned[place] if place < len(planned) else None

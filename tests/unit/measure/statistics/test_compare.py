@@ -6,7 +6,7 @@ import testtools
 
 from nova_perfvm.measure.samples import Machine
 from nova_perfvm.measure.statistics.compare import CannotCompareError, compare
-from nova_perfvm.measure.statistics.verdict import FAR, Verdict
+from nova_perfvm.measure.statistics.verdict import Verdict, far
 from tests.unit.measure import published
 
 STEADY = (0.99, 1.01, 1.0, 0.995, 1.005)
@@ -122,6 +122,25 @@ class VerdictTest(testtools.TestCase):
         rows = [replace(m, round=1, repeat=m.round) for m in cpu(100, 99)]
         self.assertEqual(Verdict.INCONCLUSIVE, self.verdict(rows))
 
+    def test_one_bad_round_is_not_passed_over(self):
+        for slow, verdict in ((0.66, Verdict.PASS), (0.60, Verdict.INCONCLUSIVE)):
+            (found,) = compare(cpu(100, 100, (*[1.0, 0.99, 1.01] * 4, slow)))
+            self.assertEqual(verdict, found.verdict)
+        self.assertIn("one of 13 rounds is at 0.6", found.reason)
+
+    def test_each_of_many_rows_has_its_part_of_the_error(self):
+        """One row in forty fails by chance; a whole that fails so is no proof."""
+        rows = cpu(100, 69, (1.0, 1.01, 0.99, 1.005, 0.995))
+        many = [replace(m, metric=f"cpu{n}.x") for n in range(20) for m in rows]
+        for measured, primary, verdict in (
+            (rows, True, Verdict.FAIL),
+            (many, True, Verdict.INCONCLUSIVE),
+            (many, False, Verdict.FAIL),
+        ):
+            found = compare(measured, is_primary=lambda _g, _b, p=primary: p)
+            self.assertEqual({verdict}, {row.verdict for row in found})
+            self.assertEqual({primary}, {row.primary for row in found})
+
     def test_rounds_apart_have_no_interval(self):
         rows = [replace(m, round=m.round + 5 * (m.who == "vm1")) for m in cpu(100, 99)]
         (found,) = compare(rows)
@@ -131,7 +150,7 @@ class VerdictTest(testtools.TestCase):
 
     def test_what_no_noise_explains_fails_without_repeats(self):
         for part, verdict in ((0.9, Verdict.FAIL), (1.1, Verdict.INCONCLUSIVE)):
-            rows = cpu(100, 70 / FAR * part, (1.0,))
+            rows = cpu(100, 70 / far("higher") * part, (1.0,))
             self.assertEqual(verdict, self.verdict(rows))
 
     def test_a_vm_without_a_baseline(self):

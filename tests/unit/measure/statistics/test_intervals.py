@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import itertools
-import math
 
 import numpy as np
 import testtools
 from scipy import stats
 
 from nova_perfvm.measure.statistics import intervals
-from tests.benchmark import coverage
+from tests.benchmark import coverage, proof
 
 
 class EstimateTest(testtools.TestCase):
@@ -25,7 +24,7 @@ class EstimateTest(testtools.TestCase):
     def test_one_round_has_no_interval(self):
         found = intervals.estimate([0.977])
         self.assertEqual((None, None, 1), (found.low, found.high, found.rounds))
-        self.assertEqual(intervals.LEAST_ROUNDS, intervals.rounds_needed(found, 0.7))
+        self.assertIsNone(found.interval())
 
     def test_equal_ratios_are_a_point(self):
         found = intervals.estimate([0.5] * 20)
@@ -41,13 +40,22 @@ class EstimateTest(testtools.TestCase):
         self.assertLess(wide.low, narrow.low)
         self.assertGreater(wide.high, narrow.high)
 
-    def test_rounds_needed_are_enough(self):
-        found = intervals.estimate([0.62, 0.80, 0.75, 0.66, 0.83])
-        needed = intervals.rounds_needed(found, 0.70)
-        distance = math.log(found.ratio / 0.70)
-        self.assertGreater(needed, 5)
-        self.assertLess(intervals.half_width(found.spread, needed), distance)
-        self.assertGreater(intervals.half_width(found.spread, needed - 1), distance)
+    def test_as_many_rounds_as_are_planned_tell(self):
+        noise = coverage.Noise("10 %", 0.10)
+        self.assertGreater(proof.told(0.75, noise, trials=100), intervals.POWER)
+        # Where one round tells nothing of the spread the fewest are planned.
+        single = intervals.estimate([0.977])
+        self.assertEqual(intervals.LEAST_ROUNDS, intervals.rounds_needed(single, 0.7))
+
+    def test_rows_that_are_judged_together(self):
+        found = intervals.estimate([0.71, 0.74, 0.76, 0.73, 0.75])
+        low, high = found.interval()
+        self.assertEqual((found.low, found.high), (low, high))
+        all_low, all_high = found.interval(of_rows=16)
+        mean, scale = np.mean(logs := np.log([0.71, 0.74, 0.76, 0.73, 0.75])), 5**-0.5
+        half = stats.t.isf(0.025 / 16, 4) * np.std(logs, ddof=1) * scale
+        self.assertAlmostEqual(np.exp(mean - half), all_low)
+        self.assertAlmostEqual(np.exp(mean + half), all_high)
 
     def test_no_number_of_rounds_tells_equals_apart(self):
         found = intervals.estimate([0.6, 0.9, 0.7, 0.8, 0.75])
@@ -84,3 +92,17 @@ class CoverageTest(testtools.TestCase):
             found = self.held(5, autocorrelation, noise, trials)
             row = f'   "{noise.name}","{autocorrelation}","{100 * found:.1f} %",'
             self.assertIn(row, page)
+
+
+class ProofTest(testtools.TestCase):
+    """A short form of tests.benchmark.proof."""
+
+    def test_a_vm_as_fast_as_its_host(self):
+        for rounds in (5, 10):
+            found = proof.rightly(rounds, proof.QUIET, trials=10)
+            self.assertGreaterEqual(found, 0.9, rounds)
+
+    def test_a_vm_that_misses_the_target(self):
+        for bad in proof.BAD[:3]:
+            found = proof.wrongly(5, bad, 0.9, trials=60)
+            self.assertLessEqual(found, 0.025, bad.name)
