@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import VMClass
-from nova_perfvm.rules.slots import cell_cpus, smallest_memory_mb
+from nova_perfvm.rules.slots import cell_cpus, host_slots, smallest_memory_mb
 
 
 def warnings_of(host: HostConfig) -> Iterator[str]:
@@ -20,6 +20,8 @@ def warnings_of(host: HostConfig) -> Iterator[str]:
     topology, cpus = host.request.topology, host.cpus
     if host.vm_class is not None and not host.slots:
         yield _no_slots(host, host.vm_class)
+    elif host.vm_class is not None:
+        yield from _flavors_without_room(host, host.vm_class)
     # Numbers matter only where not all CPUs are treated alike.
     if (cpus.pinnable | cpus.shared) != topology.cpus or (
         cpus.dedicated and cpus.shared
@@ -61,8 +63,37 @@ def _no_slots(host: HostConfig, vm_class: VMClass) -> str:
         f"this host has 0 slots for class {vm_class.name}: a VM needs "
         f"{vm_class.cell_pcpus} CPUs and {share_gb} GiB on each of "
         f"{vm_class.cells_per_vm} NUMA nodes, and these have {usable} CPUs and "
-        f"{memory} GiB for such VMs"
+        f"{memory} GiB for such VMs{_of_threads(host, vm_class)}"
     )
+
+
+def _of_threads(host: HostConfig, vm_class: VMClass) -> str:
+    """Say what to do where the cores are too few and their threads are not."""
+    nodes = host.request.topology.nodes
+    threads = [len(node.cpus) // vm_class.cell_pcpus for node in nodes]
+    if vm_class.smt != "cores" or sum(threads) < vm_class.cells_per_vm:
+        return ""
+    return (
+        f"; smt: threads of class {vm_class.name} lets a vCPU own a thread, which is "
+        "half a core under load"
+    )
+
+
+def _flavors_without_room(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
+    """Yield which flavors have more memory than the host ever has for one."""
+    template = vm_class.flavors
+    sizes = template.sizes if template and host.request.topology.memory_mb else ()
+    large = [
+        template.name_of(vm_class.name, size)
+        for size in sizes
+        if template and not host_slots(vm_class, host.cells, size.memory_gb * 1024)
+    ]
+    if large:
+        rooms = ", ".join(f"{cell.memory_mb // 1024}" for cell in host.cells)
+        yield (
+            f"no VM of {' or '.join(large)} ever fits this host, whose NUMA nodes have "
+            f"{rooms} GiB for VMs"
+        )
 
 
 def notes_of(host: HostConfig) -> Iterator[str]:

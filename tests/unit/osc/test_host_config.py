@@ -91,8 +91,21 @@ class HostConfigTest(CommandCase):
     def test_a_host_for_a_class_that_does_not_fit_it(self):
         small = ("--topology", "4x10", "--memory-gb", "256")
         self.assert_refused(1, "this host has 0 slots", *DEDICATED, *small)
+        threads = ("--topology", "2x10x2", "--memory-gb", "500")
+        self.assert_refused(1, "smt: threads of class", *DEDICATED, *threads)
         shared = ("host", "config", "--mode", "shared")
         self.assertEqual(0, self.run_command(*shared, *small))
+
+    def test_a_flavor_that_never_fits_the_host(self):
+        for memory, words in (
+            ("250", "no VM of hp.20c.128g or hp.20c.200g"),
+            ("500", ""),
+        ):
+            arguments = (*DEDICATED, "--topology", "2x20", "--memory-gb", memory)
+            self.assertEqual(0, self.run_command(*arguments), self.stderr)
+            said = [line for line in self.stdout.splitlines() if "no VM of" in line]
+            self.assertEqual(bool(words), bool(said))
+            self.assertTrue(all(words in line for line in said), said)
 
     def test_refused(self):
         for status, words, arguments in (
