@@ -158,6 +158,7 @@ NOT_RUN = (
     NotRun("kill -HUP $(systemctl", "it needs systemd; tests send the signal"),
     # Of long runs
     NotRun("python -m tests.benchmark.coverage", "minutes; make benchmark"),
+    NotRun("python -m tests.benchmark.proof", "minutes; make benchmark"),
     NotRun("python -m tests.benchmark.slots_left", "minutes; make benchmark"),
     NotRun(
         "python -m tests.benchmark.plan_gap",

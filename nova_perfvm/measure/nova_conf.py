@@ -13,6 +13,8 @@ from nova_perfvm.documents.mistakes import UnreadableFileError
 from nova_perfvm.exceptions import CPUSetError, PerfVMError
 
 PATH: Final = "/etc/nova/nova.conf"
+# As oslo.config takes it.
+_TRUE: Final = ("true", "1", "on", "yes")
 _EXPECTED: Final = (
     "expected the host's nova.conf, with [DEFAULT] or [compute] in it, such as a copy "
     f"of {PATH}"
@@ -26,10 +28,15 @@ class NovaConfError(PerfVMError):
 
 
 class ConfiguredSets(NamedTuple):
-    """Which CPUs Nova was told VMs own, and which they share."""
+    """Which CPUs Nova was told VMs own, and which they share.
+
+    :ivar saves_power: what Nova does to dedicated CPUs that no VM owns: ``cpu_state``
+        takes them offline, ``governor`` slows them down; empty for nothing
+    """
 
     dedicated: frozenset[int]
     shared: frozenset[int]
+    saves_power: str
 
 
 def read(path: str) -> str:
@@ -63,8 +70,14 @@ def parse(text: str) -> ConfiguredSets:
         raise NovaConfError(f"no nova.conf: {reason}; {_EXPECTED}") from None
     if not parser.defaults() and not parser.has_section("compute"):
         raise NovaConfError(f"nothing of Nova in it; {_EXPECTED}")
+    on = parser.get("libvirt", "cpu_power_management", fallback="") or ""
+    strategy = "libvirt", "cpu_power_management_strategy"
     return ConfiguredSets(
-        _set(parser, "cpu_dedicated_set"), _set(parser, "cpu_shared_set")
+        _set(parser, "cpu_dedicated_set"),
+        _set(parser, "cpu_shared_set"),
+        (parser.get(*strategy, fallback="") or "cpu_state").strip()
+        if on.strip().lower() in _TRUE
+        else "",
     )
 
 

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No fault of :mod:`tests.unit.measure.prove.faults` is certified."""
+"""No fault of :mod:`tests.unit.measure.prove.planted` is certified."""
 
 from nova_perfvm.measure.prove.inputs import InputsError
 from nova_perfvm.measure.prove.judge import Certification
 from tests.directory import DirectoryCase
-from tests.unit.measure.prove import faults
+from tests.unit.measure.prove import planted
 from tests.unit.measure.prove.sound import Case
 
 
 class PlantedFaultsTest(DirectoryCase):
     def test_no_fault_is_certified_and_each_is_named(self):
-        self.assertGreater(len(faults.BY_NAME), 300)
+        self.assertGreater(len(planted.BY_NAME), 300)
         missed = []
-        for fault in faults.BY_NAME.values():
+        for fault in planted.BY_NAME.values():
             case = Case()
             fault.plant(case)
             try:

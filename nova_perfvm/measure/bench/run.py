@@ -6,13 +6,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.bench import busy_vms, connection, target_state
-from nova_perfvm.measure.bench.connection import Output, TargetError
+from nova_perfvm.measure.bench.connection import Clock, Output, TargetError
 from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.measure.bench.scenario import LEAST_REPEATS, Scenario, Step, Target
 from nova_perfvm.measure.bench.target_state import Look
@@ -178,9 +178,10 @@ async def _step(
             warn(f"{step.title}: {who}: {exc}")
             return
         targets = [scenario.target(who) for who in step.runs]
-        before = await busy_vms.look(targets)
+        before, began_s = await busy_vms.look(targets), time.monotonic()
         outputs = await _at_once(step, scenario, looks, stack, limit_s)
-        after = await busy_vms.look(targets)
+        took_s = time.monotonic() - began_s
+        after, ahead_s = await busy_vms.look(targets), await _ahead_s(targets)
     noted = busy_vms.between(before, after)
     for who in [who for who, one in noted.items() if one is None]:
         warn(f"{step.title}: {who}: what VMs did beside it is not known")
@@ -217,9 +218,22 @@ async def _step(
         {
             "started_at": _iso(min(starts.values())),
             "started_apart_s": round(apart, 6),
+            "took_s": round(took_s, 3),
+            "ahead_s": ahead_s,
             "beside": noted,
         },
     )
+
+
+async def _ahead_s(targets: Collection[Target]) -> dict[str, float | None]:
+    """Return how far each target's clock is ahead now; None where nobody can tell."""
+    found = await asyncio.gather(
+        *map(connection.clock, targets), return_exceptions=True
+    )
+    return {
+        target.name: round(one.offset_s, 6) if isinstance(one, Clock) else None
+        for target, one in zip(targets, found, strict=True)
+    }
 
 
 async def _serve(

@@ -22,5 +22,6 @@ class Cause(enum.StrEnum):
     NEVER_STOLEN = "never_stolen"
     NOVA_SETS_UNKNOWN = "nova_sets_unknown"
     OTHERS_MAY_COME = "others_may_come"
+    POWERED_DOWN = "powered_down"
     TOO_FEW_INTERRUPTS = "too_few_interrupts"
     VMS_OWN_ALL = "vms_own_all"

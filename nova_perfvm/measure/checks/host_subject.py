@@ -33,12 +33,15 @@ class VMCPUSets(NamedTuple):
 
     :ivar whole: whether it is what Nova was told; else it is what the VMs that are
         there have, and others may come
+    :ivar saves_power: what Nova does to dedicated CPUs that no VM owns, as
+        :class:`nova_conf.ConfiguredSets` has it; None: nobody said
     """
 
     dedicated: frozenset[int]
     shared: frozenset[int]
     source: str
     whole: bool
+    saves_power: str | None = None
 
 
 @dataclass(frozen=True)
@@ -168,7 +171,10 @@ class HostSubject:
             except NovaConfError as exc:
                 raise NotReadError(nova_conf.PATH, str(exc)) from exc
             if told.dedicated or told.shared:
-                return VMCPUSets(*told, nova_conf.PATH, whole=True)
+                sets, source = (told.dedicated, told.shared), nova_conf.PATH
+                return VMCPUSets(
+                    *sets, source, whole=True, saves_power=told.saves_power
+                )
         if self.nova and self.nova.hosts[0].cells_source in _TOLD:
             cells = self.nova.hosts[0].cells
             dedicated = frozenset().union(*(cell.pcpuset for cell in cells))
@@ -185,6 +191,19 @@ class HostSubject:
             "virsh -r dumpxml of the VMs that run",
             whole=False,
         )
+
+    @cached_property
+    def powered_down(self) -> frozenset[int]:
+        """Dedicated CPUs that are offline, and may be: no VM that runs owns them.
+
+        So Nova leaves them with ``[libvirt]cpu_power_management``, unless its
+        strategy is another; without nova.conf they are taken for such.
+        """
+        sets = self.cpu_sets
+        if sets.saves_power not in {None, "cpu_state"}:
+            return frozenset()
+        owned = (self.cpus_of(domain) for domain in self.pinned)
+        return sets.dedicated - self.online.numbers - frozenset().union(*owned)
 
     @cached_property
     def processes(self) -> tuple[Process, ...]:

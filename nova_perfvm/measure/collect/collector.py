@@ -55,23 +55,34 @@ _MORE_PATH = ("/usr/sbin", "/sbin")
 _COUNTERS = (
     "/proc/{interrupts,softirqs,stat}",
     "/proc/net/{softnet_stat,snmp,dev,tcp,tcp6}",
-    "/sys/class/net/*/statistics/{rx,tx}_{packets,dropped,bytes}",
+    "/sys/class/net/*/statistics/{rx,tx}_{packets,dropped,bytes,errors,fifo_errors}",
+    "/sys/class/net/*/statistics/rx_{missed,over}_errors",
+    # A * where it is no number of a thing leaves out what only some machines have.
+    "/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle*/*_throttle_count",
+    "/sys/devices/system/edac*/mc*/mc[0-9]*/{ce,ue}_count",
 )
 _CPU = "/sys/devices/system/cpu"
 _NODE = "/sys/devices/system/node"
 _CLOCK = "/sys/devices/system/clocksource/clocksource0"
 _FILES = (
     "/proc/{cpuinfo,meminfo,cmdline,version}",
-    "/proc/sys/kernel/{numa_balancing,osrelease}",
+    "/proc/sys/kernel/{numa_balancing,osrelease,random/boot_id}",
     "/sys/kernel/mm/ksm/{run,merge_across_nodes,pages_sharing}",
     "/sys/kernel/mm/transparent_hugepage/enabled",
     "/etc/{tuned/active_profile,os-release}",
     # Which VM of which host it is; root alone may read it.
     "/sys/class/dmi/id/product_uuid",
+    "/sys/class/dmi*/id/{sys_vendor,product_name}",
     _CPU + "/{online,possible,present,offline,isolated,nohz_full}",
     _CPU + "/smt/{active,control}",
     _CPU + "/cpu[0-9]*/topology/{core_id,physical_package_id,thread_siblings_list}",
     _CPU + "/cpu[0-9]*/cpufreq/scaling_governor",
+    _CPU + "/cpu[0-9]*/cpufreq*/{scaling_driver,scaling_max_freq,cpuinfo_max_freq}",
+    _CPU + "/cpu[0-9]*/cpufreq*/{energy_performance_preference,base_frequency}*",
+    _CPU + "/{intel_pstate*/no_turbo,intel_pstate*/max_perf_pct,cpufreq*/boost}*",
+    _CPU + "/cpu0/cpuidle*/state[0-9]*/{name,latency,disable}",
+    "/sys/devices/cpu_atom*/cpus",
+    "/sys/module/kvm*/parameters/{ept,npt,enable_apicv,avic,halt_poll_ns}*",
     _NODE + "/{online,has_cpu,has_memory}",
     _NODE + "/node[0-9]*/{cpulist,meminfo,distance}",
     _NODE + "/node[0-9]*/hugepages/hugepages-*kB/{nr_hugepages,free_hugepages}",
@@ -92,8 +103,8 @@ _LINKS = (
     "/sys/block/*",
     "/sys/block/*/device/driver",
 )
-_OF_PROCESS = ("cmdline", "comm", "status", "cgroup", "numa_maps")
-_OF_TASK = ("comm", "status", "cgroup")
+_OF_PROCESS = ("cmdline", "comm", "stat", "status", "cgroup", "numa_maps")
+_OF_TASK = ("comm", "stat", "status", "cgroup")
 _OF_KERNEL_THREAD = ("comm", "status")
 # How long a thread ran, and how long it waited for a CPU.
 _COUNTERS_OF_TASK = "schedstat"

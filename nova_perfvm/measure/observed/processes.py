@@ -34,6 +34,8 @@ _SIZE: Final = "kernelpagesize_kB"
 # has the memory of VMs that share it with others.
 _OF_VM: Final = ("/dev/", "/memfd:", "/var/lib/libvirt/qemu/ram/")
 _SMALL_KB: Final = "4"
+# In /proc/PID/stat behind the name: starttime, the 22nd field of all.
+_STARTED: Final = 19
 
 
 class Role(enum.Enum):
@@ -168,6 +170,30 @@ def allowed_nodes(collected: Collected, path: str) -> frozenset[int]:
     :raises NotReadError: when that was not read
     """
     return _allowed(collected, f"{path}/status", "Mems_allowed_list")
+
+
+def began_s(collected: Collected, process: Process) -> float:
+    """Return when a process began, in seconds since the host started.
+
+    :raises NotReadError: when that was not read
+    """
+    path = f"{process.path}/stat"
+    # The name before it is in brackets, and may have some itself; the kernel shows
+    # 100 ticks a second, whatever its own clock (USER_HZ).
+    fields = collected.text(path).rpartition(")")[2].split()
+    if len(fields) <= _STARTED or not fields[_STARTED].isdecimal():
+        raise NotReadError(path, "it does not tell when it began")
+    return int(fields[_STARTED]) / 100
+
+
+def swapped_kb(collected: Collected, process: Process) -> int:
+    """Return how much of its memory is in swap, in KiB.
+
+    :raises NotReadError: when that was not read
+    """
+    path = f"{process.path}/status"
+    value = _raw(proc_pid_status.parse, collected, path).get("VmSwap", "")
+    return _count(path, value.removesuffix("kB").strip())
 
 
 def _allowed(collected: Collected, path: str, name: str) -> frozenset[int]:

@@ -35,6 +35,10 @@ def read(collected: Collected, path: str) -> Scheduled:
     if not later[0]:
         reason = "it stands at 0: this kernel counts nothing (CONFIG_SCHED_INFO)"
         raise NotReadError(path, reason)
+    if not later[1]:
+        # Even a thread that is alone on its CPU waits some nanoseconds to begin.
+        reason = "it never waited, not even to begin: this kernel does not count that"
+        raise NotReadError(path, reason)
     found = Scheduled(later[0] - first[0], later[1] - first[1])
     if min(found) < 0:
         raise NotReadError(path, "it runs backwards: it is of another thread")

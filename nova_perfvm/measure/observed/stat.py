@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from jc.parsers import proc_stat
@@ -12,17 +13,22 @@ from nova_perfvm.measure.collect.collected import Collected, NotReadError
 PATH: Final = "/proc/stat"
 # Time of guests of this machine is within user and nice.
 _WITHIN: Final = ("guest", "guest_nice")
+_BOOTED: Final = re.compile(r"^btime (\d+)$", re.MULTILINE)
 
 
 class CPUTime(NamedTuple):
     """Time of a CPU between two looks, in ticks of the clock.
 
     :ivar stolen_ever: since the machine started
+    :ivar idle: with nothing to do, also while it waits for a disk
+    :ivar interrupted: in interrupts and softirqs
     """
 
     total: int
     stolen: int
     stolen_ever: int
+    idle: int
+    interrupted: int
 
     @property
     def share(self) -> float:
@@ -36,15 +42,32 @@ def read(collected: Collected) -> dict[int, CPUTime]:
     :raises NotReadError: when it was not read twice, or does not say what was stolen
     """
     first, later = map(_cpus, collected.looks(PATH))
-    return {
-        cpu: CPUTime(
-            total=sum(now[name] - first[cpu].get(name, 0) for name in now),
-            stolen=now["steal"] - first[cpu]["steal"],
+    found = {}
+    for cpu, now in later.items():
+        if cpu not in first:
+            continue
+        spent = {name: now[name] - first[cpu].get(name, 0) for name in now}
+        if min(sum(spent.values()), spent["steal"]) < 0:
+            raise NotReadError(PATH, "it runs backwards: the machine began anew")
+        found[cpu] = CPUTime(
+            total=sum(spent.values()),
+            stolen=spent["steal"],
             stolen_ever=now["steal"],
+            idle=spent["idle"] + spent.get("iowait", 0),
+            interrupted=spent.get("irq", 0) + spent.get("softirq", 0),
         )
-        for cpu, now in later.items()
-        if cpu in first
-    }
+    return found
+
+
+def booted_s(collected: Collected) -> int:
+    """Return when the machine started, in seconds since 1970 of its own clock.
+
+    :raises NotReadError: when that was not read
+    """
+    match = _BOOTED.search(collected.text(PATH))
+    if match is None:
+        raise NotReadError(PATH, "it has no btime")
+    return int(match[1])
 
 
 def _cpus(text: str) -> dict[int, dict[str, int]]:

@@ -6,20 +6,21 @@ Evidence of different machines would add up to a promise that nobody keeps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from itertools import combinations
 from typing import Final
 
-from nova_perfvm.findings import Finding
+from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.bench.busy_vms import IDLE_BELOW
 from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import domains as observed
 from nova_perfvm.measure.observed.cpus import CPU
-from nova_perfvm.measure.prove import promise
+from nova_perfvm.measure.prove import conditions, promise
 from nova_perfvm.measure.prove.inputs import UUID, Guest, Inputs, cpu_models, vcpus
 from nova_perfvm.measure.prove.promise import Endpoint
+from nova_perfvm.measure.prove.run_notes import RunNotes, StepNotes
 from nova_perfvm.printable import number_of
 
 _KERNEL: Final = "/proc/sys/kernel/osrelease"
@@ -64,6 +65,16 @@ def _every_vm(inputs: Inputs) -> Iterator[Finding]:
             holds=times == 1,
             remedy="name each VM once",
         )
+    most = inputs.vm_class.max_per_host
+    alike = [
+        d for d in inputs.host.domains if inputs.host.class_of(d) == inputs.vm_class
+    ]
+    if most is not None and len(alike) < most:
+        reason = (
+            f"{number_of(len(alike), 'VM')} of the class, and the policy allows {most} "
+            "on a host: what they cost each other is not known; boot the others, too"
+        )
+        yield skipped("VMs of the class", reason, observed.LIST)
     if not inputs.domains:
         yield failed(
             inputs.flavor.name,
@@ -160,6 +171,30 @@ def _same_time(inputs: Inputs) -> Iterator[Finding]:
     )
     source = f"{source}; run of --samples"
     yield _near(inputs, "measured", limit, max(far, 0.0), source)
+    # A run that was gone on with for weeks has begun before and ended after them.
+    yield _idle(inputs, run, "run", run.steps)
+    rounds = {step.round for step in run.steps if step.counts}
+    for number in sorted(rounds):
+        steps = [step for step in run.steps if step.round == number]
+        found = _idle(inputs, run, f"round {number}", steps)
+        if found.level is Level.UNKNOWN:
+            yield found
+
+
+def _idle(
+    inputs: Inputs, run: RunNotes, name: str, steps: Collection[StepNotes]
+) -> Finding:
+    """Judge how long nothing was measured between steps."""
+    source = "started_at and took_s of steps, run of --samples"
+    idle_s = run.idle_s(steps)
+    if idle_s is None:
+        return skipped(name, "how long its steps took is not noted", source)
+    allowed = f"at most {inputs.within_s / 60:g} minutes beside the steps"
+    if idle_s > inputs.within_s:
+        reason = f"it was interrupted for {idle_s / 60:.0f} minutes, allowed are"
+        return skipped(name, f"{reason} {allowed}: begin a new one", source)
+    shown = f"{idle_s / 60:.0f} minutes beside {number_of(len(steps), 'step')}"
+    return judged(name, allowed, shown, source, holds=True, remedy="")
 
 
 def _near(
@@ -315,6 +350,7 @@ CHECKS: Final = (
     Check(40, "certify.vcpus", "Each guest has the flavor's vCPUs", _vcpus),
     Check(50, "certify.memory", "Each guest has the flavor's memory", _memory),
     Check(60, "certify.same_time", "All was looked at within one time", _same_time),
+    *conditions.CHECKS,
     Check(
         70, "certify.measured_here", "Measured were this host and VMs", _measured_here
     ),

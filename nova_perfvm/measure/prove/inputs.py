@@ -4,31 +4,28 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from jc.parsers import proc_cpuinfo
 
-from nova_perfvm.documents import textfile
 from nova_perfvm.documents.mistakes import UnreadableFileError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.hypervisor import of_host
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.measure import nova_conf, samples
-from nova_perfvm.measure.bench.busy_vms import Beside, of_hosts
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect import reading
-from nova_perfvm.measure.collect.collected import Collected, Kind, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import cpus
 from nova_perfvm.measure.observed.domains import Domain
-from nova_perfvm.measure.prove import promise
+from nova_perfvm.measure.prove import promise, run_notes
+from nova_perfvm.measure.prove.run_notes import RunNotes, RunTarget
 from nova_perfvm.measure.samples import Better, Samples
 from nova_perfvm.measure.statistics.compare import ComparedGroup, Rounds, grouped
 from nova_perfvm.policy import Policy, VMClass, loader
@@ -59,29 +56,6 @@ class EvidenceFile(NamedTuple):
     role: str
     path: str
     sha256: str
-
-
-class RunTarget(NamedTuple):
-    """A machine as bench run saw it, before it measured."""
-
-    who: str
-    kind: Kind
-    hostname: str
-
-
-class RunNotes(NamedTuple):
-    """What bench run noted beside its measurements.
-
-    :ivar begun: and ``ended``: when it measured
-    :ivar failures: what it could not measure
-    :ivar beside: {host: what its VMs did while it was measured}
-    """
-
-    targets: tuple[RunTarget, ...]
-    begun: datetime
-    ended: datetime
-    failures: tuple[str, ...]
-    beside: Mapping[str, Beside]
 
 
 class Guest(NamedTuple):
@@ -298,7 +272,7 @@ class _Reading:
         if not found.measurements:
             self.mistakes.append(f"{path}: expected measurements, and it has none")
         measured = {m.who for m in found.measurements}
-        return found, self.attempt(_run, path, measured)
+        return found, self.attempt(run_notes.load, path, measured)
 
 
 def _named(paths: Paths) -> Iterator[tuple[str, str]]:
@@ -349,50 +323,6 @@ def _matched(collected: Collected, domains: Sequence[Domain]) -> Guest:
     reason = collected.unread.get(UUID, "it was not collected")
     return Guest(
         collected, None, f"{UUID}: {reason}: run guest collect as root", known=False
-    )
-
-
-def _run(path: str, measured: Collection[str]) -> RunNotes | None:
-    """Return what bench run noted in a file of measurements.
-
-    :param measured: who has some; others only served
-    :raises PerfVMError: when that is not what it writes
-    """
-    document = json.loads(textfile.read(path, samples.MOST_BYTES))
-    run = document.get("run")
-    if run is None:
-        return None
-    try:
-        return _noted(run, measured)
-    except (KeyError, TypeError, ValueError, AttributeError) as exc:
-        raise PerfVMError(
-            f"{path}: run: not what bench run writes ({type(exc).__name__}: {exc})"
-        ) from exc
-
-
-def _noted(run: Mapping[str, Any], measured: Collection[str]) -> RunNotes:
-    targets = dict.fromkeys(
-        RunTarget(
-            str(who), run["scenario"]["targets"][who]["kind"], str(seen["hostname"])
-        )
-        for session in run["sessions"]
-        for who, seen in session["targets"].items()
-        if who in measured
-    )
-    times = [
-        datetime.fromisoformat(part["started_at"])
-        for part in (*run["sessions"], *run["steps"])
-    ]
-    if not times or any(time.tzinfo is None for time in times):
-        raise ValueError("when it was started is not told, or not in UTC")
-    return RunNotes(
-        targets=tuple(targets),
-        begun=min(times),
-        ended=max(times),
-        failures=tuple(
-            f"{one['where']}: {one['who']}: {one['reason']}" for one in run["failures"]
-        ),
-        beside=of_hosts(run),
     )
 
 

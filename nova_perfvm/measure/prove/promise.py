@@ -79,6 +79,15 @@ EVIDENCE: Final[dict[str, Evidence]] = {
     "certify.vcpus": Evidence(_always, "the flavor promises them"),
     "certify.memory": Evidence(_always, "the flavor promises it"),
     "certify.same_time": Evidence(_always, "hosts change: VMs come, threads move"),
+    "certify.same_state": Evidence(
+        _always, "a VM that moved, or a host that was changed, is another one"
+    ),
+    "certify.clocks": Evidence(
+        _always, "a clock that is 5 % slow makes all rates 5 % higher"
+    ),
+    "certify.at_once": Evidence(_always, "one after the other, nobody is in the way"),
+    "certify.distinct": Evidence(_always, "a copy of a file proves nothing"),
+    "certify.no_losses": Evidence(_always, "lost packets halve what TCP carries"),
     "certify.measured_here": Evidence(_always, "else other machines were compared"),
     "certify.baseline_alone": Evidence(
         _always, "busy VMs take CPUs from the baseline, and then they look fast"
@@ -105,7 +114,9 @@ EVIDENCE: Final[dict[str, Evidence]] = {
         _pinned,
         "what VMs that run own is proved by hypervisor.vcpu_pins; without Nova's sets "
         "(--nova-conf, --snapshot) only who may come is open",
-        unless=frozenset({Cause.NOVA_SETS_UNKNOWN, Cause.OTHERS_MAY_COME}),
+        unless=frozenset(
+            {Cause.NOVA_SETS_UNKNOWN, Cause.OTHERS_MAY_COME, Cause.POWERED_DOWN}
+        ),
     ),
     "hypervisor.vcpu_pins": Evidence(_pinned, "a vCPU owns its CPU", "each VM"),
     "hypervisor.numatune": Evidence(_pinned, "memory is near", "each VM"),
@@ -117,8 +128,19 @@ EVIDENCE: Final[dict[str, Evidence]] = {
         "each VM",
     ),
     "hypervisor.vcpu_wait": Evidence(
-        _never, "guest.steal tells the same; where it cannot, this does, for that VM"
+        _pinned, "a vCPU that nobody loads waits for nobody", "each VM"
     ),
+    "hypervisor.host_time": Evidence(
+        _pinned, "interrupts are in no counter of waiting or stealing", "each VM"
+    ),
+    "hypervisor.hardware": Evidence(
+        _always, "the CPUs of a host that is a VM are somebody else's"
+    ),
+    "hypervisor.swap": Evidence(_pinned, "memory in swap is a disk", "each VM"),
+    "hypervisor.softnet_drops": Evidence(
+        _always, "lost packets halve what TCP carries"
+    ),
+    "hypervisor.nic_losses": Evidence(_always, "lost packets halve what TCP carries"),
     "hypervisor.cpuset_cgroup": Evidence(
         _pinned, "a cgroup overrules what a thread was bound to", "each VM"
     ),
@@ -138,7 +160,9 @@ EVIDENCE: Final[dict[str, Evidence]] = {
     ),
     "hypervisor.irq_affinity": Evidence(
         _pinned,
-        "interrupts take a vCPU's time; where VMs own every CPU only the rate counts",
+        "interrupts take a vCPU's time; where VMs own every CPU hypervisor.host_time "
+        "judges what they cost",
+        "seen",
         unless=frozenset({Cause.VMS_OWN_ALL}),
     ),
     "hypervisor.ksm": Evidence(_pinned, "a page that two VMs share is remote for one"),
@@ -151,7 +175,15 @@ EVIDENCE: Final[dict[str, Evidence]] = {
     ),
     "hypervisor.class_rules": Evidence(_always, "neighbours take what they share"),
     "hypervisor.nic_node": Evidence(_never, _COSTS),
-    "hypervisor.governor": Evidence(_never, _COSTS),
+    "hypervisor.governor": Evidence(
+        _never, "where no driver tells, the firmware decides; its slowest fails"
+    ),
+    "hypervisor.frequency": Evidence(
+        _never, "where no driver tells, the firmware decides; unequal CPUs fail"
+    ),
+    "hypervisor.clocksource": Evidence(
+        _never, "what guests read of it guest.clocksource says"
+    ),
     "hypervisor.tuned": Evidence(_never, _COSTS),
     "hypervisor.numa_balancing": Evidence(_never, _COSTS),
     # Guests.
@@ -181,6 +213,8 @@ EVIDENCE: Final[dict[str, Evidence]] = {
         settled=(Cause.NEVER_STOLEN, "hypervisor.vcpu_wait"),
     ),
     "guest.softnet_drops": Evidence(_always, "lost packets halve what TCP carries"),
+    "guest.nic_losses": Evidence(_always, "lost packets halve what TCP carries"),
+    "guest.kernel_line": Evidence(_always, "other guests of the flavor are not so"),
     "guest.xps": Evidence(_never, _COSTS),
     "guest.rps": Evidence(_never, _COSTS),
     "guest.disk_queues": Evidence(_never, _COSTS),

@@ -71,12 +71,18 @@ def connections(number, state="01", remote="0A00020A"):
     )
 
 
-def stat(cpus, stolen=0, more=0, idle=500):
-    """Return /proc/stat of CPUs that lost so many ticks, CPU 3 more."""
+def stat(cpus, stolen=0, more=0, idle=500, busy=0.5):
+    """Return /proc/stat of CPUs that lost so many ticks, CPU 3 more.
+
+    :param idle: ticks since 500, of which they were busy for a share
+    """
     lines = [f"cpu  1 0 1 1 0 0 0 {stolen} 0 0"]
+    ran = round((idle - 500) * busy)
     for cpu in range(cpus):
         lost = stolen + (more if cpu == 3 else 0)
-        lines.append(f"cpu{cpu} {1000 + lost} 0 0 {idle - 2 * lost} 0 0 0 {lost} 0 0")
+        lines.append(
+            f"cpu{cpu} {1000 + ran + lost} 0 0 {idle - ran - 2 * lost} 0 0 0 {lost} 0 0"
+        )
     return "\n".join([*lines, "intr 1 2", "ctxt 5", "btime 1"]) + "\n"
 
 
@@ -141,6 +147,11 @@ def guest(vcpus=20, present=20, enabled=None, flows=64, place=None, fired=None):
         f"{clock}/current_clocksource": "kvm-clock\n",
         f"{clock}/available_clocksource": "kvm-clock tsc acpi_pm\n",
         f"{net}/operstate": "up\n",
+        f"{net}/statistics/rx_packets": "1000000000\n",
+        f"{net}/statistics/rx_dropped": "12\n",
+        f"{net}/statistics/tx_packets": "1000000000\n",
+        f"{net}/statistics/tx_dropped": "0\n",
+        "/proc/cmdline": "BOOT_IMAGE=/vmlinuz root=LABEL=cloud console=ttyS0\n",
         "/sys/class/net/lo/operstate": "unknown\n",
         f"{disk}/queue/scheduler": "[none] mq-deadline kyber\n",
     }
@@ -167,6 +178,7 @@ def guest(vcpus=20, present=20, enabled=None, flows=64, place=None, fired=None):
         | {
             "/proc/interrupts": looks[1],
             "/proc/stat": stat(vcpus, 1, idle=2000),
+            f"{net}/statistics/rx_packets": "1001000000\n",
             "/proc/net/softnet_stat": softnet[1],
         },
         links={

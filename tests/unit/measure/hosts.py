@@ -3,6 +3,7 @@
 
 import json
 from dataclasses import asdict, replace
+from datetime import datetime
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
@@ -32,6 +33,9 @@ HIGH = {
 CPU, NODE = "/sys/devices/system/cpu", "/sys/devices/system/node"
 CGROUP = "/sys/fs/cgroup"
 FIRST_PID = 4000
+DAY_S = 86400
+# Two days before anything is collected.
+BOOTED = round(datetime.fromisoformat("2026-11-20T10:00:00+00:00").timestamp())
 _NOVA = "http://openstack.org/xmlns/libvirt/nova/1.1"
 _GB = 2**20
 
@@ -135,7 +139,8 @@ def status(name, cpus, nodes):
     return (
         f"Name:\t{name}\nUmask:\t0002\nState:\tS (sleeping)\n"
         f"Cpus_allowed:\tff,ffffffff\nCpus_allowed_list:\t{cpus}\n"
-        f"Mems_allowed_list:\t{nodes}\nvoluntary_ctxt_switches:\t1\n"
+        f"VmSwap:\t       0 kB\nMems_allowed_list:\t{nodes}\n"
+        "voluntary_ctxt_switches:\t1\n"
     )
 
 
@@ -150,6 +155,64 @@ def numa_maps(by_node, page_kb=4):
         "7f2d80021000 default\n"
         "7ffe3b9d1000 default stack\n"
     )
+
+
+def process_stat(pid, name, began_s=DAY_S):
+    """Return /proc/PID/stat of a process that began so long after the host."""
+    rest = [pid, 0, -1, 4194560, *[0] * 8, 20, 0, 45, 0, round(began_s * 100)]
+    shown = " ".join(map(str, [*rest, *[0] * 30]))
+    return f"{pid} ({name}) S 1 {pid} {shown}\n"
+
+
+def stat(cpus, ticks=0, softirq=5, at=None):
+    """Return /proc/stat of a host, so many ticks of each CPU after the first look.
+
+    A tenth of the time VMs ran, and interrupts took ``softirq`` of 1,000 ticks.
+
+    :param at: {CPU: its softirq}, where it is another
+    """
+    rows = []
+    for cpu in range(cpus):
+        lost = ticks * (at or {}).get(cpu, softirq) // 1000
+        ran = ticks // 10
+        idle = 90000 + ticks - ran - lost - ticks // 500
+        rows.append(
+            f"cpu{cpu} {5000 + ran} 0 {900 + ticks // 500} {idle} 7 0 {70 + lost} 0 "
+            f"{4800 + ran} 0"
+        )
+    return "\n".join(["cpu  1 0 1 1 0 0 0 0 0 0", *rows, f"btime {BOOTED}", ""])
+
+
+def softirqs(cpus, received):
+    """Return /proc/softirqs."""
+    head = " ".join(f"CPU{cpu}" for cpu in range(cpus))
+    return "".join(
+        f"{name}: {' '.join(str(n) for _ in range(cpus))}\n"
+        for name, n in (("TIMER", 10), ("NET_RX", received))
+    ).join([f"   {head}\n", ""])
+
+
+def softnet(cpus, packets, dropped=0):
+    """Return /proc/net/softnet_stat."""
+    rest = "00000000 " * 9
+    return "".join(
+        f"{packets:08x} {dropped:08x} 00000000 {rest}{cpu:08x} 0 0\n"
+        for cpu in range(cpus)
+    )
+
+
+def nic_statistics(names, packets, **lost):
+    """Return the counters of NICs."""
+    zeros = dict.fromkeys(
+        ("rx_dropped", "rx_errors", "rx_fifo_errors", "rx_missed_errors", "tx_dropped"),
+        0,
+    )
+    counts = {"rx_packets": packets, "tx_packets": packets, **zeros, **lost}
+    return {
+        f"/sys/class/net/{name}/statistics/{counter}": f"{n}\n"
+        for name in names
+        for counter, n in counts.items()
+    }
 
 
 def schedstat(ran_s, waited_s=0.0):
@@ -179,6 +242,7 @@ def process(number, gb=128, pages_kb=4, uuid=None, pins=None):
             )
         ),
         f"{path}/status": status("qemu-system-x86", own, node),
+        f"{path}/stat": process_stat(pid, "qemu-system-x86"),
         f"{path}/cgroup": f"0::{scope}/libvirt/emulator\n",
         f"{path}/numa_maps": numa_maps({node: gb * _GB}, pages_kb),
     }
@@ -227,10 +291,12 @@ providers:
     additional:
     - CUSTOM_PERFVM_HIGH_PERFORMANCE
 """
+CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+CPUINFO = "processor\t: 0\nmicrocode\t: 0x5003707\nflags\t\t: fpu vme avx512f\n"
 PROVIDER_PATH = "/etc/nova/provider_config/provider.yaml"
 
 
-def topology(nodes=2, cores=21, threads=1, gb=256):
+def topology(nodes=2, cores=20, threads=1, gb=256):
     """Return the files of a host's CPUs and memory, numbered as Linux does."""
     count = nodes * cores
     files = {
@@ -242,7 +308,15 @@ def topology(nodes=2, cores=21, threads=1, gb=256):
         siblings = [cpu % count + n * count for n in range(threads)]
         base = f"{CPU}/cpu{cpu}"
         files[f"{base}/topology/thread_siblings_list"] = f"{format_cpus(siblings)}\n"
-        files[f"{base}/cpufreq/scaling_governor"] = "performance\n"
+        files |= {
+            f"{base}/cpufreq/scaling_governor": "performance\n",
+            f"{base}/cpufreq/scaling_driver": "intel_pstate\n",
+            f"{base}/cpufreq/scaling_max_freq": "3900000\n",
+            f"{base}/cpufreq/cpuinfo_max_freq": "3900000\n",
+            f"{base}/cpufreq/base_frequency": "2500000\n",
+            f"{base}/cpufreq/energy_performance_preference": "performance\n",
+            f"{base}/thermal_throttle/core_throttle_count": "3\n",
+        }
     for node in range(nodes):
         first = range(20 * node, 20 * node + 20)
         # The last cores are the host's own, so that VMs have 0-19 and 20-39.
@@ -256,24 +330,28 @@ def topology(nodes=2, cores=21, threads=1, gb=256):
     return files
 
 
-def host(vms=2, **pages):
-    """Return what is collected on a host without a fault.
+def host(vms=2, cores=20, **pages):
+    """Return what is collected on a host without a fault, under load.
 
-    It has 21 cores a node, of which the 21st (CPUs 40 and 41) is the host's own.
+    Its NICs interrupt CPUs of the VMs, as these own all that there are.
 
+    :param cores: of a node; those from the 21st on are the host's own, CPUs 40 and 41
     :param pages: pages_kb of the VMs' huge pages
     """
-    files = topology()
+    count = 2 * cores
+    files = topology(cores=cores)
     net = "/sys/class/net"
     links = {f"{net}/lo": "../../devices/virtual/net/lo"}
     rows = []
     for number in (0, 1):
-        name = f"eth{number}"
+        name, cpu = f"eth{number}", 40 + number if cores > 20 else 20 * number
         files |= {
             f"{net}/{name}/operstate": "up\n",
             f"{net}/{name}/device/numa_node": f"{number}\n",
-            f"/proc/irq/{24 + number}/effective_affinity_list": f"{40 + number}\n",
-            f"/proc/irq/{24 + number}/smp_affinity_list": "40-41\n",
+            f"/proc/irq/{24 + number}/effective_affinity_list": f"{cpu}\n",
+            f"/proc/irq/{24 + number}/smp_affinity_list": "40-41\n"
+            if cores > 20
+            else "0-39\n",
         }
         slot = f"0000:{number}0:03.0"
         links |= {
@@ -281,16 +359,38 @@ def host(vms=2, **pages):
             f"{net}/{name}/device": f"../../../{slot}",
             f"{net}/{name}/device/driver": "../../../../bus/pci/drivers/mlx5_core",
         }
-        rows.append((f"mlx5_comp0@pci:{slot}", 40 + number))
+        rows.append((f"mlx5_comp0@pci:{slot}", cpu))
     looks = [
-        interrupts([(name, {cpu: count}) for name, cpu in rows], 42)
-        for count in (5000, 90000)
+        interrupts([(name, {cpu: fired}) for name, cpu in rows], count)
+        for fired in (5000, 90000)
     ]
-    files |= {
-        "/proc/interrupts": looks[0],
+    own = "nohz_full=0-39 rcu_nocbs=0-39 isolcpus=managed_irq,0-39"
+    nics = ("eth0", "eth1", *(f"tap{number}" for number in range(1, vms + 1)))
+    counters = [
+        {
+            "/proc/interrupts": looks[look],
+            "/proc/stat": stat(count, 1000 * look),
+            "/proc/softirqs": softirqs(count, 1000 + 50000 * look),
+            "/proc/net/softnet_stat": softnet(count, 1000 + 90000 * look),
+            **nic_statistics(nics, 10**9 + 10**6 * look),
+        }
+        for look in (0, 1)
+    ]
+    files |= counters[0] | {
         "/proc/cmdline": "BOOT_IMAGE=/vmlinuz quiet numa_balancing=disable "
-        "nohz_full=0-39 rcu_nocbs=0-39 isolcpus=managed_irq,0-39\n",
+        f"{own if cores > 20 else ''}\n",
+        "/proc/cpuinfo": CPUINFO,
         "/proc/sys/kernel/numa_balancing": "0\n",
+        "/proc/sys/kernel/random/boot_id": "b0000000-0000-4000-8000-000000000000\n",
+        "/sys/class/dmi/id/sys_vendor": "Dell Inc.\n",
+        "/sys/class/dmi/id/product_name": "PowerEdge R640\n",
+        CLOCK: "tsc\n",
+        f"{CPU}/intel_pstate/no_turbo": "0\n",
+        f"{CPU}/intel_pstate/max_perf_pct": "100\n",
+        f"{CPU}/smt/control": "off\n",
+        "/sys/devices/system/edac/mc/mc0/ce_count": "0\n",
+        "/sys/module/kvm_intel/parameters/ept": "Y\n",
+        "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
         "/sys/kernel/mm/ksm/run": "0\n",
         "/sys/kernel/mm/ksm/merge_across_nodes": "1\n",
         "/sys/kernel/mm/ksm/pages_sharing": "0\n",
@@ -315,13 +415,19 @@ def host(vms=2, **pages):
         interval_s=10.0,
         files=files,
         later={
-            "/proc/interrupts": looks[1],
+            **counters[1],
+            **{p: text for p, text in files.items() if p.endswith("_count")},
             # A tenth of the time between the looks, of which no thread waited 1 %.
             **{p: schedstat(101.0, 0.51) for p in files if p.endswith("/schedstat")},
         },
         links=links,
         commands=commands,
     )
+
+
+def roomy(vms=2, **pages):
+    """Return a host without a fault that has a core of each node for itself."""
+    return host(vms, cores=21, **pages)
 
 
 def of_domains(hostname, described, taken_at):

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.unit.measure.prove import faults
+from tests.unit.measure.prove import planted
 from tests.unit.measure.prove.sound import FLAVOR, Case
 from tests.unit.osc.base import CommandCase
 
@@ -15,7 +15,7 @@ class CertifyTest(CommandCase):
     def certify(self, fault=None, *arguments):
         case = Case()
         if fault is not None:
-            faults.BY_NAME[fault].plant(case)
+            planted.BY_NAME[fault].plant(case)
         paths = case.write(self.directory)
         guests = [part for path in paths.guests for part in ("--guest-collect", path)]
         return self.run_command(

@@ -26,7 +26,7 @@ POLICY = loader.dump(
 class CheckHostTest(CommandCase):
     def setUp(self):
         super().setUp()
-        host = hosts.host(pages_kb=1048576)
+        host = hosts.roomy(pages_kb=1048576)
         # No host's nova.conf is collected: there are passwords in it.
         files = {path: text for path, text in host.files.items() if path != CONF}
         self.host = dataclasses.replace(host, files=files)

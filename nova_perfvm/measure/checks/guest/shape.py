@@ -38,14 +38,18 @@ def _vcpus(subject: GuestSubject, vm_class: VMClass) -> Finding:
     if not vm_class.sizes:
         reason = f"class {vm_class.name} allows any number"
         return skipped("vCPUs", reason, cause=Cause.ANY_NUMBER)
+    remedy = _RESIZE.format(vm_class.name)
+    if subject.vcpus < max(vm_class.sizes):
+        remedy = (
+            f"bring all online (echo 1 > {cpus.CPU}/cpuN/online); if they are, {remedy}"
+        )
     return judged(
         "vCPUs",
         " or ".join(map(str, vm_class.sizes)),
         str(subject.vcpus),
         subject.online.source,
         holds=subject.vcpus in vm_class.sizes,
-        remedy=f"bring all online (echo 1 > {cpus.CPU}/cpuN/online); if they are, "
-        f"{_RESIZE.format(vm_class.name)}",
+        remedy=remedy,
     )
 
 

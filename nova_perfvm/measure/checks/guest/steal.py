@@ -10,7 +10,12 @@ from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.check import Check, passed, skipped
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.checks.wait_limits import EXPECTED, FAIL_ABOVE, WARN_ABOVE
+from nova_perfvm.measure.checks.wait_limits import (
+    EXPECTED,
+    FAIL_ABOVE,
+    WARN_ABOVE,
+    idle,
+)
 from nova_perfvm.measure.observed import stat
 
 # Of a clock of 100 a second, so that one is no more than half a percent.
@@ -34,6 +39,10 @@ def find(subject: GuestSubject) -> Iterator[Finding]:
         return
     cpu, most = max(times.items(), key=lambda item: item[1].share)
     mean = sum(t.stolen for t in times.values()) / sum(t.total for t in times.values())
+    reason = idle({n: 1 - time.idle / time.total for n, time in times.items()})
+    if reason and most.share <= WARN_ABOVE:
+        yield skipped(name, reason, stat.PATH)
+        return
     observed = f"{most.share:.1%} of CPU {cpu}, {mean:.1%} of all"
     if most.share <= WARN_ABOVE:
         yield passed(name, EXPECTED, observed, stat.PATH)

@@ -48,17 +48,26 @@ def _disjoint(sets: VMCPUSets) -> Finding:
 
 
 def _online(subject: HostSubject, sets: VMCPUSets) -> Finding:
-    online = subject.online
-    absent = (sets.dedicated | sets.shared) - online.numbers
+    online, asleep = subject.online, subject.powered_down
+    absent = (sets.dedicated | sets.shared) - online.numbers - asleep
+    source = f"{sets.source}; {online.source}"
+    if asleep and not absent and sets.saves_power is None:
+        reason = (
+            f"CPUs {format_cpus(asleep)}, which no VM owns, do not run: Nova takes "
+            "them offline with [libvirt]cpu_power_management; say so by --nova-conf"
+        )
+        return skipped("online", reason, source, cause=Cause.POWERED_DOWN)
+    idle = f"; CPUs {format_cpus(asleep)} rest until a VM owns them" if asleep else ""
     return judged(
         "online",
-        "each CPU of either set runs",
+        "each CPU of either set runs, or no VM owns it and Nova saves power",
         f"CPUs {format_cpus(absent)} do not run"
         if absent
-        else f"all {len(sets.dedicated | sets.shared)} run",
-        f"{sets.source}; {online.source}",
+        else f"all {len((sets.dedicated | sets.shared) - asleep)} run{idle}",
+        source,
         holds=not absent,
-        remedy="bring them online (echo 1 > /sys/devices/system/cpu/cpuN/online), or "
+        remedy="bring them online (echo 1 > /sys/devices/system/cpu/cpuN/online); a VM "
+        "that ran on them was moved to other CPUs: openstack server reboot --hard; or "
         f"take them out of the sets: {_CONFIGURE}",
     )
 
@@ -72,6 +81,11 @@ def _enough(subject: HostSubject, sets: VMCPUSets) -> Iterator[Finding]:
     if not sets.whole:
         reason = "Nova's sets are not known: add --nova-conf or --snapshot"
         yield skipped(name, reason, sets.source, cause=Cause.NOVA_SETS_UNKNOWN)
+        return
+    if subject.powered_down:
+        reason = f"CPUs {format_cpus(subject.powered_down)} are offline, whose node"
+        reason += " nobody can tell"
+        yield skipped(name, reason, sets.source, cause=Cause.POWERED_DOWN)
         return
     for node in subject.nodes:
         own = node.cpus & sets.dedicated

@@ -2,7 +2,8 @@
 """Interrupts of devices stay off the CPUs that VMs own.
 
 One takes about 10 us with what follows from it: 1,000 a second are 1 % of a CPU,
-what ``guest.steal`` calls too much; 10 a second are not to be measured.
+what ``guest.steal`` calls too much; 10 a second are not to be measured.  Where VMs own
+every CPU nobody can keep them off, and ``hypervisor.host_time`` judges what they cost.
 """
 
 from collections.abc import Iterator
@@ -104,6 +105,13 @@ def _fired(subject: HostSubject, name: str, dedicated: frozenset[int]) -> Findin
     rates = {cpu: counts[cpu] / seconds for cpu in dedicated}
     worst = max(rates, key=lambda cpu: rates[cpu])
     most = rates[worst]
+    if not subject.online.numbers - dedicated:
+        reason = (
+            f"{most:.0f} a second on CPU {worst}, and VMs own every CPU: what they "
+            "cost hypervisor.host_time says"
+        )
+        source = subject.interrupts.source
+        return skipped(name, reason, source, cause=Cause.VMS_OWN_ALL)
     loudest = max(vectors, key=lambda v: v.counts.get(worst, 0), default=None)
     of = f", mostly {', '.join(loudest.names)}" if loudest and most else ""
     return judged(

@@ -15,7 +15,7 @@ from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.exceptions import CPUSetError
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks.cause import Cause
-from nova_perfvm.measure.checks.check import Check, judged, skipped, warned
+from nova_perfvm.measure.checks.check import Check, failed, judged, skipped, warned
 from nova_perfvm.measure.checks.host_subject import HostSubject, VMCPUSets
 from nova_perfvm.measure.collect.collected import NotReadError
 
@@ -27,14 +27,16 @@ _REMEDY = "take the arguments of nova-perfvm host config, and reboot the drained
 def find(subject: HostSubject) -> Iterator[Finding]:
     """Compare isolcpus and nohz_full with the CPUs that VMs own."""
     sets = subject.cpu_sets
-    if not sets.dedicated:
-        return
     words = subject.collected.text(_PATH).split()
     values = {
         name: value
         for name, _, value in (word.partition("=") for word in words)
         if name in {"isolcpus", "nohz_full"}
     }
+    if "isolcpus" in values:
+        yield from _floating(subject, *_isolcpus(values["isolcpus"]))
+    if not sets.dedicated:
+        return
     if "isolcpus" in values:
         flags, cpus = _isolcpus(values["isolcpus"])
         yield _compared(sets, f"isolcpus={values['isolcpus']}", cpus)
@@ -45,7 +47,8 @@ def find(subject: HostSubject) -> Iterator[Finding]:
                 f"isolcpus={values['isolcpus']}",
                 _PATH,
                 "QEMU's and vhost's threads of a VM all stay on one CPU where nothing "
-                f"is balanced: isolcpus=managed_irq,{format_cpus(sets.dedicated)}",
+                "is balanced, and its vCPU pays for all of them (hypervisor.vcpu_wait, "
+                f"host_time): isolcpus=managed_irq,{format_cpus(sets.dedicated)}",
             )
     if "nohz_full" in values:
         value = values["nohz_full"]
@@ -64,6 +67,22 @@ def find(subject: HostSubject) -> Iterator[Finding]:
             _PATH,
             _REMEDY,
         )
+
+
+def _floating(
+    subject: HostSubject, flags: frozenset[str], cpus: frozenset[int]
+) -> Iterator[Finding]:
+    """Look for VMs without CPUs of their own where nothing is balanced."""
+    for domain in subject.domains if "domain" in flags else ():
+        many = subject.cpus_of(domain) & cpus
+        if domain not in subject.pinned and len(many) > 1:
+            yield failed(
+                f"{domain.name}: isolcpus",
+                "no floating vCPU on isolated CPUs",
+                f"it may use CPUs {format_cpus(many)}, and all its vCPUs stay on one",
+                f"{_PATH}; {domain.source}",
+                _REMEDY,
+            )
 
 
 def _isolcpus(value: str) -> tuple[frozenset[str], frozenset[int]]:

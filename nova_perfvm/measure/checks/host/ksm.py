@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from nova_perfvm.findings import Finding, Level
-from nova_perfvm.measure.checks.check import Check, judged, passed
+from nova_perfvm.measure.checks.check import Check, judged, passed, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject
 
 _KSM = "/sys/kernel/mm/ksm"
@@ -17,11 +17,18 @@ def find(subject: HostSubject) -> Iterator[Finding]:
     path = f"{_KSM}/run"
     run = subject.collected.text(path).strip()
     expected = "0: it does not run"
+    nodes = subject.collected.files.get(f"{_KSM}/merge_across_nodes", "").strip()
+    shared = subject.collected.files.get(f"{_KSM}/pages_sharing", "").strip()
+    if run == "0" and shared not in {"", "0"}:
+        reason = (
+            f"it does not run, but has left {shared} pages merged, nobody knows whose: "
+            f"echo 2 > {path} takes them apart"
+        )
+        yield skipped("KSM", reason, f"{path}; {_KSM}/pages_sharing")
+        return
     if run in {"0", "2"}:
         yield passed("KSM", expected, run, path)
         return
-    nodes = subject.collected.files.get(f"{_KSM}/merge_across_nodes", "").strip()
-    shared = subject.collected.files.get(f"{_KSM}/pages_sharing", "").strip()
     across = nodes == "1" and len(subject.nodes) > 1
     yield judged(
         "KSM",

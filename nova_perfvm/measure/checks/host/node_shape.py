@@ -7,6 +7,7 @@ from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host_subject import NO_POLICY, HostSubject
+from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import topology
 from nova_perfvm.measure.observed.cpus import NODE
 from nova_perfvm.policy import VMClass
@@ -29,6 +30,12 @@ def _shape(subject: HostSubject) -> Finding:
     name = "shape"
     if subject.policy is None:
         return skipped(name, NO_POLICY)
+    if _powered_down(subject):
+        reason = (
+            "the node of CPUs that are offline is not known; Nova saves power: collect "
+            "while VMs own all dedicated CPUs"
+        )
+        return skipped(name, reason, topology.SOURCE)
     shapes = subject.policy.host_shapes
     return judged(
         name,
@@ -40,6 +47,14 @@ def _shape(subject: HostSubject) -> Finding:
         "nova-perfvm policy check that the classes fit it; or bring CPUs online, and "
         "set NUMA nodes per socket and SMT in the firmware as on the other hosts",
     )
+
+
+def _powered_down(subject: HostSubject) -> bool:
+    """Return whether CPUs are missing as Nova saves power, and no more is wrong."""
+    try:
+        return bool(subject.powered_down)
+    except NotReadError:
+        return False
 
 
 def _memory_kb(subject: HostSubject) -> dict[int, int]:

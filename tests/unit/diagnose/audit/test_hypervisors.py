@@ -32,7 +32,7 @@ class ServersTest(testtools.TestCase):
         return list(hypervisors.check(subject(collected, *servers)))
 
     def test_all_agree(self):
-        self.assertEqual([], self.found(hosts.host(), *BOTH))
+        self.assertEqual([], self.found(hosts.roomy(), *BOTH))
 
     def test_who_disagrees(self):
         (cell,) = hosts.server(1).cells
@@ -64,7 +64,7 @@ class ServersTest(testtools.TestCase):
             ),
             (
                 *(BOTH, codes.DOMAIN_MISSING, str(BOTH[1])),
-                *("libvirt runs none", hosts.host(1)),
+                *("libvirt runs none", hosts.roomy(1)),
             ),
             # What is not known.
             (first(cells=None), codes.NOT_COMPARED, name, "NUMA topology", {}),
@@ -79,23 +79,23 @@ class ServersTest(testtools.TestCase):
             if code != codes.NOT_COMPARED:
                 self.assertTrue(found.remedy and found.expected, found)
         stopped = hosts.server(2, status="SHUTOFF")
-        self.assertEqual([], self.found(hosts.host(1), BOTH[0], stopped))
+        self.assertEqual([], self.found(hosts.roomy(1), BOTH[0], stopped))
 
     def test_a_vm_that_was_left_behind(self):
         moved = hosts.server(2, host="compute2", updated="2026-11-22T09:00:00Z")
-        (found,) = self.found(hosts.host(), BOTH[0], moved)
+        (found,) = self.found(hosts.roomy(), BOTH[0], moved)
         self.assertEqual(codes.DOMAIN_LEFT_BEHIND, found.code)
         self.assertIn("ran it on compute1, and Nova has it on compute2", found.observed)
         later = dataclasses.replace(moved, updated="2026-11-22T10:00:30Z")
-        (found,) = self.found(hosts.host(), BOTH[0], later)
+        (found,) = self.found(hosts.roomy(), BOTH[0], later)
         self.assertEqual(codes.NOT_COMPARED, found.code)
         # While it moves it may be on both.
         busy = dataclasses.replace(moved, task="migrating")
-        self.assertEqual([], self.found(hosts.host(), BOTH[0], busy))
+        self.assertEqual([], self.found(hosts.roomy(), BOTH[0], busy))
 
     def test_what_was_not_read(self):
-        commands = {**hosts.host().commands, dumpxml(UUIDS[0]): CommandOutput(1, "")}
-        host = dataclasses.replace(hosts.host(), commands=commands)
+        commands = {**hosts.roomy().commands, dumpxml(UUIDS[0]): CommandOutput(1, "")}
+        host = dataclasses.replace(hosts.roomy(), commands=commands)
         (found,) = self.found(host, *BOTH)
         self.assertEqual((codes.NOT_COMPARED, UUIDS[0]), (found.code, found.subject))
         unread = {LIST: "no such command: virsh"}
@@ -104,7 +104,7 @@ class ServersTest(testtools.TestCase):
         self.assertIn("install libvirt-clients", found.remedy)
 
     def test_a_host_that_the_cloud_does_not_have(self):
-        host = dataclasses.replace(hosts.host(), hostname="vm")
+        host = dataclasses.replace(hosts.roomy(), hostname="vm")
         error = self.assertRaises(PerfVMError, self.found, host)
         self.assertIn("compute1.json was collected on vm", str(error))
         self.assertIn("but compute1, compute2", str(error))
@@ -124,7 +124,7 @@ class ProviderFilesTest(testtools.TestCase):
     def test_files(self):
         text = hosts.PROVIDER_YAML
         head, _, _ = text.partition("  inventories:")
-        self.assertEqual([], self.found(hosts.host()))
+        self.assertEqual([], self.found(hosts.roomy()))
         differ, unknown = codes.PROVIDER_FILES_DIFFER, codes.NOT_COMPARED
         for changed_to, code, words in (
             (text.replace("total: 2", "total: 3"), differ, "SLOT 3"),
@@ -135,11 +135,11 @@ class ProviderFilesTest(testtools.TestCase):
             ("- [", unknown, "cannot be understood"),
             ("providers: 3", unknown, "cannot be understood"),
         ):
-            host = having(hosts.host(), {hosts.PROVIDER_PATH: changed_to})
+            host = having(hosts.roomy(), {hosts.PROVIDER_PATH: changed_to})
             self.assert_found(code, words, host)
 
     def test_no_file(self):
-        bare = having(hosts.host(), {hosts.PROVIDER_PATH: None})
+        bare = having(hosts.roomy(), {hosts.PROVIDER_PATH: None})
         absent = having(bare, unread={CONFIG: "no such file or directory"})
         self.assert_found(codes.PROVIDER_FILES_DIFFER, "say nothing", absent)
         self.assertEqual([], self.found(absent, slots=0, traits=()))
@@ -156,12 +156,12 @@ class ProviderFilesTest(testtools.TestCase):
             ({"slots": 0}, None),
         ):
             found = self.assert_found(
-                codes.PROVIDER_FILES_DIFFER, "Placement has ", hosts.host(), **options
+                codes.PROVIDER_FILES_DIFFER, "Placement has ", hosts.roomy(), **options
             )
             self.assertIn(stale or "restart nova-compute", found.remedy)
         others = (TRAIT, "CUSTOM_PERFVM_ELASTIC_2", "CUSTOM_OWN")
-        self.assertEqual([], self.found(hosts.host(), traits=others))
-        seen = subject(hosts.host())
+        self.assertEqual([], self.found(hosts.roomy(), traits=others))
+        seen = subject(hosts.roomy())
         gone = dataclasses.replace(seen.snapshot, providers=())
         (found,) = provider_files.check(dataclasses.replace(seen, snapshot=gone))
         self.assertEqual(codes.NOT_COMPARED, found.code)

@@ -27,7 +27,7 @@ NOBODY = 65534
 # What may be read: of processes and of /etc no more than this.
 HARMLESS = (
     r"/(sys|proc/\D[^/]*)(/.*)?"
-    r"|/proc/\d+/(task/\d+/)?(cmdline|comm|status|cgroup|numa_maps|schedstat)"
+    r"|/proc/\d+/(task/\d+/)?(cmdline|comm|stat|status|cgroup|numa_maps|schedstat)"
     r"|/etc/(os-release|tuned/active_profile|nova/provider_config(/[^/]*\.yaml)?)"
 )
 

@@ -169,11 +169,17 @@ class TimesTest(testtools.TestCase):
         )  # fmt: skip
 
     def test_steal(self):
-        first, later = "cpu0 0 0 0 0 0 0 0 5 0 0\n", "cpu0 60 0 0 30 0 0 0 15 50 0\n"
+        first, later = "cpu0 0 0 0 0 0 0 0 5 0 0\n", "cpu0 55 0 0 25 5 2 3 15 50 0\n"
         times = stat.read(self.looks(stat.PATH, first, later))
         # Time of guests is not counted twice.
-        self.assertEqual({0: stat.CPUTime(100, 10, 15)}, times)
+        self.assertEqual({0: stat.CPUTime(100, 10, 15, idle=30, interrupted=5)}, times)
         self.assertEqual(0.1, times[0].share)
+
+    def test_a_machine_that_began_anew(self):
+        looks = self.looks(
+            stat.PATH, "cpu0 9 0 0 9 0 0 0 5\n", "cpu0 90 0 0 90 0 0 0 0\n"
+        )
+        self.assertRaises(NotReadError, stat.read, looks)
 
     def test_kernels_and_texts_that_tell_nothing(self):
         for text in ("cpu0 1 2 3 4 5 6 7\n", "cpu0 1\n", "cpu0 a b c d\n"):

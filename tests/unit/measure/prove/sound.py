@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All files of a certificate, without a fault: a host of 2x21 with two VMs."""
+"""All files of a certificate, without a fault: a host of 2x20 with two VMs."""
 
+import copy
 import functools
 import json
 import random
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.facts import snapshot as snapshots
@@ -18,6 +20,14 @@ from tests.unit.rules import hosts as rules
 
 FLAVOR = "hp.20c.128g"
 CPU = "Xeon Gold 6248"
+BOOT = "/proc/sys/kernel/random/boot_id"
+# What a machine is like, of all that bench run has collected before it measures.
+STATE = (
+    *("/proc/cmdline", "/proc/cpuinfo", BOOT, UUID, f"{hosts.CPU}/online"),
+    *(f"{hosts.CPU}/smt/control", f"{hosts.CPU}/cpu*/cpufreq/scaling_*"),
+    *(f"{hosts.CPU}/intel_pstate/*", "/sys/kernel/mm/ksm/run"),
+    "/sys/class/net/*/statistics/*",
+)
 KERNELS = {"compute1": "6.8.0", "rgw1": "6.1.0", "rgw2": "6.1.0"}
 ROUNDS = 6
 # {metric: (tool, unit, better, threads, value of the host, VM / host)}.
@@ -42,9 +52,12 @@ MACHINES = {
 
 def identity(hostname):
     """Return the files that tell kernel and CPU."""
+    virtual = "" if hostname == "compute1" else " hypervisor"
     return {
         "/proc/sys/kernel/osrelease": f"{KERNELS[hostname]}\n",
-        "/proc/cpuinfo": f"processor\t: 0\nmodel name\t: {CPU}\n",
+        "/proc/cpuinfo": f"processor\t: 0\nmodel name\t: {CPU}\n"
+        f"microcode\t: 0x5003707\nflags\t\t: fpu avx512f{virtual}\n",
+        BOOT: f"{hostname}-0000-4000-8000-000000000000\n",
     }
 
 
@@ -98,35 +111,65 @@ def measured():
     return list(_measured())
 
 
+@functools.cache
+def _seen():
+    """Return what bench run has seen of each target."""
+    machines = {"node0": host(), "node1": host(), "vm1": guest(1), "vm2": guest(2)}
+    return {
+        who: {
+            "hostname": one.hostname,
+            "clock": {"offset_s": 0.2, "uncertainty_s": 0.001},
+            "collected": {
+                "files": {
+                    path: text
+                    for pattern in STATE
+                    for path, text in one.matching(pattern).items()
+                }
+            },
+        }
+        for who, one in machines.items()
+    }
+
+
 def run():
-    """Return what bench run notes beside it."""
-    names = {"node0": "compute1", "node1": "compute1", "vm1": "rgw1", "vm2": "rgw2"}
+    """Return what bench run notes beside it: host and VMs in turn, once a round."""
+    begun = datetime.fromisoformat("2026-11-22T09:25:00.000+00:00")
+    groups = {"host": ["node0", "node1"], "vms": ["vm1", "vm2"]}
+    steps = []
+    for number in range(1, ROUNDS + 1):
+        for group in sorted(groups, reverse=number % 2 == 0):
+            steps.append(
+                {
+                    "key": f"{number}/{group}/sysbench cpu/20",
+                    "targets": list(groups[group]),
+                    "started_at": (
+                        begun + timedelta(minutes=2 * len(steps))
+                    ).isoformat(),
+                    "started_apart_s": 0.001,
+                    "took_s": 60.4,
+                    "ahead_s": dict.fromkeys(groups[group], 0.201),
+                    "beside": {
+                        who: {"vms": 2, "cpu_s": 0.31, "most_s": 0.2, "seconds": 10.2}
+                        for who in groups[group]
+                        if who.startswith("node")
+                    },
+                }
+            )
     return {
         "scenario": {"targets": {who: {"kind": m.kind} for who, m in MACHINES.items()}},
         "sessions": [
             {
                 "started_at": "2026-11-22T09:20:00.000+00:00",
-                "targets": {who: {"hostname": name} for who, name in names.items()},
+                "targets": copy.deepcopy(_seen()),
             }
         ],
-        "steps": [
-            {
-                "key": f"step{n}",
-                "targets": list(MACHINES),
-                "started_at": f"2026-11-22T09:{n}:00.000+00:00",
-                "beside": {
-                    who: {"vms": 2, "cpu_s": 0.31, "most_s": 0.2, "seconds": 10.2}
-                    for who in ("node0", "node1")
-                },
-            }
-            for n in (25, 50)
-        ],
+        "steps": steps,
         "failures": [],
     }
 
 
 @functools.cache
-def policy_document(shape="2x21", **changes):
+def policy_document(shape="2x20", **changes):
     """Return the policy for hosts of a shape, with some keys exchanged."""
     shapes = (HostShape.parse(shape),)
     return loader.dump(replace(rules.policy(**changes), host_shapes=shapes))

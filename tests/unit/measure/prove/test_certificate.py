@@ -19,7 +19,7 @@ from nova_perfvm.measure.prove.inputs import UUID, InputsError, cpu_models
 from nova_perfvm.measure.prove.judge import Certification
 from tests.directory import DirectoryCase
 from tests.unit.measure import guests, hosts
-from tests.unit.measure.prove import faults, sound
+from tests.unit.measure.prove import faults, planted, sound
 from tests.unit.measure.prove.sound import Case
 from tests.unit.page_elements import Elements
 
@@ -35,7 +35,7 @@ class CertifyTestCase(DirectoryCase):
     def planted(self, name):
         """Return a case with a fault."""
         case = Case()
-        faults.BY_NAME[name].plant(case)
+        planted.BY_NAME[name].plant(case)
         return case
 
 

@@ -163,6 +163,10 @@ class ShapeTest(GuestCase):
             # Threads are no cores.
             (WARN, "threads of a core", "", threads),
         )
+        many = self.findings("shape", guests.guest(vcpus=28))["vCPUs"]
+        self.assertEqual((FAIL, "28"), (many.level, many.observed))
+        # CPUs that are there cannot be brought online.
+        self.assertNotIn("online", many.remedy)
         for changes, case in (
             ({"former_vcpus": (16,)}, (PASS, "*", "", small)),
             ({"smt": "threads"}, (SKIP, "threads of a core", "", threads)),
@@ -367,6 +371,18 @@ class TimeTest(GuestCase):
         later = guests.stat(20, 1 + mean, more, idle)
         return guests.having(guests.guest(), later={"/proc/stat": later})
 
+    def idle(self):
+        later = guests.stat(20, 1, idle=2000, busy=0.01)
+        return guests.having(guests.guest(), later={"/proc/stat": later})
+
+    def test_what_the_kernel_was_told(self):
+        self.assert_cases(
+            "kernel_line",
+            (PASS, "arguments", "", {}),
+            (SKIP, "command line", "nosmt", {"/proc/cmdline": "root=x nosmt=force"}),
+            (SKIP, "*", "nothing that a kernel", {"/proc/cmdline": "\n"}),
+        )
+
     def test_clocksource(self):
         self.assert_cases(
             "clocksource",
@@ -388,6 +404,7 @@ class TimeTest(GuestCase):
             (FAIL, "*", most, self.stolen(0, 100)),
             (SKIP, "*", "0 since boot", {"/proc/stat": guests.stat(20, 0)}),
             (SKIP, "*", "too near", self.stolen(0, idle=600)),
+            (SKIP, "*", "20 of 20 vCPUs asked for less", self.idle()),
             (SKIP, "*", "", once),
         )
         # A class that shares CPUs.

@@ -17,6 +17,7 @@ from tests.unit.measure.hosts import UUIDS
 POLICY = dataclasses.replace(loader.load(), host_shapes=(HostShape(2, 21),))
 CHECKS = {check.code: check for check in checks_of(package)}
 PASS, SKIP, WARN, FAIL = Level.OK, Level.UNKNOWN, Level.WARNING, Level.FAILURE
+NOTE = Level.NOTE
 
 CONF = "/etc/nova/nova.conf"
 FIRST = "instance-00000001"
@@ -45,9 +46,9 @@ def having(collected, files=None, **rest):
 def changed(change):
     """Return a host that differs in this from one without a fault."""
     if isinstance(change, dict):
-        return having(hosts.host(), change)
+        return having(hosts.roomy(), change)
     if isinstance(change, tuple):
-        return hosts.edited(hosts.host(), 1, change)
+        return hosts.edited(hosts.roomy(), 1, change)
     return change
 
 

@@ -14,7 +14,7 @@ from tests.unit.measure.checks.host.case import (
 
 
 def with_vms(vms=2, **xml):
-    return hosts.with_domains(hosts.host(vms=vms), **xml)
+    return hosts.with_domains(hosts.roomy(vms=vms), **xml)
 
 
 class ClassRulesTest(HostCase):

@@ -34,12 +34,12 @@ class AllTest(testtools.TestCase):
 
     def test_a_host_without_a_fault_passes_all(self):
         policy = with_class(mem_page_size="1GB")
-        found = self.statuses(hosts.host(pages_kb=1048576), view(), policy)
+        found = self.statuses(hosts.roomy(pages_kb=1048576), view(), policy)
         self.assertEqual({(code, PASS) for code in CHECKS}, found)
 
     def test_of_nothing_nothing_is_told(self):
         empty = dataclasses.replace(
-            hosts.host(), files={}, later={}, links={}, commands={}
+            hosts.roomy(), files={}, later={}, links={}, commands={}
         )
         for policy in (None, POLICY):
             for nova in (None, view(hosts.snapshot(cells=False))):
@@ -47,7 +47,7 @@ class AllTest(testtools.TestCase):
                 self.assertEqual({(code, SKIP) for code in CHECKS}, found)
 
     def test_files_that_are_empty(self):
-        host = hosts.host()
+        host = hosts.roomy()
         empty = dataclasses.replace(
             host,
             files=dict.fromkeys(host.files, ""),
@@ -58,7 +58,7 @@ class AllTest(testtools.TestCase):
         self.assertEqual(set(), {code for code, status in found if status is PASS})
 
     def test_a_host_without_libvirt(self):
-        host = hosts.host()
+        host = hosts.roomy()
         reason = "no such command: virsh"
         host = dataclasses.replace(host, commands={}, unread={LIST: reason})
         for code in ("vcpu_pins", "numatune", "threads_allowed", "class_rules"):
@@ -66,7 +66,7 @@ class AllTest(testtools.TestCase):
             self.assertEqual((SKIP, reason), (found.level, found.observed))
 
     def test_a_domain_that_was_not_read_is_named(self):
-        host = hosts.host()
+        host = hosts.roomy()
         commands = {**host.commands, XML: CommandOutput(1, "", "error: no domain")}
         host = dataclasses.replace(host, commands=commands)
         for code in ("vcpu_pins", "numatune", "memory_local", "class_rules", "smt"):
@@ -76,7 +76,7 @@ class AllTest(testtools.TestCase):
             self.assertIn("error: no domain", skipped[0].observed)
 
     def test_stopped_vms_count_nowhere(self):
-        host = hosts.host()
+        host = hosts.roomy()
         stopped = hosts.domain_xml(3, pins=["0"] * 20).replace(" id='3'", "", 1)
         host = hosts.with_domains(host, vm3=stopped)
         self.assertNotIn(FAIL, {status for _, status in self.statuses(host, view())})

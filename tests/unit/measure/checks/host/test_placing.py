@@ -22,8 +22,8 @@ SECOND_NODE = f"{NODE}/node1/meminfo"
 
 def smt(pins=None, sets="cpu_dedicated_set=0-81"):
     """Return a host of two threads a core, whose first VM has such pins."""
-    files = hosts.topology(threads=2) | {CONF: f"[compute]\n{sets}\n"}
-    host = having(hosts.host(), files)
+    files = hosts.topology(cores=21, threads=2) | {CONF: f"[compute]\n{sets}\n"}
+    host = having(hosts.roomy(), files)
     return hosts.with_domains(host, vm1=hosts.domain_xml(1, pins)) if pins else host
 
 
@@ -32,7 +32,7 @@ def configured(sets):
 
 
 def with_vm(number, xml, **changes):
-    return hosts.with_domains(hosts.host(**changes), **{f"vm{number}": xml})
+    return hosts.with_domains(hosts.roomy(**changes), **{f"vm{number}": xml})
 
 
 def pinned(*cpus):
@@ -46,7 +46,7 @@ class ShapeTest(HostCase):
         memory = "memory of the nodes"
         self.assert_cases(
             "node_shape",
-            (FAIL, "shape", "2x21x2", hosts.topology(threads=2)),
+            (FAIL, "shape", "2x21x2", hosts.topology(cores=21, threads=2)),
             (FAIL, "shape", "21 + 20 cores", {f"{CPU}/online": "0-40\n"}),
             (WARN, memory, "128.0 GiB on node 1", less),
             (WARN, "memory for class high-performance", "128.0 GiB", less),
@@ -92,7 +92,7 @@ class CPUsTest(HostCase):
     def test_cpu_sets(self):
         node, both = "node 1, class high-performance", "dedicated and shared"
         overlap = "cpu_dedicated_set = 0-39\ncpu_shared_set = 39-41"
-        unread = having(hosts.host(), {CONF: None})
+        unread = having(hosts.roomy(), {CONF: None})
         sharing = hosts.general_xml(3, "39-41")
         floating = hosts.general_xml(3).replace(" cpuset='20-39'", "")
         every, own = configured("cpu_dedicated_set = 0-41"), "the host's own CPUs"

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What bench run noted beside its measurements."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from nova_perfvm.documents import textfile
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.measure import samples
+from nova_perfvm.measure.bench.busy_vms import Beside, of_hosts
+from nova_perfvm.measure.collect.collected import Kind
+
+
+class RunTarget(NamedTuple):
+    """A machine as bench run saw it, before it measured."""
+
+    who: str
+    kind: Kind
+    hostname: str
+
+
+class MachineSeen(NamedTuple):
+    """What bench run saw of a machine when it began, or went on.
+
+    :ivar files: that were collected there; empty if that failed
+    """
+
+    who: str
+    at: datetime
+    files: Mapping[str, str]
+
+
+class ClockSeen(NamedTuple):
+    """How far the clock of a machine was ahead of bench run's at one time."""
+
+    who: str
+    at: datetime
+    ahead_s: float
+
+
+class StepNotes(NamedTuple):
+    """One step: machines that measure at once.
+
+    :ivar counts: whether its figures do: warm-up's do not
+    :ivar took_s: seconds, None if that was not noted
+    :ivar apart_s: between the first start and the last
+    """
+
+    key: str
+    counts: bool
+    targets: tuple[str, ...]
+    begun: datetime
+    took_s: float | None
+    apart_s: float | None
+
+    @property
+    def ended(self) -> datetime:
+        """When it ended, at the earliest."""
+        return self.begun + timedelta(seconds=self.took_s or 0)
+
+    @property
+    def round(self) -> str:
+        """Its round."""
+        return self.key.partition("/")[0]
+
+
+class RunNotes(NamedTuple):
+    """What bench run noted beside its measurements.
+
+    :ivar begun: and ``ended``: when it measured
+    :ivar failures: what it could not measure
+    :ivar beside: {host: what its VMs did while it was measured}
+    """
+
+    targets: tuple[RunTarget, ...]
+    begun: datetime
+    ended: datetime
+    failures: tuple[str, ...]
+    beside: Mapping[str, Beside]
+    seen: tuple[MachineSeen, ...] = ()
+    clocks: tuple[ClockSeen, ...] = ()
+    steps: tuple[StepNotes, ...] = ()
+
+    def idle_s(self, steps: Collection[StepNotes]) -> float | None:
+        """Return how long nothing was measured from the first of steps to the last.
+
+        It is None if nobody noted how long each took.
+        """
+        took = [one.took_s for one in steps if one.took_s is not None]
+        if len(took) < len(steps) or not took:
+            return None
+        ended = max(one.ended for one in steps)
+        whole = ended - min(one.begun for one in steps)
+        return max(whole.total_seconds() - sum(took), 0.0)
+
+
+def load(path: str, measured: Collection[str]) -> RunNotes | None:
+    """Return what bench run noted in a file of measurements.
+
+    :param measured: who has some; others only served
+    :raises PerfVMError: when that is not what it writes
+    """
+    document = json.loads(textfile.read(path, samples.MOST_BYTES))
+    run = document.get("run")
+    if run is None:
+        return None
+    try:
+        return _noted(run, measured)
+    except (KeyError, TypeError, ValueError, AttributeError) as exc:
+        raise PerfVMError(
+            f"{path}: run: not what bench run writes ({type(exc).__name__}: {exc})"
+        ) from exc
+
+
+def _noted(run: Mapping[str, Any], measured: Collection[str]) -> RunNotes:
+    targets = dict.fromkeys(
+        RunTarget(
+            str(who), run["scenario"]["targets"][who]["kind"], str(seen["hostname"])
+        )
+        for session in run["sessions"]
+        for who, seen in session["targets"].items()
+        if who in measured
+    )
+    steps = tuple(map(_step, run["steps"]))
+    times = [_time(session) for session in run["sessions"]]
+    if not times and not steps:
+        raise ValueError("when it was started is not told")
+    return RunNotes(
+        targets=tuple(targets),
+        begun=min([*times, *(step.begun for step in steps)]),
+        ended=max([*times, *(step.ended for step in steps)]),
+        failures=tuple(
+            f"{one['where']}: {one['who']}: {one['reason']}" for one in run["failures"]
+        ),
+        beside=of_hosts(run),
+        seen=tuple(
+            MachineSeen(who, _time(session), (seen.get("collected") or {}).get("files", {}))
+            for session in run["sessions"]
+            for who, seen in session["targets"].items()
+            if who in measured
+        ),
+        clocks=tuple(_clocks(run)),
+        steps=steps,
+    )
+
+
+def _clocks(run: Mapping[str, Any]) -> Iterator[ClockSeen]:
+    for session in run["sessions"]:
+        for who, seen in session["targets"].items():
+            if "clock" in seen:
+                ahead_s = float(seen["clock"]["offset_s"])
+                yield ClockSeen(who, _time(session), ahead_s)
+    for step in run["steps"]:
+        for who, ahead_s in (step.get("ahead_s") or {}).items():
+            if ahead_s is not None:
+                yield ClockSeen(who, _step(step).ended, float(ahead_s))
+
+
+def _step(step: Mapping[str, Any]) -> StepNotes:
+    took_s, apart_s = step.get("took_s"), step.get("started_apart_s")
+    return StepNotes(
+        key=str(step["key"]),
+        counts=not step.get("warm_up"),
+        targets=tuple(step["targets"]),
+        begun=_time(step),
+        took_s=None if took_s is None else float(took_s),
+        apart_s=None if apart_s is None else float(apart_s),
+    )
+
+
+def _time(part: Mapping[str, Any]) -> datetime:
+    found = datetime.fromisoformat(part["started_at"])
+    if found.tzinfo is None:
+        raise ValueError("when it was started is not in UTC")
+    return found

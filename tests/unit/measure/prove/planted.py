@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All faults that are planted, by their names."""
+
+from tests.unit.measure.prove import faults, faults_load, faults_state
+
+BY_NAME = {
+    fault.name: fault
+    for module in (faults, faults_load, faults_state)
+    for fault in module.FAULTS
+}
