@@ -124,6 +124,7 @@ benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusal
 	$(BIN)/python -m tests.benchmark.slots_left
 	$(BIN)/python -m tests.benchmark.needless_refusals
 	$(BIN)/python -m tests.benchmark.coverage
+	$(BIN)/python -m tests.benchmark.proof
 
 bench: $(STAMP)  ## what scheduling costs, on real schedulers, Placement and MariaDB: half an hour
 	$(BIN)/python -m tests.benchmark.scheduling $(BENCH_ARGUMENTS)
