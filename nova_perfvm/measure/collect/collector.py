@@ -95,7 +95,10 @@ _FILES = (
     "/sys/block/*/queue/{scheduler,nr_requests,nr_hw_queues,rotational}",
     "/sys/block/*/mq/[0-9]*/cpu_list",
 )
-_HOST_FILES = ("/etc/nova/provider_config/*.yaml",)
+_HOST_FILES = (
+    "/etc/nova/provider_config/*.yaml",
+    "/proc/sys/kernel/sched_rt_runtime_us",
+)
 _LISTINGS = ("/sys/class/net/*/device/msi_irqs",)
 _LINKS = (
     "/sys/class/net/*",
@@ -112,6 +115,25 @@ _CPUSET_V1 = ("cpuset.cpus", "cpuset.mems")
 _CPUSET_V2 = tuple(
     name + effective for name in _CPUSET_V1 for effective in ("", ".effective")
 )
+# What a cgroup limits, by its controllers, and what it counts meanwhile.
+_LIMITS_V1 = {
+    "cpu": ("cpu.cfs_quota_us", "cpu.shares"),
+    "blkio": tuple(
+        "blkio.throttle." + way + "_" + unit + "_device"
+        for way in ("read", "write")
+        for unit in ("bps", "iops")
+    ),
+}
+_LIMITS_V2 = {
+    "cpu": ("cpu.max", "cpu.weight", "cpu.idle"),
+    "io": ("io.max",),
+    "memory": ("memory.max",),
+}
+_COUNTERS_OF_CGROUP = {
+    "cpu.max": "cpu.stat",
+    "cpu.cfs_quota_us": "cpu.stat",
+    "memory.max": "memory.events",
+}
 
 # In /sys/class/net, beside the NICs.
 _NO_DIRECTORIES = ("bonding_masters",)
@@ -317,6 +339,7 @@ class Collector:
         for line in self.run("virsh", "-r", "list", "--all", "--uuid").splitlines():
             if _UUID.fullmatch(line.strip()):
                 self.run("virsh", "-r", "dumpxml", line.strip())
+                self.run("virsh", "-r", "schedinfo", line.strip())
 
     def processes(self) -> None:
         """Read what the kernel says of QEMU's processes and of vhost's threads."""
@@ -337,9 +360,16 @@ class Collector:
                 self._of_process(path, _OF_KERNEL_THREAD)
 
     def task_counters(self) -> Tuple[str, ...]:
-        """Return the paths of counters of QEMU's threads that were read."""
-        found = map(_TASK_COMM.fullmatch, self.files)
-        return tuple(match.group(1) + _COUNTERS_OF_TASK for match in found if match)
+        """Return the paths of counters of QEMU's threads and cgroups."""
+        found = []
+        for path in self.files:
+            match = _TASK_COMM.fullmatch(path)
+            if match:
+                found.append(match.group(1) + _COUNTERS_OF_TASK)
+            directory, _, name = path.rpartition("/")
+            if name in _COUNTERS_OF_CGROUP:
+                found.append(directory + "/" + _COUNTERS_OF_CGROUP[name])
+        return tuple(found)
 
     def _process(self, path: str) -> None:
         if not self._of_process(path, _OF_PROCESS):
@@ -354,6 +384,7 @@ class Collector:
             return
         for text in {self.files.get(group, "") for group in groups}:
             self._cpuset(text)
+            self._limits(text)
 
     def _of_process(self, path: str, names: Sequence[str]) -> bool:
         """Read files of a process or a task, all or none: it may end meanwhile."""
@@ -374,7 +405,7 @@ class Collector:
 
         A cgroup of version 2 without the controller has none of its own.
         """
-        version, path = cpuset_of(cgroup)
+        version, path = cgroup_of(cgroup, "cpuset")
         if not version:
             return
         root = "/sys/fs/cgroup/cpuset" if version == 1 else "/sys/fs/cgroup"
@@ -389,6 +420,25 @@ class Collector:
             if any(found) or path in {"", "/"}:
                 return
             path = path.rpartition("/")[0] or "/"
+
+    def _limits(self, cgroup: str) -> None:
+        """Read what a cgroup and all above it limit; the root limits nothing."""
+        for controller, names in _LIMITS_V1.items():
+            version, path = cgroup_of(cgroup, controller)
+            if version == 1:
+                for group in _groups("/sys/fs/cgroup/" + controller, path):
+                    self._read_once(group, names)
+        version, path = cgroup_of(cgroup, "")
+        for group in _groups("/sys/fs/cgroup", path) if version == 2 else ():
+            self._read_once(group, ("cgroup.controllers",))
+            for controller in self.files.get(group + "/cgroup.controllers", "").split():
+                self._read_once(group, _LIMITS_V2.get(controller, ()))
+
+    def _read_once(self, directory: str, names: Iterable[str]) -> None:
+        for name in names:
+            path = directory + "/" + name
+            if path not in self.files and path not in self.unread:
+                self._read(path, self.files)
 
     def _read(self, path: str, into: Dict[str, str]) -> bool:
         try:
@@ -450,17 +500,31 @@ def _sorted(names: Iterable[str]) -> List[str]:
     return sorted(names, key=lambda n: [(len(p), p) for p in re.split(r"(\d+)", n)])
 
 
-def cpuset_of(cgroup: str) -> Tuple[int, str]:
-    """Return version and path of the cgroup that has the cpuset, 0 if none has."""
+def cgroup_of(cgroup: str, controller: str) -> Tuple[int, str]:
+    """Return version and path of the cgroup that has a controller, 0 if none has.
+
+    One of version 2 may have any, and is asked for with an empty name.
+    """
     found = (0, "")
     for line in cgroup.splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
-        if "cpuset" in controllers.split(","):
+        if controller and controller in controllers.split(","):
             return 1, path
         if number == "0" and not controllers:
             found = (2, path)
     return found
+
+
+def _groups(root: str, path: str) -> Iterator[str]:
+    """Yield the directory of a cgroup and of those above it, but for the root.
+
+    Nothing of one that is outside of this cgroup namespace.
+    """
+    path = path.rstrip("/")
+    while path and ".." not in path.split("/"):
+        yield root + path
+        path = path.rpartition("/")[0]
 
 
 def collect(

@@ -98,6 +98,10 @@ class Domain:
 
     :ivar kind: kvm; qemu is emulation
     :ivar running: the XML of one that does not run says what is to be
+    :ivar most_vcpus: those that may be plugged in while it runs, too
+    :ivar current_kb: what its balloon leaves it
+    :ivar cells_kb: {its NUMA node: memory}
+    :ivar xml: all of it, of which checks look for what limits it
     :ivar cpus: those that its vCPUs without a pin may use; None: all
     :ivar vcpupins: {vCPU: CPUs}
     :ivar iothreadpins: {number of the I/O thread: CPUs}
@@ -127,6 +131,13 @@ class Domain:
     interfaces: tuple[Interface, ...] = ()
     disks: tuple[DomainDisk, ...] = ()
     nova: NovaMetadata | None = None
+    most_vcpus: int = 0
+    current_kb: int = 0
+    cells_kb: Mapping[int, int] = field(default_factory=dict)
+    machine: str = ""
+    xml: ET.Element = field(
+        default_factory=lambda: ET.Element("domain"), compare=False, repr=False
+    )
 
     @property
     def source(self) -> str:
@@ -193,6 +204,7 @@ def _domain(root: ET.Element) -> Domain:
     cpus = vcpu.get("cpuset")
     emulator = root.find("cputune/emulatorpin")
     binding = root.find("numatune/memory")
+    current, machine = root.find("currentMemory"), root.find("os/type")
     return Domain(
         uuid=_text(root, "uuid"),
         name=_text(root, "name"),
@@ -218,6 +230,16 @@ def _domain(root: ET.Element) -> Domain:
         interfaces=tuple(map(_interface, root.findall("devices/interface"))),
         disks=tuple(map(_disk, root.findall("devices/disk"))),
         nova=_nova(root),
+        most_vcpus=int(vcpu.text or ""),
+        current_kb=_kib(root.find("memory" if current is None else "currentMemory")),
+        cells_kb={
+            int(cell.get("id") or index): int(cell.get("memory", 0))
+            * _unit(cell)
+            // 1024
+            for index, cell in enumerate(root.findall("cpu/numa/cell"))
+        },
+        machine="" if machine is None else machine.get("machine", ""),
+        xml=root,
     )
 
 

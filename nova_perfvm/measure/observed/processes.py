@@ -20,12 +20,15 @@ from jc.parsers import proc_pid_numa_maps, proc_pid_status
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
-from nova_perfvm.measure.collect.collector import cpuset_of
+from nova_perfvm.measure.collect.collector import cgroup_of
 
 _COMM: Final = re.compile(r"/proc/(\d+)(?:/task/(\d+))?/comm")
 _VCPU: Final = re.compile(r"CPU (\d+)/\w+")
 _IOTHREAD: Final = re.compile(r"IO iothread(\d+)")
 _VHOST: Final = re.compile(r"vhost-(\d+)")
+# Since Linux 6.14 tasks of QEMU, which the first vCPU to run makes: it wakes once in
+# minutes to give back huge pages.  Names are cut to 15 characters.
+_OF_KVM: Final = ("kvm-nx-lpage", "kvm-pit")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _NODE: Final = re.compile(r"N(\d+)")
 _COUNT: Final = re.compile(r"\d{1,18}")
@@ -45,6 +48,7 @@ class Role(enum.Enum):
     IOTHREAD = "I/O thread"
     VHOST = "vhost thread"
     EMULATOR = "emulator thread"
+    KVM = "KVM's own thread"
 
 
 class Task(NamedTuple):
@@ -144,15 +148,48 @@ def _task(comm: str, tid: int, path: str) -> Task:
     if match := _IOTHREAD.fullmatch(comm):
         return Task(Role.IOTHREAD, int(match[1]), comm, path)
     role = Role.VHOST if _VHOST.fullmatch(comm) else Role.EMULATOR
+    if comm.startswith(_OF_KVM):
+        role = Role.KVM
     return Task(role, tid, comm, path)
 
 
 def _uuid(collected: Collected, pid: int) -> str:
-    arguments = collected.files.get(f"/proc/{pid}/cmdline", "").split("\0")
-    for option, value in pairwise(arguments):
-        if option in {"-uuid", "--uuid"} and _UUID.fullmatch(value):
-            return value.lower()
-    return ""
+    value = _options(collected.files.get(f"/proc/{pid}/cmdline", "")).get("uuid", "")
+    return value.lower() if _UUID.fullmatch(value) else ""
+
+
+def _options(cmdline: str) -> dict[str, str]:
+    words = pairwise(cmdline.split("\0"))
+    return {word.lstrip("-"): value for word, value in words if word.startswith("-")}
+
+
+def options(collected: Collected, process: Process) -> dict[str, str]:
+    """Return the last value of each option of QEMU's command line.
+
+    :raises NotReadError: when it was not read
+    """
+    return _options(collected.text(f"{process.path}/cmdline"))
+
+
+class Scheduling(NamedTuple):
+    """How the kernel schedules a thread: SCHED_OTHER is policy 0."""
+
+    nice: int
+    policy: int
+
+
+def scheduling(collected: Collected, task: Task) -> Scheduling:
+    """Return how a thread is scheduled, by ``/proc/PID/task/TID/stat``.
+
+    :raises NotReadError: when that was not read
+    """
+    path = f"{task.path}/stat"
+    # proc(5): behind the name, which may have blanks, are fields 3 and on.
+    fields = collected.text(path).rpartition(")")[2].split()
+    try:
+        return Scheduling(int(fields[19 - 3]), int(fields[41 - 3]))
+    except (IndexError, ValueError) as exc:
+        raise NotReadError(path, "it cannot be understood") from exc
 
 
 def allowed_cpus(collected: Collected, path: str) -> frozenset[int]:
@@ -262,12 +299,12 @@ def cpu_set(collected: Collected, path: str) -> CPUSet:
     :param path: of the directory of the process or thread
     :raises NotReadError: when that was not read
     """
-    version, group = cpuset_of(collected.text(f"{path}/cgroup"))
+    version, group = cgroup_of(collected.text(f"{path}/cgroup"), "cpuset")
     if not version:
         raise NotReadError(f"{path}/cgroup", "it names no cgroup with a cpuset")
     root = "/sys/fs/cgroup/cpuset" if version == 1 else "/sys/fs/cgroup"
     suffix = "" if version == 1 else ".effective"
-    for directory in _upwards(root, group):
+    for directory in upwards(root, group):
         names = [f"{directory}/cpuset.{kind}{suffix}" for kind in ("cpus", "mems")]
         if all(name in collected.files for name in names):
             cpus, mems = (_parsed(name, collected.files[name]) for name in names)
@@ -276,7 +313,7 @@ def cpu_set(collected: Collected, path: str) -> CPUSet:
     raise NotReadError(first, collected.unread.get(first, "it was not collected"))
 
 
-def _upwards(root: str, group: str) -> Iterator[str]:
+def upwards(root: str, group: str) -> Iterator[str]:
     """Yield the directory of a cgroup, then those above it."""
     path = group.rstrip("/")
     while path:

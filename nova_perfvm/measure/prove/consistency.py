@@ -17,7 +17,7 @@ from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import domains as observed
 from nova_perfvm.measure.observed.cpus import CPU
-from nova_perfvm.measure.prove import conditions, promise
+from nova_perfvm.measure.prove import conditions, cpu_flags, promise
 from nova_perfvm.measure.prove.inputs import UUID, Guest, Inputs, cpu_models, vcpus
 from nova_perfvm.measure.prove.promise import Endpoint
 from nova_perfvm.measure.prove.run_notes import RunNotes, StepNotes
@@ -348,6 +348,7 @@ CHECKS: Final = (
     Check(20, "certify.every_vm", "Each VM of the flavor was looked into", _every_vm),
     Check(30, "certify.flavor", "Each guest has the flavor", _flavor),
     Check(40, "certify.vcpus", "Each guest has the flavor's vCPUs", _vcpus),
+    cpu_flags.CHECK,
     Check(50, "certify.memory", "Each guest has the flavor's memory", _memory),
     Check(60, "certify.same_time", "All was looked at within one time", _same_time),
     *conditions.CHECKS,

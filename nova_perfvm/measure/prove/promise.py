@@ -77,6 +77,11 @@ EVIDENCE: Final[dict[str, Evidence]] = {
     "certify.every_vm": Evidence(_always, "a VM that nobody looked at is not proved"),
     "certify.flavor": Evidence(_always, "else another promise is judged"),
     "certify.vcpus": Evidence(_always, "the flavor promises them"),
+    "certify.cpu_flags": Evidence(
+        _pinned,
+        "the VM's CPU is the host's: programs choose by flags what they compute with",
+        unless=frozenset({Cause.HARDWARE_DECIDES}),
+    ),
     "certify.memory": Evidence(_always, "the flavor promises it"),
     "certify.same_time": Evidence(_always, "hosts change: VMs come, threads move"),
     "certify.same_state": Evidence(
@@ -119,6 +124,21 @@ EVIDENCE: Final[dict[str, Evidence]] = {
         ),
     ),
     "hypervisor.vcpu_pins": Evidence(_pinned, "a vCPU owns its CPU", "each VM"),
+    "hypervisor.virtual_cpu": Evidence(
+        _pinned, "an emulated CPU, or half of them, is no CPU of its own", "each VM"
+    ),
+    "hypervisor.cpu_limits": Evidence(
+        _pinned, "a CPU of its own is its own all the time", "each VM"
+    ),
+    "hypervisor.io_limits": Evidence(
+        _pinned, "what is measured once must not be cut later", "each VM"
+    ),
+    "hypervisor.virtual_devices": Evidence(
+        _pinned, "queues and figures rest on what serves them", "each VM"
+    ),
+    "hypervisor.memory_whole": Evidence(
+        _pinned, "memory that is not there is nowhere near", "each VM"
+    ),
     "hypervisor.numatune": Evidence(_pinned, "memory is near", "each VM"),
     "hypervisor.emulator_pin": Evidence(_pinned, "QEMU leaves others alone", "each VM"),
     "hypervisor.iothread_pin": Evidence(_pinned, "so do its I/O threads", "each VM"),

@@ -138,7 +138,9 @@ def _noted(run: Mapping[str, Any], measured: Collection[str]) -> RunNotes:
         ),
         beside=of_hosts(run),
         seen=tuple(
-            MachineSeen(who, _time(session), (seen.get("collected") or {}).get("files", {}))
+            MachineSeen(
+                who, _time(session), (seen.get("collected") or {}).get("files", {})
+            )
             for session in run["sessions"]
             for who, seen in session["targets"].items()
             if who in measured

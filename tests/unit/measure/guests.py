@@ -48,6 +48,33 @@ def interrupts(rows, cpus=20, form=NEW):
     return "\n".join(lines) + "\n"
 
 
+# What Linux names of a Cascade Lake, and what only one of the two sides has.
+FLAGS = """\
+fpu vme de pse tsc msr pae cx8 apic sep mtrr pge cmov pat clflush mmx fxsr sse sse2 ss
+syscall nx pdpe1gb rdtscp lm constant_tsc rep_good nopl pni pclmulqdq ssse3 fma cx16
+pcid sse4_1 sse4_2 x2apic movbe popcnt tsc_deadline_timer aes xsave avx f16c rdrand
+lahf_lm abm 3dnowprefetch invpcid_single ssbd ibrs ibpb stibp ibrs_enhanced fsgsbase
+tsc_adjust bmi1 avx2 smep bmi2 erms invpcid avx512f avx512dq rdseed adx smap
+clflushopt clwb avx512cd avx512bw avx512vl xsaveopt xsavec xgetbv1 arat pku ospke
+avx512_vnni md_clear arch_capabilities
+"""
+OF_HOST = "dts acpi ht tm pbe art arch_perfmon pebs bts nonstop_tsc aperfmperf dtes64 "
+OF_HOST += "monitor ds_cpl vmx est tm2 xtpr pdcm dca epb cat_l3 intel_ppin mba ida pln"
+
+
+def cpuinfo(more="", model="Xeon Gold 6248", without=()):
+    """Return /proc/cpuinfo of one CPU.
+
+    :param more: other flags
+    :param without: flags that it has not
+    """
+    flags = [flag for flag in f"{FLAGS} {more}".split() if flag not in without]
+    return (
+        f"processor\t: 0\nmodel name\t: {model}\nmicrocode\t: 0x5003707\n"
+        f"flags\t\t: {' '.join(flags)}\n\n"
+    )
+
+
 def queue_rows(pairs, counts, device="virtio0"):
     """Return the rows of a virtio-net device.
 

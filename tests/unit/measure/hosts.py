@@ -20,7 +20,7 @@ from nova_perfvm.facts.snapshot import (
     Snapshot,
 )
 from nova_perfvm.measure.collect.collected import Collected, CommandOutput
-from tests.unit.measure.guests import interrupts
+from tests.unit.measure.guests import OF_HOST, cpuinfo, interrupts
 
 UUIDS = tuple(f"{n}" * 8 + "-1111-4222-8333-" + f"{n}" * 12 for n in range(1, 10))
 PROVIDER = "99999999-0000-4000-8000-000000000000"
@@ -102,7 +102,14 @@ def domain_xml(
     <memnode cellid='0' mode='strict' nodeset='{node}'/>
   </numatune>
   <os><type arch='x86_64' machine='pc-q35-9.2'>hvm</type></os>
-  <cpu mode='host-model'>
+  <features><acpi/><apic/></features>
+  <cpu mode='custom' match='exact' check='full'>
+    <model fallback='forbid'>Cascadelake-Server</model>
+    <vendor>Intel</vendor>
+    <feature policy='require' name='ss'/>
+    <feature policy='require' name='hypervisor'/>
+    <feature policy='disable' name='hle'/>
+    <feature policy='disable' name='rtm'/>
     <topology sockets='{vcpus}' dies='1' cores='1' threads='1'/>
     <numa><cell id='0' cpus='0-{vcpus - 1}' memory='{gb * _GB}' unit='KiB'/></numa>
   </cpu>
@@ -110,7 +117,8 @@ def domain_xml(
     <emulator>/usr/bin/qemu-system-x86_64</emulator>
     <disk type='block' device='disk'>
       <driver name='qemu' type='raw' cache='none' io='native' iothread='1'/>
-      <source dev='/dev/nvme1n1'/>
+      <source dev='/dev/nvme1n1' index='1'/>
+      <backingStore/>
       <target dev='vda' bus='virtio'/>
     </disk>
     <interface type='bridge'>
@@ -119,6 +127,7 @@ def domain_xml(
       <model type='virtio'/>
       <driver name='vhost' queues='{queues}'/>
     </interface>
+    <memballoon model='virtio' autodeflate='on' freePageReporting='on'/>
   </devices>
 </domain>
 """
@@ -215,6 +224,53 @@ def nic_statistics(names, packets, **lost):
     }
 
 
+def task_stat(tid, name, nice=0, policy=0):
+    """Return /proc/PID/task/TID/stat."""
+    rest = ["S", *("0" for _ in range(49))]
+    rest[19 - 3], rest[41 - 3] = str(nice), str(policy)
+    return f"{tid} ({name}) {' '.join(rest)}\n"
+
+
+CPU_STAT = """\
+usage_usec 81347211
+user_usec 71200113
+system_usec 10147098
+nr_periods {periods}
+nr_throttled {throttled}
+throttled_usec 0
+nr_bursts 0
+burst_usec 0
+"""
+MEMORY_EVENTS = "low 0\nhigh {high}\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n"
+
+
+def cgroup(directory, *, threaded=False):
+    """Return the files of a cgroup of version 2 that limits nothing.
+
+    :param threaded: whether it is one of threads, which has fewer controllers
+    """
+    found = {
+        "cgroup.controllers": f"cpuset cpu {'' if threaded else 'io memory '}pids\n",
+        "cpu.max": "max 100000\n",
+        "cpu.weight": "100\n",
+        "cpu.idle": "0\n",
+        "cpu.stat": CPU_STAT.format(periods=0, throttled=0),
+    }
+    if not threaded:
+        found |= {
+            "io.max": "",
+            "memory.max": "max\n",
+            "memory.events": MEMORY_EVENTS.format(high=0),
+        }
+    return {f"{directory}/{name}": text for name, text in found.items()}
+
+
+SCHEDINFO = "Scheduler      : posix\ncpu_shares     : 100\n" + "".join(
+    f"{of + '_period':15}: 100000\n{of + '_quota':15}: 17592186044415\n"
+    for of in ("vcpu", "emulator", "global", "iothread")
+)
+
+
 def schedstat(ran_s, waited_s=0.0):
     """Return /proc/PID/task/TID/schedstat."""
     return f"{round(ran_s * 1e9)} {round(waited_s * 1e9)} 4711\n"
@@ -238,6 +294,14 @@ def process(number, gb=128, pages_kb=4, uuid=None, pins=None):
                 "guest=i,debug-threads=on",
                 "-uuid",
                 uuid or UUIDS[number - 1],
+                "-machine",
+                "pc-q35-9.2,usb=off,dump-guest-core=off",
+                "-accel",
+                "kvm",
+                "-cpu",
+                "Cascadelake-Server,ss=on,hypervisor=on,hle=off,rtm=off",
+                "-smp",
+                "20,sockets=20,dies=1,cores=1,threads=1",
                 "",
             )
         ),
@@ -247,28 +311,33 @@ def process(number, gb=128, pages_kb=4, uuid=None, pins=None):
         f"{path}/numa_maps": numa_maps({node: gb * _GB}, pages_kb),
     }
     names = {pid: "qemu-system-x86", pid + 1: "IO iothread1", pid + 2: f"vhost-{pid}"}
+    # One for each queue.
+    names |= {pid + 40 + queue: f"vhost-{pid}" for queue in range(1, 20)}
     names |= {pid + 10 + vcpu: f"CPU {vcpu}/KVM" for vcpu in range(20)}
     groups = {"emulator": own}
     for tid, name in names.items():
         vcpu = tid - pid - 10
-        cpus = str(pins[vcpu]) if vcpu >= 0 else own
-        group = f"vcpu{vcpu}" if vcpu >= 0 else "emulator"
+        cpus = str(pins[vcpu]) if 0 <= vcpu < 20 else own
+        group = f"vcpu{vcpu}" if 0 <= vcpu < 20 else "emulator"
         groups[group] = cpus
         task = f"{path}/task/{tid}"
         files |= {
             f"{task}/comm": f"{name}\n",
+            f"{task}/stat": task_stat(tid, name),
             f"{task}/status": status(name, cpus, node),
             f"{task}/cgroup": f"0::{scope}/libvirt/{group}\n",
             f"{task}/schedstat": schedstat(100.0, 0.5),
         }
     for group, cpus in groups.items():
         base = f"{CGROUP}{scope}/libvirt/{group}"
-        files |= {
+        files |= cgroup(base, threaded=True) | {
             f"{base}/cpuset.cpus": f"{cpus}\n",
             f"{base}/cpuset.cpus.effective": f"{cpus}\n",
             f"{base}/cpuset.mems": f"{node}\n",
             f"{base}/cpuset.mems.effective": f"{node}\n",
         }
+    for above in ("/machine.slice", scope, f"{scope}/libvirt"):
+        files |= cgroup(f"{CGROUP}{above}")
     return files
 
 
@@ -292,7 +361,6 @@ providers:
     - CUSTOM_PERFVM_HIGH_PERFORMANCE
 """
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-CPUINFO = "processor\t: 0\nmicrocode\t: 0x5003707\nflags\t\t: fpu vme avx512f\n"
 PROVIDER_PATH = "/etc/nova/provider_config/provider.yaml"
 
 
@@ -379,7 +447,8 @@ def host(vms=2, cores=20, **pages):
     files |= counters[0] | {
         "/proc/cmdline": "BOOT_IMAGE=/vmlinuz quiet numa_balancing=disable "
         f"{own if cores > 20 else ''}\n",
-        "/proc/cpuinfo": CPUINFO,
+        "/proc/cpuinfo": cpuinfo(OF_HOST),
+        "/proc/sys/kernel/sched_rt_runtime_us": "950000\n",
         "/proc/sys/kernel/numa_balancing": "0\n",
         "/proc/sys/kernel/random/boot_id": "b0000000-0000-4000-8000-000000000000\n",
         "/sys/class/dmi/id/sys_vendor": "Dell Inc.\n",
@@ -408,6 +477,8 @@ def host(vms=2, cores=20, **pages):
         commands[f"virsh -r dumpxml {UUIDS[number - 1]}"] = CommandOutput(
             0, domain_xml(number, **pages)
         )
+        line = f"virsh -r schedinfo {UUIDS[number - 1]}"
+        commands[line] = CommandOutput(0, SCHEDINFO)
     return Collected(
         kind="host",
         hostname="compute1",
@@ -419,6 +490,7 @@ def host(vms=2, cores=20, **pages):
             **{p: text for p, text in files.items() if p.endswith("_count")},
             # A tenth of the time between the looks, of which no thread waited 1 %.
             **{p: schedstat(101.0, 0.51) for p in files if p.endswith("/schedstat")},
+            **{p: t for p, t in files.items() if p.endswith((".stat", ".events"))},
         },
         links=links,
         commands=commands,

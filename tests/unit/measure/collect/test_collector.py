@@ -38,6 +38,7 @@ echo "$LC_ALL" > "$0.locale"
 case "$*" in
 "-r list --all --uuid") printf '{UUID}\\n\\n--pool\\n' ;;
 "-r dumpxml {UUID}") echo '<domain><uuid>{UUID}</uuid></domain>' ;;
+"-r schedinfo {UUID}") echo 'Scheduler      : posix' ;;
 "-r capabilities") echo 'error: no connection' >&2; exit 1 ;;
 *) echo "$*" > "$0.asked" ;;
 esac"""
@@ -389,6 +390,42 @@ class PretendedTest(testtools.TestCase):
         del cpusets["/sys/fs/cgroup/cpuset.cpus.effective"]
         self.assertEqual(cpusets, got)
         self.assertIn(f"{scope}/libvirt/emulator/cpuset.cpus", found.unread)
+
+    def test_limits_of_version_2(self):
+        """Of each cgroup up to the root what its controllers have."""
+        root = "/sys/fs/cgroup/machine.slice"
+        limits = {
+            f"{root}/cgroup.controllers": "cpu io\n",
+            f"{root}/cpu.max": "3000000 100000\n",
+            f"{root}/io.max": "\n",
+            f"{root}/vm.scope/cgroup.controllers": "cpu memory\n",
+            f"{root}/vm.scope/memory.max": "max\n",
+        }
+        others = {
+            f"{root}/vm.scope/io.max": "no controller\n",
+            "/sys/fs/cgroup/cgroup.controllers": "cpu io\n",
+        }
+        found = self.found(processes() | limits | others)
+        got = {p: t for p, t in found.files.items() if p.startswith("/sys")}
+        self.assertEqual(limits, got)
+        for lacking in (
+            "vm.scope/cpu.max",
+            "vm.scope/libvirt/vcpu0/cgroup.controllers",
+        ):
+            self.assertIn(f"{root}/{lacking}", found.unread)
+        counters = {p for p in found.task_counters() if p.startswith("/sys")}
+        expected = {f"{root}/cpu.stat", f"{root}/vm.scope/memory.events"}
+        self.assertEqual(expected, counters)
+
+    def test_limits_of_version_1(self):
+        group = "4:cpu,cpuacct:/machine/vm\n5:blkio:/machine\n0::/\n"
+        names = ("_proc_7_cgroup", "_proc_7_task_7_cgroup", "_proc_7_task_8_cgroup")
+        quota = "/sys/fs/cgroup/cpu/machine/vm/cpu.cfs_quota_us"
+        throttle = "/sys/fs/cgroup/blkio/machine/blkio.throttle.read_bps_device"
+        limits = {quota: "80000\n", throttle: "259:3 1\n"}
+        found = self.found(processes(**dict.fromkeys(names, group)) | limits)
+        got = {p: t for p, t in found.files.items() if p.startswith("/sys")}
+        self.assertEqual(limits, got)
 
     def test_cpusets_of_version_1(self):
         group = "11:cpuset:/machine/vm\n0::/machine.slice\n"

@@ -55,8 +55,7 @@ def identity(hostname):
     virtual = "" if hostname == "compute1" else " hypervisor"
     return {
         "/proc/sys/kernel/osrelease": f"{KERNELS[hostname]}\n",
-        "/proc/cpuinfo": f"processor\t: 0\nmodel name\t: {CPU}\n"
-        f"microcode\t: 0x5003707\nflags\t\t: fpu avx512f{virtual}\n",
+        "/proc/cpuinfo": guests.cpuinfo(virtual or guests.OF_HOST, CPU),
         BOOT: f"{hostname}-0000-4000-8000-000000000000\n",
     }
 
