@@ -147,7 +147,9 @@ def _row(found: Comparison) -> tuple[Any, ...]:
         found.metric,
         found.threads,
         found.who,
-        found.at_once,
+        found.at_once
+        if not found.loaded_neighbours
+        else f"{found.at_once} beside {found.loaded_neighbours} busy",
         *ratios,
         f"{found.target:.3g}",
         found.verdict.name,

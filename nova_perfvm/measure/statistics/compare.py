@@ -41,6 +41,7 @@ class Comparison:
     """One VM against the host in one metric.
 
     :ivar at_once: how many VMs ran
+    :ivar loaded_neighbours: how many others were kept busy meanwhile
     :ivar vs_host: value / one run on the host; None without a baseline
     :ivar vs_share: value / (all that the host did at once / number of VMs); None
         for latencies, which nobody shares
@@ -69,6 +70,7 @@ class Comparison:
     remarks: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     primary: bool = False
+    loaded_neighbours: int = 0
 
 
 class ComparedGroup(NamedTuple):
@@ -77,6 +79,7 @@ class ComparedGroup(NamedTuple):
     metric: str
     threads: int
     at_once: int
+    loaded_neighbours: int = 0
 
 
 # The values of a group: {round: {who: geometric mean of its repeats}}.
@@ -156,6 +159,7 @@ def compare(
                     remarks=tuple(remark.text for remark in remarks),
                     doubts=tuple(remark.text for remark in remarks if remark.grave),
                     primary=group in primary,
+                    loaded_neighbours=group.loaded_neighbours,
                 )
             )
     return found
@@ -164,7 +168,7 @@ def compare(
 def grouped(measurements: Iterable[Measurement]) -> dict[ComparedGroup, Rounds]:
     """Return the values of measurements of one kind, hosts or guests.
 
-    :returns: {(metric, threads, how many at once): {round: {who: value}}}
+    :returns: {group: {round: {who: value}}}
     """
     measured = list(measurements)
     together: defaultdict[tuple[str, int, int], set[str]] = defaultdict(set)
@@ -174,7 +178,8 @@ def grouped(measurements: Iterable[Measurement]) -> dict[ComparedGroup, Rounds]:
     values: dict[ComparedGroup, dict[int, dict[str, list[float]]]] = {}
     for m in measured:
         at_once = m.at_once or len(together[m.metric, m.threads, m.round])
-        rounds = values.setdefault(ComparedGroup(m.metric, m.threads, at_once), {})
+        group = ComparedGroup(m.metric, m.threads, at_once, m.loaded_neighbours)
+        rounds = values.setdefault(group, {})
         rounds.setdefault(m.round, {}).setdefault(m.who, []).append(m.value)
     return {
         group: {

@@ -116,7 +116,9 @@ def judge_all(samples: Samples, target: float = TARGET) -> list[ScalingFinding]:
 def at_once(measurements: Collection[Measurement]) -> list[AtOnce]:
     """Return what VMs do together in each metric where more is better."""
     guests = [
-        m for m in measurements if m.machine.kind == "guest" and m.better == "higher"
+        m
+        for m in measurements
+        if (m.machine.kind, m.better, m.loaded_neighbours) == ("guest", "higher", 0)
     ]
     groups = grouped(guests)
     found = []

@@ -99,6 +99,20 @@ class VerdictTest(testtools.TestCase):
         self.assertEqual(Verdict.INCONCLUSIVE, found.verdict)
         self.assertRegex(found.reason, "about [0-9]+ rounds would tell")
 
+    def test_busy_neighbours_are_a_comparison_of_their_own(self):
+        (idle,) = compare(cpu(100, 90))
+        beside = [
+            replace(m, value=m.value / 2, at_once=1, loaded_neighbours=1)
+            for m in cpu(100, 90)
+            if m.who != "host"
+        ]
+        found = {c.loaded_neighbours: c for c in compare([*cpu(100, 90), *beside])}
+        self.assertEqual(idle, found[0])
+        self.assertEqual(
+            (Verdict.PASS, Verdict.FAIL), (found[0].verdict, found[1].verdict)
+        )
+        self.assertAlmostEqual(idle.vs_host.ratio / 2, found[1].vs_host.ratio)
+
     def test_of_which_less_is_better(self):
         def rows(metric, host, vm):
             values = (("host", host), ("vm1", vm))
