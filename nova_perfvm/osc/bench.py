@@ -48,7 +48,8 @@ class RunBenchmarks(PerfVMCommand):
 
                 outcome = run.run(wanted, record, progress, warn)
         except KeyboardInterrupt:
-            done, steps = len(record.done), sum(1 for _ in wanted.steps())
+            done = len(record.done)
+            steps = sum(1 for _ in wanted.steps(record.seed))
             self.app.stderr.write(
                 f"interrupted: {done} of {steps} steps are in {output}; go on by the "
                 "same command with --resume\n"

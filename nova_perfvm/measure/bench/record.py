@@ -8,6 +8,7 @@ the measurements, and it is written anew after each step.
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -42,6 +43,7 @@ class Record:
             "schema_version": SCHEMA_VERSION,
             "run": {
                 "scenario": scenario.as_document(),
+                "seed": secrets.randbits(32),
                 "sessions": [],
                 "steps": [],
                 "failures": [],
@@ -99,6 +101,11 @@ class Record:
     def done(self) -> frozenset[str]:
         """Return the keys of the steps that are done."""
         return frozenset(step["key"] for step in self._document["run"]["steps"])
+
+    @property
+    def seed(self) -> int:
+        """Return what the order of the steps is drawn by."""
+        return int(self._document["run"]["seed"])
 
     @property
     def failures(self) -> list[dict[str, Any]]:

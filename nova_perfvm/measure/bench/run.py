@@ -56,7 +56,7 @@ def run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> RunOutcom
 async def _run(
     scenario: Scenario, record: Record, tell: Tell, warn: Warn
 ) -> RunOutcome:
-    steps = list(scenario.steps())
+    steps = list(scenario.steps(record.seed))
     done = record.done
     left = [step for step in steps if step.key not in done]
     if not left:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -172,21 +172,35 @@ class Scenario:
                 f"the targets at once need ports up to {last}: begin lower",
             )
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self, seed: int) -> Iterator[Step]:
         """Yield what is run, in this order.
 
-        Whatever changes in the course of time is to hit all groups alike: each of
-        them is measured in each round, and who comes first is drawn by lot.  It is
-        the same lot whenever a scenario is gone on with.
+        Whatever changes in the course of time is to hit all alike: in each round a tool
+        measures all groups one after the other, and over the rounds each of them is
+        equally often the first, give or take one.
+
+        :param seed: what the order is drawn by
         """
-        runs = {name: self._runs(group) for name, group in self.groups.items()}
-        each = len(next(iter(runs.values())))
+        in_turn = []
+        for index, alike in enumerate(self._in_turn()):
+            lot = random.Random(f"{seed} {index}")  # noqa: S311
+            turns = lot.sample(range(self.repeats), self.repeats)
+            in_turn.append((lot.sample(alike, len(alike)), turns))
         for number in range(1 - self.warm_up, self.repeats + 1):
-            for index in range(each):
-                order = list(runs)
-                random.Random(f"{number} {index}").shuffle(order)  # noqa: S311
-                for name in order:
-                    yield Step(number, name, runs[name][index])
+            for alike, turns in in_turn:
+                # Of two, too, each is equally often before the other.
+                again, first = divmod(turns[(number - 1) % self.repeats], len(alike))
+                ordered = [*alike[first:], *alike[:first]]
+                for step in reversed(ordered) if again % 2 else ordered:
+                    yield replace(step, round=number)
+
+    def _in_turn(self) -> Iterator[list[Step]]:
+        """Yield the steps that are compared with each other, of no round yet."""
+        alike = [
+            [Step(0, name, runs) for runs in self._runs(group)]
+            for name, group in self.groups.items()
+        ]
+        yield from map(list, zip(*alike, strict=True))
 
     def _runs(self, group: tuple[str, ...]) -> list[dict[str, Run]]:
         places = [Place(who, number) for number, who in enumerate(group)]

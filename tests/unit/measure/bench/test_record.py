@@ -18,7 +18,7 @@ groups: {alone: [host]}
 tools: {sysbench_cpu: {threads: [4], seconds: 1}}
 """
 SCENARIO = scenario.parse(TEXT)
-WARM_UP, FIRST, SECOND = SCENARIO.steps()
+WARM_UP, FIRST, SECOND = SCENARIO.steps(1)
 
 
 def measurement(value, number=1):
@@ -102,6 +102,12 @@ class RecordTest(DirectoryCase):
         values = [m.value for m in samples.load([str(self.path)]).measurements]
         self.assertEqual([7.5, 8.0], values)
         self.assertEqual(2, len(self.document()["run"]["sessions"]))
+
+    def test_what_the_steps_are_made_by_is_kept(self):
+        found = self.begun()
+        again = Record.resume(str(self.path), SCENARIO)
+        self.assertEqual(found.seed, again.seed)
+        self.assertNotEqual(found.seed, Record("other.json", SCENARIO).seed)
 
     def test_what_failed_is_forgotten_when_it_is_tried_again(self):
         found = self.begun()

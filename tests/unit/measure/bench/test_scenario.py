@@ -2,7 +2,7 @@
 
 import itertools
 import pathlib
-from collections import Counter
+from collections import Counter, defaultdict
 
 import testtools
 import yaml
@@ -64,27 +64,48 @@ class ScenarioTest(testtools.TestCase):
         found = scenario.parse(SMALL)
         text = yaml.safe_dump(found.as_document(), sort_keys=False)
         self.assertEqual(found, scenario.parse(text))
-        steps = list(found.steps())
-        # A warm-up and 5 rounds, 3 runs, 2 groups; the same whenever it is asked.
+        steps = list(found.steps(1))
+        # A warm-up and 5 rounds, 3 runs, 2 groups.
         self.assertEqual(6 * 3 * 2, len(steps))
-        keys = [step.key for step in steps]
-        self.assertEqual(keys, [step.key for step in found.steps()])
-        self.assertEqual(len(keys), len(set(keys)))
+        self.assertEqual(len(steps), len({step.key for step in steps}))
         self.assertEqual(sorted(s.round for s in steps), [s.round for s in steps])
-        firsts = Counter()
-        for (_number, _name, _threads), pair in itertools.groupby(
-            steps, lambda s: (s.round, s.run.name, s.run.threads)
+
+    def test_the_order_is_drawn_by_the_seed(self):
+        found = scenario.parse(SMALL)
+        keys = {
+            seed: tuple(step.key for step in found.steps(seed)) for seed in range(20)
+        }
+        # It is the same whenever a run is gone on with, and another for each run.
+        self.assertEqual(keys[7], tuple(step.key for step in found.steps(7)))
+        self.assertEqual(20, len(set(keys.values())))
+        self.assertEqual(1, len({frozenset(each) for each in keys.values()}))
+
+    def test_everyone_is_first_equally_often(self):
+        of_three = SMALL.replace("[vm1, vm2]", "[vm1]\n  one: [vm2]")
+        for (groups, text), repeats, seed in itertools.product(
+            ((2, SMALL), (3, of_three)), (5, 6, 7), range(10)
         ):
-            groups = [step.group for step in pair]
-            self.assertEqual(["alone", "vms"], sorted(groups))
-            firsts[groups[0]] += 1
-        # Both come first at times.
-        self.assertEqual({"alone", "vms"}, set(firsts))
+            found = scenario.parse(f"{text}repeats: {repeats}\n")
+            firsts, before = defaultdict(Counter), defaultdict(Counter)
+            for (number, *what), steps in itertools.groupby(
+                found.steps(seed), lambda s: (s.round, s.run.name, s.run.threads)
+            ):
+                if number > 0:
+                    names = [step.group for step in steps]
+                    self.assertEqual(set(found.groups), set(names))
+                    firsts[tuple(what)][names[0]] += 1
+                    before[tuple(what)].update(itertools.combinations(names, 2))
+            for what, times in firsts.items():
+                counts = [times[name] for name in found.groups]
+                self.assertLessEqual(max(counts) - min(counts), 1, what)
+            if repeats % (2 * groups) == 0:
+                for pairs in before.values():
+                    self.assertEqual({repeats // 2}, set(pairs.values()))
 
     def test_targets_at_once_have_ports_of_their_own(self):
         (step,) = [
             s
-            for s in scenario.parse(SMALL).steps()
+            for s in scenario.parse(SMALL).steps(1)
             if (s.round, s.group, s.run.name) == (1, "vms", "iperf3")
         ]
         ports = [run.server.command[-2:] for run in step.runs.values()]
