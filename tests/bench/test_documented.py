@@ -43,8 +43,8 @@ SCENARIO = {
     "groups": {"alone": ["host"], "one": ["vm1"], "vms": ["vm1", "vm2"]},
     "tools": test_run.SYSBENCH
     | {
-        "sysbench_memory": {"threads": [1], "seconds": 1},
-        "cyclictest": {"seconds": 1},
+        "memory_bandwidth": {"threads": [1], "seconds": 1},
+        "cyclictest": {"threads": [1], "seconds": 1},
     },
 }
 # Of what a command printed, where it is not what it should be.

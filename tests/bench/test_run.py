@@ -15,10 +15,11 @@ import subprocess
 import sys
 import time
 
-import yaml
+import fixtures
 
 from nova_perfvm.measure import samples
 from tests.directory import DirectoryCase
+from tests.unit.measure.bench.test_tools import OUTPUTS
 
 TOOLS = ("sysbench", "fio", "iperf3", "cyclictest")
 COMMAND = (
@@ -33,9 +34,11 @@ COMMAND = (
 INTERRUPTIBLE = (shutil.which("env"), "--default-signal=INT")
 # A machine that others use, too, may take a while.
 PATIENCE_S = 300
-# The shortest runs; a temporary directory may be in memory, which is not read directly.
+# The shortest runs.
 SYSBENCH = {"sysbench_cpu": {"threads": [1], "seconds": 1}}
-FIO = {"size": "1m", "numjobs": 1, "seconds": 1, "direct": False}
+FIO = {"size": "1m", "numjobs": 1, "seconds": 1}
+# A temporary directory may be in memory, which is not read beside the page cache.
+ON_DISK = "/var/tmp"
 
 
 def missing(*tools):
@@ -63,6 +66,11 @@ class RunCase(DirectoryCase):
         super().setUp()
         self.output = self.directory / "run.json"
 
+    def on_disk(self):
+        """Return a directory that ends with the test."""
+        fixture = fixtures.TempDir(rootdir=ON_DISK)
+        return pathlib.Path(self.useFixture(fixture).path)
+
     def need(self, *tools):
         """Skip, and say so, where tools are absent."""
         if why := missing(*tools):
@@ -84,7 +92,7 @@ class RunCase(DirectoryCase):
             "tools": tools,
         } | changes
         path = self.directory / "scenario.yaml"
-        path.write_text(yaml.safe_dump(document, sort_keys=False))
+        path.write_text(json.dumps(document, indent=1))
         return str(path)
 
     def start(self, *arguments, **environment):
@@ -135,29 +143,33 @@ class AllToolsTest(RunCase):
         self.need(*TOOLS)
         if os.geteuid():
             self.skipTest("cyclictest needs root")
-        work = self.directory / "fio"
-        work.mkdir()
+        work = self.on_disk()
         kinds = {"host": "host", "vm1": "guest", "vm2": "guest", "server": "host"}
+        served = {
+            "server": "server",
+            "address": "127.0.0.1",
+            "port": free_ports(4),
+            "connections": [2],
+            "seconds": 1,
+        }
         scenario = self.scenario(
             {
                 "sysbench_cpu": {"threads": [1, 2], "seconds": 1},
-                "sysbench_memory": {"threads": [1], "seconds": 1},
-                "cyclictest": {"seconds": 1},
-                "iperf3": {
-                    "server": "server",
-                    "address": "127.0.0.1",
-                    "port": free_ports(4),
-                    "processes": [2],
-                    "seconds": 1,
-                    "omit_s": 0,
-                },
+                "memory_bandwidth": {"threads": [1], "seconds": 1},
+                "memory_latency": {"threads": [1], "seconds": 1},
+                "cyclictest": {"threads": [1], "seconds": 1},
+                "iperf3": served | {"omit_s": 0},
+                "tcp_rr": served,
                 "fio": FIO | {"directory": str(work)},
             },
             targets={name: {"kind": kind} for name, kind in kinds.items()},
+            noisy_neighbour=["memory_latency"],
         )
         status, stdout, stderr = self.run_bench(scenario)
-        self.assertEqual((0, ""), (status, self.failures()), stderr)
-        self.assertIn("18 of 18 steps; 0 failures", stdout)
+        self.assertEqual(0, status, stderr)
+        self.assertEqual("", self.failures())
+        # 13 runs of both groups, and one of each guest beside the other.
+        self.assertIn("28 of 28 steps; 0 failures", stdout)
         self.assertIn("fewer than 5 repeats", stderr)
         self.check_measurements()
         self.check_how_it_was_made()
@@ -204,7 +216,8 @@ class AllToolsTest(RunCase):
         by_who = {}
         for m in found:
             by_who.setdefault(m.who, set()).add(m.metric)
-            self.assertEqual(1 if m.who == "host" else 2, m.at_once)
+            together = m.at_once + m.loaded_neighbours
+            self.assertEqual(1 if m.who == "host" else 2, together)
             self.assertRegex(m.tool_version, r"^\d+\.\d+")
         self.assertEqual({"host", "vm1", "vm2"}, set(by_who))
         for metrics in by_who.values():
@@ -212,9 +225,14 @@ class AllToolsTest(RunCase):
                 {
                     "cpu.events_per_second",
                     "cpu.latency_max_ms",
-                    "memory.write_mib_per_second",
-                    "scheduling.latency_max_us",
+                    "memory.bandwidth_mib_per_second",
+                    "memory.random_access_ns",
+                    "scheduling.loaded.latency_p99_9_us",
                     "network.bits_per_second",
+                    "network.received.bits_per_second",
+                    "network.packets_per_second",
+                    "network.received.packets_per_second",
+                    "network.tcp_rr_per_second",
                     "network.latency_rtt_max_ms",
                     "disk.mixed.read_iops",
                     "disk.write.write_latency_p99_9_ms",
@@ -322,8 +340,7 @@ class FaultsTest(RunCase):
 
     def test_a_tool_that_fails(self):
         self.need("sysbench", "fio")
-        work = self.directory / "fio"
-        work.mkdir()
+        work = self.on_disk()
         one_job = {"directory": str(work), "jobs": {"read": {"rw": "randread"}}}
         tools = SYSBENCH | {"fio": FIO | one_job}
         path = self.program(
@@ -345,6 +362,27 @@ class FaultsTest(RunCase):
         status, stdout, stderr = self.run_bench(scenario, "--resume")
         self.assertEqual(0, status, stderr)
         self.assertIn("4 of 4 steps; 0 failures", stdout)
+
+    def test_a_load_that_ends_too_early(self):
+        """What was measured then is no figure of a busy neighbour."""
+        path = self.program(
+            "sysbench",
+            'case "$*" in --version) echo sysbench 1.0.20;;'
+            '*--time=0*) echo "Threads started!";;'
+            f"*) sleep 1; cat {OUTPUTS}/sysbench_cpu.txt;; esac",
+        )
+        scenario = self.scenario(SYSBENCH, noisy_neighbour=["sysbench_cpu"])
+        status, stdout, stderr = self.run_bench(scenario, PATH=path)
+        self.assertEqual(1, status, stderr)
+        self.assertIn("2 of 4 steps; 2 failures", stdout)
+        self.assertIn("it was to be busy until the end", stderr)
+        document = self.document()
+        self.assertEqual(
+            {("1/vms:vm1/sysbench cpu/1", "vm2"), ("1/vms:vm2/sysbench cpu/1", "vm1")},
+            {(one["where"], one["who"]) for one in document["run"]["failures"]},
+        )
+        loaded = {m["loaded_neighbours"] for m in document["measurements"]}
+        self.assertEqual({0}, loaded)
 
     def test_what_a_target_has_not_is_named_before_anything_runs(self):
         self.need("sysbench", "taskset")

@@ -207,7 +207,7 @@ async def waiting(
 @contextlib.asynccontextmanager
 async def serving(
     target: Target, command: Sequence[str], ready: str, times: int, limit_s: int
-) -> AsyncIterator[None]:
+) -> AsyncIterator[Process]:
     """Have a server run on a target, from when it is ready.
 
     :param ready: what it prints when it is
@@ -220,7 +220,7 @@ async def serving(
         seen = 0
         while seen < times:
             seen += ready in await _line(process)
-        yield
+        yield process
 
 
 @contextlib.asynccontextmanager

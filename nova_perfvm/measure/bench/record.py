@@ -44,6 +44,7 @@ class Record:
             "run": {
                 "scenario": scenario.as_document(),
                 "seed": secrets.randbits(32),
+                "working_set_mb": 0,
                 "sessions": [],
                 "steps": [],
                 "failures": [],
@@ -106,6 +107,15 @@ class Record:
     def seed(self) -> int:
         """Return what the order of the steps is drawn by."""
         return int(self._document["run"]["seed"])
+
+    @property
+    def working_set_mb(self) -> int:
+        """Return what tools of memory work on; 0 until that is known."""
+        return int(self._document["run"]["working_set_mb"])
+
+    @working_set_mb.setter
+    def working_set_mb(self, value: int) -> None:
+        self._document["run"]["working_set_mb"] = value
 
     @property
     def failures(self) -> list[dict[str, Any]]:

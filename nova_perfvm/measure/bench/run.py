@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
+from asyncio.subprocess import Process
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -16,7 +18,8 @@ from nova_perfvm.measure.bench.connection import Clock, Output, TargetError
 from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.measure.bench.scenario import LEAST_REPEATS, Scenario, Step, Target
 from nova_perfvm.measure.bench.target_state import Look
-from nova_perfvm.measure.bench.tools.tool import OutputError, Place
+from nova_perfvm.measure.bench.tools import memory
+from nova_perfvm.measure.bench.tools.tool import OutputError
 from nova_perfvm.measure.samples import Machine, Measurement
 
 # From when all are ready to the start: what the message there takes.
@@ -57,9 +60,7 @@ async def _run(
     scenario: Scenario, record: Record, tell: Tell, warn: Warn
 ) -> RunOutcome:
     steps = list(scenario.steps(record.seed))
-    done = record.done
-    left = [step for step in steps if step.key not in done]
-    if not left:
+    if all(step.key in record.done for step in steps):
         return RunOutcome(len(steps), record.failures)
     if scenario.repeats < LEAST_REPEATS:
         warn(f"fewer than {LEAST_REPEATS} repeats: bench compare can tell no interval")
@@ -68,9 +69,16 @@ async def _run(
     for who, look in looks.items():
         if look.not_collected:
             warn(f"{who}: its state is not recorded: {look.not_collected}")
+    if scenario.needs_working_set and not record.working_set_mb:
+        record.working_set_mb = scenario.working_set_mb or _working_set_mb(looks)
     record.session(_now(), {who: look.as_document() for who, look in looks.items()})
     record.save()
     await _prepare(scenario, record, tell)
+    left = [
+        step
+        for step in scenario.steps(record.seed, record.working_set_mb)
+        if step.key not in record.done
+    ]
     overheads: list[float] = []
     for number, step in enumerate(left):
         remaining = _remaining(left[number:], overheads)
@@ -115,6 +123,20 @@ async def _looks(scenario: Scenario) -> dict[str, Look]:
     return looks
 
 
+def _working_set_mb(looks: Mapping[str, Look]) -> int:
+    """Return what holds for all targets: a guest may show a cache of another size.
+
+    :raises NothingToRunError: when no target tells the size of its caches
+    """
+    most = max(look.last_level_cache_bytes for look in looks.values())
+    if not most:
+        raise NothingToRunError(
+            "lscpu tells the last-level cache of no target: set working_set_mb in the "
+            f"scenario, to {memory.TIMES_LAST_LEVEL} times that of the host or more"
+        )
+    return math.ceil(memory.TIMES_LAST_LEVEL * most / 2**20)
+
+
 async def _prepare(scenario: Scenario, record: Record, tell: Tell) -> None:
     """Write the files that fio works on, so that no run has to begin with that."""
     fio = scenario.tools.fio
@@ -126,7 +148,9 @@ async def _prepare(scenario: Scenario, record: Record, tell: Tell) -> None:
         *(
             _tried(
                 connection.run(
-                    target, fio.preparation(Place(target.name, 0)), scenario.prepare_s
+                    target,
+                    fio.preparation(scenario.place(target.name)),
+                    scenario.prepare_s,
                 ),
                 record,
                 target.name,
@@ -149,7 +173,7 @@ async def _remove(scenario: Scenario, warn: Warn) -> None:
         return
     for target in _measuring(scenario):
         try:
-            command = fio.removal(Place(target.name, 0))
+            command = fio.removal(scenario.place(target.name))
             await connection.run(target, command, _REMOVE_S)
         except TargetError as exc:
             warn(f"{target.name}: fio's files are not removed: {exc}")
@@ -260,6 +284,16 @@ async def _at_once(
 ) -> dict[str, Output | TargetError]:
     """Start a step's runs at the same time, as soon as all of them wait for it."""
     found: dict[str, Output | TargetError] = {}
+    loads: dict[str, Process] = {}
+    load = memory.load(step.working_set_mb)
+    for who in step.loaded:
+        busy = connection.serving(
+            *(scenario.target(who), load, memory.LOADED, 1), 2 * limit_s
+        )
+        try:
+            loads[who] = await stack.enter_async_context(busy)
+        except TargetError as exc:
+            found[who] = exc
     waiting: dict[str, connection.Waiting] = {}
     for who, run in step.runs.items():
         try:
@@ -274,12 +308,17 @@ async def _at_once(
         # No figure of this step would be kept.
         return found
     at_s = time.time() + _AHEAD_S
-    return await _all_of(
+    outputs = await _all_of(
         {
             who: one.start(at_s + looks[who].clock.offset_s)
             for who, one in waiting.items()
         }
     )
+    return outputs | {
+        who: TargetError("it was to be busy until the end, and ended before")
+        for who, process in loads.items()
+        if process.returncode is not None
+    }
 
 
 async def _all_of(doing: Mapping[str, Coroutine[Any, Any, Any]]) -> dict[str, Any]:
@@ -315,6 +354,7 @@ def _measurements(
                 value=figure.value,
                 round=step.round,
                 at_once=len(step.runs),
+                loaded_neighbours=len(step.neighbours),
             )
         )
     return found

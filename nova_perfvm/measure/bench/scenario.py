@@ -21,8 +21,15 @@ from nova_perfvm.documents.keys import (
     some,
 )
 from nova_perfvm.documents.mistakes import Mistake
-from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, sysbench
-from nova_perfvm.measure.bench.tools.tool import Place, Run
+from nova_perfvm.measure.bench.tools import (
+    cyclictest,
+    fio,
+    iperf3,
+    memory,
+    sysbench,
+    tcp_rr,
+)
+from nova_perfvm.measure.bench.tools.tool import Place, Run, Served
 from nova_perfvm.printable import number_of
 
 _LAST_PORT: Final = 65535
@@ -54,6 +61,7 @@ class Target:
         ``ip netns exec blue``
     :ivar node: the NUMA node that numactl binds its CPUs and memory to; None for
         no binding
+    :ivar fio_directory: on the disk to measure there; None for fio's own key
     """
 
     name: _Name = field(metadata=NAME)
@@ -62,6 +70,7 @@ class Target:
     ssh_options: Words = ()
     prefix: Words = ()
     node: Annotated[int, count(0, 1023, "a NUMA node")] | None = None
+    fio_directory: fio.Directory | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +78,21 @@ class Tools:
     """What is measured, in this order."""
 
     sysbench_cpu: sysbench.CPU | None = None
-    sysbench_memory: sysbench.Memory | None = None
+    memory_bandwidth: memory.Bandwidth | None = None
+    memory_latency: memory.Latency | None = None
     cyclictest: cyclictest.CyclicTest | None = None
     iperf3: iperf3.IPerf3 | None = None
+    tcp_rr: tcp_rr.TCPRR | None = None
     fio: fio.Fio | None = None
 
-    def used(self) -> Iterator[Any]:
-        """Yield the tools that the scenario has."""
-        for one in fields(self):
-            tool = getattr(self, one.name)
-            if tool is not None:
-                yield tool
+    def used(self) -> dict[str, Any]:
+        """Return the tools that the scenario has: {key: tool}."""
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {key: tool for key, tool in found.items() if tool is not None}
+
+    def served(self) -> dict[str, Served]:
+        """Return those of them that talk to a server."""
+        return {k: tool for k, tool in self.used().items() if isinstance(tool, Served)}
 
 
 Members = Annotated[
@@ -97,6 +110,10 @@ class Scenario:
     :ivar warm_up: rounds before them whose figures are dropped
     :ivar grace_s: how much longer than planned a run may take
     :ivar prepare_s: how long fio may write its files at first
+    :ivar working_set_mb: what all threads of a tool of memory work on together; None
+        for :data:`memory.TIMES_LAST_LEVEL` times a target's last-level cache
+    :ivar noisy_neighbour: tools that also measure each guest of a group while the
+        others keep their CPUs and memory busy
     """
 
     targets: Annotated[
@@ -110,6 +127,12 @@ class Scenario:
     warm_up: Annotated[int, count(0, 100, "rounds")] = 1
     grace_s: Annotated[int, count(1, 3600, "seconds")] = 60
     prepare_s: Annotated[int, count(1, 24 * 3600, "seconds")] = 3600
+    working_set_mb: Annotated[int, count(1, 2**24, "MiB")] | None = None
+    noisy_neighbour: Annotated[
+        tuple[Annotated[str, Expected("the key of a tool")], ...],
+        Expected("a list of keys of tools"),
+        EACH_ONCE,
+    ] = ()
 
     def target(self, name: str) -> Target:
         """Return the target of a name."""
@@ -119,32 +142,67 @@ class Scenario:
         """Return it as a file has it, every key written out."""
         return as_document("scenario", self, whole=True)
 
+    def place(self, who: str, number: int = 0, working_set_mb: int = 0) -> Place:
+        """Return where a tool's command line will run."""
+        return Place(who, number, working_set_mb, self.target(who).fio_directory)
+
+    @property
+    def needs_working_set(self) -> bool:
+        """Whether a tool, or a load, works on memory that no cache holds."""
+        tools = self.tools
+        return bool(tools.memory_bandwidth or tools.memory_latency or self.loads)
+
+    @property
+    def loads(self) -> bool:
+        """Whether a step keeps a target busy without measuring that."""
+        tool = self.tools.cyclictest
+        return bool(self.noisy_neighbour or (tool and tool.loaded))
+
     def mistakes(self) -> Iterator[Mistake]:
         """List what contradicts itself."""
-        if not any(self.tools.used()):
+        used, served = self.tools.used(), self.tools.served()
+        if not used:
             names = ", ".join(one.name for one in fields(Tools))
             yield Mistake(("tools",), f"no tool: name one of {names}")
-        server = self.tools.iperf3.server if self.tools.iperf3 else None
-        targets = [target.name for target in self.targets]
-        known = ", ".join(targets)
+        servers = {tool.server: key for key, tool in served.items()}
+        yield from self._group_mistakes(servers)
+        yield from self._same_size()
+        yield from self._target_mistakes(servers)
+        for key, tool in served.items():
+            yield from self._server_mistakes(key, tool)
+        for number, key in enumerate(self.noisy_neighbour):
+            if key not in used:
+                yield Mistake(
+                    ("noisy_neighbour", str(number)),
+                    f"no tool {key!r}; there are: {', '.join(used)}",
+                )
+        if self.noisy_neighbour and not any(self._noisy()):
+            reason = "no group has two guests or more: add one, or leave this out"
+            yield Mistake(("noisy_neighbour",), reason)
+
+    def _group_mistakes(self, servers: Mapping[str, str]) -> Iterator[Mistake]:
+        known = [target.name for target in self.targets]
         for name, group in self.groups.items():
             for number, who in enumerate(group):
                 place = ("groups", name, str(number))
-                if who not in targets:
-                    yield Mistake(place, f"no target {who!r}; there are: {known}")
-                elif who == server:
-                    yield Mistake(
-                        place, f"{who} serves iperf3: it cannot measure, too; remove it"
-                    )
-        yield from self._same_size()
+                if who not in known:
+                    reason = f"no target {who!r}; there are: {', '.join(known)}"
+                    yield Mistake(place, reason)
+                elif who in servers:
+                    reason = f"{who} serves {servers[who]}: it cannot measure, too"
+                    yield Mistake(place, f"{reason}; remove it")
+
+    def _target_mistakes(self, servers: Mapping[str, str]) -> Iterator[Mistake]:
         busy = {who for group in self.groups.values() for who in group}
-        for who in targets:
-            if who not in busy and who != server:
-                yield Mistake(
-                    ("targets", who), "in no group: add it to one, or leave it out"
-                )
-        if self.tools.iperf3:
-            yield from self._iperf3_mistakes(self.tools.iperf3, targets)
+        disk = self.tools.fio
+        for target in self.targets:
+            place = ("targets", target.name)
+            if target.name not in {*busy, *servers}:
+                yield Mistake(place, "in no group: add it to one, or leave it out")
+            nowhere = disk and not (disk.directory or target.fio_directory)
+            if nowhere and target.name in busy:
+                reason = "missing, as tools.fio has no directory"
+                yield Mistake((*place, "fio_directory"), reason)
 
     def _same_size(self) -> Iterator[Mistake]:
         pairs = itertools.combinations(self.groups.items(), 2)
@@ -157,22 +215,21 @@ class Scenario:
                     "the figures could not be told apart; remove one",
                 )
 
-    def _iperf3_mistakes(
-        self, tool: iperf3.IPerf3, targets: list[str]
-    ) -> Iterator[Mistake]:
+    def _server_mistakes(self, key: str, tool: Served) -> Iterator[Mistake]:
+        targets = [target.name for target in self.targets]
         if tool.server not in targets:
             yield Mistake(
-                ("tools", "iperf3", "server"),
+                ("tools", key, "server"),
                 f"no target {tool.server!r}; there are: {', '.join(targets)}",
             )
         last = tool.last_port(max(map(len, self.groups.values())))
         if last > _LAST_PORT:
             yield Mistake(
-                ("tools", "iperf3", "port"),
+                ("tools", key, "port"),
                 f"the targets at once need ports up to {last}: begin lower",
             )
 
-    def steps(self, seed: int) -> Iterator[Step]:
+    def steps(self, seed: int, working_set_mb: int = 0) -> Iterator[Step]:
         """Yield what is run, in this order.
 
         Whatever changes in the course of time is to hit all alike: in each round a tool
@@ -180,9 +237,10 @@ class Scenario:
         equally often the first, give or take one.
 
         :param seed: what the order is drawn by
+        :param working_set_mb: what tools of memory work on
         """
         in_turn = []
-        for index, alike in enumerate(self._in_turn()):
+        for index, alike in enumerate(self._in_turn(working_set_mb)):
             lot = random.Random(f"{seed} {index}")  # noqa: S311
             turns = lot.sample(range(self.repeats), self.repeats)
             in_turn.append((lot.sample(alike, len(alike)), turns))
@@ -194,19 +252,35 @@ class Scenario:
                 for step in reversed(ordered) if again % 2 else ordered:
                     yield replace(step, round=number)
 
-    def _in_turn(self) -> Iterator[list[Step]]:
+    def _in_turn(self, working_set_mb: int) -> Iterator[list[Step]]:
         """Yield the steps that are compared with each other, of no round yet."""
-        alike = [
-            [Step(0, name, runs) for runs in self._runs(group)]
-            for name, group in self.groups.items()
-        ]
-        yield from map(list, zip(*alike, strict=True))
+        for key, tool in self.tools.used().items():
+            who = [(name, group, ()) for name, group in self.groups.items()]
+            noisy = self._noisy() if key in self.noisy_neighbour else ()
+            alike = [
+                [
+                    Step(0, name, runs, neighbours, working_set_mb)
+                    for runs in self._runs(tool, group, working_set_mb)
+                ]
+                for name, group, neighbours in (*who, *noisy)
+            ]
+            yield from map(list, zip(*alike, strict=True))
 
-    def _runs(self, group: tuple[str, ...]) -> list[dict[str, Run]]:
-        places = [Place(who, number) for number, who in enumerate(group)]
+    def _noisy(self) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+        """Yield each guest of each group, and the others of that."""
+        guests = {target.name for target in self.targets if target.kind == "guest"}
+        for name, group in self.groups.items():
+            if guests.issuperset(group) and group[1:]:
+                for who in group:
+                    others = tuple(other for other in group if other != who)
+                    yield f"{name}:{who}", (who,), others
+
+    def _runs(
+        self, tool: Any, group: tuple[str, ...], working_set_mb: int
+    ) -> list[dict[str, Run]]:
         of_each = [
-            [run for tool in self.tools.used() for run in tool.runs(place)]
-            for place in places
+            tool.runs(self.place(who, number, working_set_mb))
+            for number, who in enumerate(group)
         ]
         return [
             dict(zip(group, runs, strict=True)) for runs in zip(*of_each, strict=True)
@@ -218,17 +292,27 @@ class Step:
     """What a group does at once.
 
     :ivar round: 0 and below are warm-up
+    :ivar group: its name; with that of the guest where only one measures
     :ivar runs: {target: its run}
+    :ivar neighbours: guests that are only kept busy
+    :ivar working_set_mb: of what keeps targets busy
     """
 
     round: int
     group: str
     runs: dict[str, Run]
+    neighbours: tuple[str, ...] = ()
+    working_set_mb: int = 0
 
     @property
     def run(self) -> Run:
         """One of the runs; they differ in their command lines only."""
         return next(iter(self.runs.values()))
+
+    @property
+    def loaded(self) -> list[str]:
+        """The targets whose CPUs are kept busy, whether they measure or not."""
+        return [*self.neighbours, *(w for w, run in self.runs.items() if run.loaded)]
 
     @property
     def key(self) -> str:
@@ -240,7 +324,8 @@ class Step:
         """The title that is shown while it runs."""
         what = "warm-up" if self.round < 1 else f"round {self.round}"
         threads = number_of(self.run.threads, "thread")
-        return f"{what}, {self.group}: {self.run.name}, {threads}"
+        noisy = " beside busy neighbours" if self.neighbours else ""
+        return f"{what}, {self.group}: {self.run.name}, {threads}{noisy}"
 
 
 def load(path: str | Path) -> Scenario:

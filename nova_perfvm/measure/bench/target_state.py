@@ -39,6 +39,7 @@ say governor "$(cat /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor \
 for list in online has_cpu has_memory; do
   say "$list" "$(cat /sys/devices/system/node/$list 2> /dev/null)"
 done
+say caches "$(lscpu -B -C=LEVEL,ALL-SIZE 2> /dev/null | tr '\n' ' ')"
 for line in "$@"; do
   if command -v "${{line%% *}}" > /dev/null; then
     say "tool ${{line%% *}}" "$(sh -c "$line" 2>&1 | head -n 1)"
@@ -53,6 +54,7 @@ done
 class Look:
     """What a target is.
 
+    :ivar last_level_cache_bytes: of all its caches together; 0 where it tells none
     :ivar versions: {tool: its version}
     :ivar missing: why nothing can run there: tools, the node
     :ivar collected: what ``host collect`` or ``guest collect`` has found there
@@ -63,6 +65,7 @@ class Look:
     kernel: str | None
     cpu_model: str | None
     governor: str | None
+    last_level_cache_bytes: int
     versions: Mapping[str, str]
     missing: tuple[str, ...]
     clock: Clock
@@ -76,6 +79,7 @@ class Look:
             "kernel": self.kernel,
             "cpu_model": self.cpu_model,
             "governor": self.governor,
+            "last_level_cache_bytes": self.last_level_cache_bytes,
             "versions": dict(self.versions),
             "clock": self.clock._asdict(),
             "collected": self.collected,
@@ -111,6 +115,7 @@ async def look(target: Target, scenario: Scenario) -> Look:
         kernel=facts.get("kernel") or None,
         cpu_model=facts.get("cpu_model") or None,
         governor=facts.get("governor", "").strip() or None,
+        last_level_cache_bytes=last_level(facts.get("caches", "")),
         versions={name: _version(told[name]) for name in _VERSIONS if name in told},
         missing=missing,
         clock=Clock() if missing else await connection.clock(target),
@@ -155,17 +160,20 @@ def _no_node(node: int, facts: Mapping[str, str]) -> str:
 
 def _tools(target: Target, scenario: Scenario) -> list[str]:
     """List the tools that a target needs, each once."""
-    server = scenario.tools.iperf3
-    if server is not None and target.name == server.server:
-        return [iperf3.NAME]
     tools = scenario.tools
-    names = {
-        sysbench.NAME: tools.sysbench_cpu or tools.sysbench_memory,
-        cyclictest.NAME: tools.cyclictest,
-        iperf3.NAME: tools.iperf3,
-        fio.NAME: tools.fio,
-    }
-    return [name for name, used in names.items() if used]
+    serves = {t.program for t in tools.served().values() if t.server == target.name}
+    if serves:
+        return sorted(serves)
+    names = {tool.program for tool in tools.used().values()}
+    return sorted(names | ({sysbench.NAME} if scenario.loads else set()))
+
+
+def last_level(text: str) -> int:
+    """Return the bytes of all caches of the last level, of lscpu's two columns."""
+    numbers = [int(word) for word in text.split() if word.isdecimal()]
+    # Instructions have caches of their own on the first level.
+    levels = zip(numbers[::2], numbers[1::2], strict=False)
+    return max(levels, default=(0, 0))[1]
 
 
 async def _collected(target: Target) -> tuple[dict[str, Any] | None, str]:

@@ -38,7 +38,7 @@ class FilesTest(testtools.TestCase):
             "groups": {"vms": ["vm1"]},
         }
         found = scenario.parse(yaml.safe_dump(document))
-        self.assertEqual(5, len(list(found.tools.used())))
+        self.assertEqual(7, len(found.tools.used()))
 
     def test_each_guest_of_the_example_is_on_one_of_its_hosts(self):
         guests = self.inventory["perfvm_guests"]["hosts"].values()

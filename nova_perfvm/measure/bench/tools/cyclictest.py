@@ -12,10 +12,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from functools import partial
+from typing import Annotated, Any, ClassVar, Final
 
 from nova_perfvm.documents.keys import count
 from nova_perfvm.measure.bench.tools.tool import (
+    VCPUS,
     Figure,
     OutputError,
     Place,
@@ -45,27 +47,43 @@ cat "$f"
 
 @dataclass(frozen=True, slots=True)
 class CyclicTest:
-    """``cyclictest`` with threads that wake up all ``interval_us``."""
+    """``cyclictest`` with threads that wake up all ``interval_us``, each on its CPU.
 
-    threads: Threads = (1,)
+    :ivar loaded: whether all CPUs are busy meanwhile, as a VM's are that works
+    """
+
+    threads: Threads = (VCPUS,)
     seconds: Seconds = 60
     priority: Annotated[int, count(1, 99, "priority")] = 90
     interval_us: Annotated[int, count(50, 1_000_000, "microseconds")] = 1000
+    loaded: bool = True
+
+    program: ClassVar[str] = NAME
 
     def runs(self, _place: Place) -> Iterator[Run]:
         """Yield the runs, one for each number of threads."""
         for threads in self.threads:
             line = (
-                *(NAME, "--quiet", "--mlockall", f"--priority={self.priority}"),
+                *(NAME, "--quiet", "--mlockall", "--affinity"),
+                f"--priority={self.priority}",
                 *(f"--interval={self.interval_us}", f"--threads={threads}"),
                 *(f"--duration={self.seconds}", f"--histogram={_BINS_US}"),
             )
-            command = shell(_RUN, *line)
-            yield Run(NAME, NAME, threads, self.seconds, command, parse)
+            yield Run(
+                NAME,
+                NAME,
+                threads,
+                self.seconds,
+                shell(_RUN, *line),
+                partial(parse, "loaded." if self.loaded else ""),
+                loaded=self.loaded,
+            )
 
 
-def parse(text: str) -> list[Figure]:
+def parse(state: str, text: str) -> list[Figure]:
     """Read cyclictest's JSON.
+
+    :param state: what the metrics say of the load, with a dot
 
     :raises OutputError: when it is no such thing
     """
@@ -81,11 +99,11 @@ def parse(text: str) -> list[Figure]:
     bins = _bins(threads.values())
     return [
         *(
-            Figure(f"scheduling.latency_{label}_us", value, "us", "lower")
+            Figure(f"scheduling.{state}latency_{label}_us", value, "us", "lower")
             for label, per_mille in _PER_MILLE.items()
             if (value := _quantile(bins, cycles, per_mille, latest)) > 0
         ),
-        Figure("scheduling.latency_max_us", latest, "us", "lower"),
+        Figure(f"scheduling.{state}latency_max_us", latest, "us", "lower"),
     ]
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from nova_perfvm.documents.keys import NAME as KEY
 from nova_perfvm.documents.keys import Form, count, matching, some
@@ -36,6 +36,9 @@ Size = Annotated[
     str,
     matching("[1-9][0-9]{0,9}[kmgtKMGT]?", "a size as fio takes it, such as 20g"),
 ]
+
+
+Directory = Annotated[str, matching("/.*", "the path of a directory, from the root")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +70,15 @@ LY_JOBS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Fio:
-    """``fio`` with files of its own for each target.
+    """``fio`` with files of its own for each target, beside the page cache.
 
-    :ivar directory: on the disk to measure; the files are below it
+    :ivar directory: on the disk to measure, of targets that name none; the files are
+        below it
     :ivar size: of the file of each of the ``numjobs`` threads
     :ivar seconds: of each job; LY's figure
     """
 
-    directory: Annotated[str, matching("/.*", "the path of a directory, from the root")]
+    directory: Directory | None = None
     size: Size = "20g"
     seconds: Seconds = 300
     jobs: Annotated[
@@ -83,7 +87,8 @@ class Fio:
     block_size: Size = "4k"
     iodepth: Annotated[int, count(1, 65536, "I/Os at once of each thread")] = 32
     numjobs: Annotated[int, count(1, 1024, "threads")] = 4
-    direct: bool = True
+
+    program: ClassVar[str] = NAME
 
     def runs(self, place: Place) -> Iterator[Run]:
         """Yield the runs, one for each job."""
@@ -107,7 +112,8 @@ class Fio:
         return shell(_REMOVE, self._path(place))
 
     def _path(self, place: Place) -> str:
-        return f"{self.directory.rstrip('/')}/perfvm-{place.who}"
+        directory = place.directory or self.directory or ""
+        return f"{directory.rstrip('/')}/perfvm-{place.who}"
 
     def _in_directory(self, place: Place, *command: str) -> tuple[str, ...]:
         return shell(_IN_DIRECTORY, self._path(place), *command)
@@ -116,7 +122,7 @@ class Fio:
         """Return LY's command line."""
         return (
             *(NAME, f"--name={_JOB}", "--directory=.", f"--size={self.size}"),
-            *(f"--direct={int(self.direct)}", f"--bs={self.block_size}"),
+            *("--direct=1", f"--bs={self.block_size}"),
             *("--ioengine=libaio", f"--iodepth={self.iodepth}", "--thread"),
             *(f"--numjobs={self.numjobs}", f"--runtime={self.seconds}"),
             *(f"--rw={job.rw}", f"--rwmixread={job.rwmixread}", "--group_reporting"),
@@ -130,6 +136,18 @@ def parse(job: str, text: str) -> list[Figure]:
     :param job: what the metrics are named after
     :raises OutputError: when it is no such thing, or the job failed
     """
+    found = job_of(text)
+    figures = [f for way in ("read", "write") for f in _figures(job, way, found)]
+    if not figures:
+        raise OutputError("fio: the job did no I/O")
+    return figures
+
+
+def job_of(text: str) -> Any:
+    """Return what fio's JSON has of its only job.
+
+    :raises OutputError: when it is no such thing, or the job failed
+    """
     # Warnings stand before it.
     start = text.find("{")
     try:
@@ -140,10 +158,7 @@ def parse(job: str, text: str) -> list[Figure]:
     error = number(found, "error")
     if error:
         raise OutputError(f"fio: the job ended with error {error:g}")
-    figures = [f for way in ("read", "write") for f in _figures(job, way, found)]
-    if not figures:
-        raise OutputError("fio: the job did no I/O")
-    return figures
+    return found
 
 
 def _figures(job: str, way: str, found: Any) -> Iterator[Figure]:
@@ -151,6 +166,11 @@ def _figures(job: str, way: str, found: Any) -> Iterator[Figure]:
         return
     name = f"disk.{job}.{way}"
     yield Figure(f"{name}_iops", number(found, way, "iops"), "1/s", "higher")
+    yield from tails(f"{name}_latency", at(found, way))
+
+
+def tails(name: str, found: Any) -> Iterator[Figure]:
+    """Yield percentiles of the time that an operation takes, of fio's own histogram."""
     for label, key in _TAILS.items():
-        ns = number(found, way, "clat_ns", "percentile", key)
-        yield Figure(f"{name}_latency_{label}_ms", ns / _NS_PER_MS, "ms", "lower")
+        ns = number(found, "clat_ns", "percentile", key)
+        yield Figure(f"{name}_{label}_ms", ns / _NS_PER_MS, "ms", "lower")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""iperf3: throughput of TCP, and how far it and the round trips stray.
+"""iperf3: throughput of TCP, how far it and the round trips stray; packets of UDP.
 
 Before version 3.16 (Debian 12 has 3.12) all streams of a process share a thread,
 which is the limit long before 25 Gbit/s are: several processes run at once.
@@ -12,18 +12,17 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from nova_perfvm.documents.keys import Expected, count, some
+from nova_perfvm.documents.keys import EACH_ONCE, count, some
 from nova_perfvm.measure.bench.tools.tool import (
-    LY_THREADS,
     Figure,
     OutputError,
     Place,
     Run,
     Seconds,
+    Served,
     ServerCommand,
-    Threads,
     at,
     number,
     shell,
@@ -63,59 +62,70 @@ done
 wait
 """
 
-Address = Annotated[str, some("an address of the server")]
-Port = Annotated[int, count(1024, 65535, "a port")]
+# Of a packet of UDP: what costs is the packet then, not its bytes.
+_PAYLOAD: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class IPerf3:
-    """``iperf3`` from the targets to a machine that serves.
+class IPerf3(Served):
+    """``iperf3`` between the targets and a machine that serves.
 
-    :ivar server: name of the target that serves, which measures nothing itself
-    :ivar address: of the server, for the others
-    :ivar port: the first of as many ports as processes run at once, on all targets
-    :ivar processes: numbers of processes with one connection each
-    :ivar reverse: whether the server sends
+    Each connection is a process.
+
+    :ivar protocols: tcp for bits per second; udp for small packets per second, as many
+        as arrive
+    :ivar directions: from the targets, and to them
     :ivar omit_s: what is dropped at the start, in which TCP finds its speed
     """
 
-    server: Annotated[str, Expected("the name of a target")]
-    address: Address
-    port: Port = 5201
-    processes: Threads = LY_THREADS
     seconds: Seconds = 30
     omit_s: Annotated[int, count(0, 60, "seconds")] = 2
-    reverse: bool = False
+    protocols: Annotated[
+        tuple[Literal["tcp", "udp"], ...],
+        some("a list of tcp, udp, or both"),
+        EACH_ONCE,
+    ] = ("tcp", "udp")
+    directions: Annotated[
+        tuple[Literal["send", "receive"], ...],
+        some("a list of send, receive, or both"),
+        EACH_ONCE,
+    ] = ("send", "receive")
+
+    program: ClassVar[str] = NAME
 
     def runs(self, place: Place) -> Iterator[Run]:
-        """Yield the runs, one for each number of processes."""
-        name = "iperf3 reverse" if self.reverse else NAME
-        for processes in self.processes:
-            first = self.port + place.number * max(self.processes)
-            client = [
-                *(NAME, "--client", self.address, "--json"),
-                *("--time", str(self.seconds), "--omit", str(self.omit_s)),
-                *("--connect-timeout", str(_CONNECT_MS)),
-                *(["--reverse"] if self.reverse else []),
-            ]
-            yield Run(
-                NAME,
-                name,
-                processes,
-                self.seconds + self.omit_s,
-                shell(_CLIENTS, str(first), str(processes), *client),
-                parse,
-                ServerCommand(
-                    self.server,
-                    shell(_SERVERS, str(first), str(processes)),
-                    "Server listening",
-                    processes,
-                ),
-            )
+        """Yield the runs: protocols, directions, numbers of connections."""
+        for protocol in self.protocols:
+            for direction in self.directions:
+                for connections in self.connections:
+                    yield self._run(place, protocol, direction, connections)
 
-    def last_port(self, targets: int) -> int:
-        """Return the highest port that a number of targets at once need."""
-        return self.port + targets * max(self.processes) - 1
+    def _run(
+        self, place: Place, protocol: str, direction: str, connections: int
+    ) -> Run:
+        # The packets that are lost are counted with those that are dropped.
+        omit_s = self.omit_s if protocol == "tcp" else 0
+        client = [
+            *(NAME, "--client", self.address, "--json"),
+            *("--time", str(self.seconds), "--omit", str(omit_s)),
+            *("--connect-timeout", str(_CONNECT_MS)),
+        ]
+        if protocol == "udp":
+            client += ["--udp", "--length", str(_PAYLOAD), "--bitrate", "0"]
+        if direction == "receive":
+            client.append("--reverse")
+        ports = (str(self.first_port(place)), str(connections))
+        return Run(
+            NAME,
+            f"iperf3 {protocol} {direction}",
+            connections,
+            self.seconds + omit_s,
+            shell(_CLIENTS, *ports, *client),
+            parse,
+            ServerCommand(
+                self.server, shell(_SERVERS, *ports), "Server listening", connections
+            ),
+        )
 
 
 def parse(text: str) -> list[Figure]:
@@ -129,15 +139,25 @@ def parse(text: str) -> list[Figure]:
     for document in found:
         if isinstance(document, dict) and "error" in document:
             raise OutputError(f"iperf3: {document['error']}")
+    test = at(found[0], "start", "test_start")
+    metric = "network.received" if at(test, "reverse") else "network"
+    if at(test, "protocol") == "UDP":
+        rate = sum(map(_packets_per_second, found))
+        return [Figure(f"{metric}.packets_per_second", rate, "1/s", "higher")]
     rates = [number(d, "end", "sum_received", "bits_per_second") for d in found]
-    reverse = at(found[0], "start", "test_start", "reverse")
-    metric = "network.received" if reverse else "network"
     name = f"{metric}.bits_per_second"
     return [
         Figure(name, sum(rates), "bit/s", "higher"),
         *_low_rate(f"{name}_p{_PERCENTILE}", found),
         *_round_trips(f"{metric}.latency_rtt", found),
     ]
+
+
+def _packets_per_second(document: Any) -> float:
+    """Return how many packets arrived."""
+    whole = at(document, "end", "sum")
+    arrived = number(whole, "packets") - number(whole, "lost_packets")
+    return arrived / number(whole, "seconds")
 
 
 def _low_rate(metric: str, documents: Sequence[Any]) -> Iterator[Figure]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
-from nova_perfvm.documents.keys import EACH_ONCE, count, some
+from nova_perfvm.documents.keys import EACH_ONCE, Expected, count, some
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.samples import Better
 
@@ -19,8 +19,9 @@ Threads = Annotated[
     some("a list of numbers of threads from 1 to 1024, such as [1, 4]"),
     EACH_ONCE,
 ]
-# LY's.
-LY_THREADS: Final = (1, 4, 8, 16)
+# Of the built-in policy's high-performance VMs: with fewer threads the host, vhost and
+# interrupts have CPUs to themselves, which they have not when all are in use.
+VCPUS: Final = 20
 
 
 class OutputError(PerfVMError):
@@ -66,6 +67,7 @@ class Run:
     :ivar command: the command line
     :ivar parse: what makes figures of its standard output
     :ivar server: what has to run elsewhere meanwhile
+    :ivar loaded: whether all CPUs of the target are to be busy besides
     """
 
     tool: str
@@ -75,6 +77,7 @@ class Run:
     command: tuple[str, ...]
     parse: Callable[[str], list[Figure]]
     server: ServerCommand | None = None
+    loaded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +86,40 @@ class Place:
 
     :ivar who: name of the target
     :ivar number: of the target among those that run at once, from 0
+    :ivar working_set_mb: what tools of memory work on
+    :ivar directory: on the disk to measure, if the target has one of its own
     """
 
     who: str
-    number: int
+    number: int = 0
+    working_set_mb: int = 0
+    directory: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A tool whose targets talk to a machine that serves.
+
+    :ivar server: name of the target that serves, which measures nothing itself
+    :ivar address: of the server, for the others
+    :ivar port: the first of as many ports as connections are at once, on all targets
+    :ivar connections: numbers of connections
+    """
+
+    server: Annotated[str, Expected("the name of a target")]
+    address: Annotated[str, some("an address of the server")]
+    port: Annotated[int, count(1024, 65535, "a port")] = 5201
+    connections: Threads = (1, VCPUS)
+
+    program: ClassVar[str]
+
+    def first_port(self, place: Place) -> int:
+        """Return the first port of a target's connections."""
+        return self.port + place.number * max(self.connections)
+
+    def last_port(self, targets: int) -> int:
+        """Return the highest port that a number of targets at once need."""
+        return self.port + targets * max(self.connections) - 1
 
 
 def shell(script: str, *arguments: str) -> tuple[str, ...]:

@@ -105,8 +105,10 @@ class RecordTest(DirectoryCase):
 
     def test_what_the_steps_are_made_by_is_kept(self):
         found = self.begun()
+        found.working_set_mb = 132
+        found.save()
         again = Record.resume(str(self.path), SCENARIO)
-        self.assertEqual(found.seed, again.seed)
+        self.assertEqual((found.seed, 132), (again.seed, again.working_set_mb))
         self.assertNotEqual(found.seed, Record("other.json", SCENARIO).seed)
 
     def test_what_failed_is_forgotten_when_it_is_tried_again(self):

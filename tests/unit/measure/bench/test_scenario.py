@@ -9,7 +9,14 @@ import yaml
 
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.measure.bench import scenario
-from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, sysbench
+from nova_perfvm.measure.bench.tools import (
+    cyclictest,
+    fio,
+    iperf3,
+    memory,
+    sysbench,
+    tcp_rr,
+)
 
 SAMPLE = pathlib.Path(__file__).parents[4] / "etc" / "nova_perfvm" / "scenario.yaml"
 SMALL = """\
@@ -24,7 +31,7 @@ groups:
   vms: [vm1, vm2]
 tools:
   sysbench_cpu: {threads: [1, 4]}
-  iperf3: {server: generator, address: 192.0.2.3, processes: [2]}
+  iperf3: {server: generator, address: 192.0.2.3, connections: [2]}
 """
 ALL_MISTAKES = """
 line 4: targets.vm1.kind: found 'vm', expected one of 'host', 'guest'
@@ -51,9 +58,11 @@ class ScenarioTest(testtools.TestCase):
         # What it says of defaults is so.
         tools = found.tools
         self.assertEqual(sysbench.CPU(), tools.sysbench_cpu)
-        self.assertEqual(sysbench.Memory(), tools.sysbench_memory)
+        self.assertEqual(memory.Bandwidth(), tools.memory_bandwidth)
+        self.assertEqual(memory.Latency(), tools.memory_latency)
         self.assertEqual(cyclictest.CyclicTest(), tools.cyclictest)
         self.assertEqual(iperf3.IPerf3("generator", "192.0.2.30"), tools.iperf3)
+        self.assertEqual(tcp_rr.TCPRR("generator", "192.0.2.30"), tools.tcp_rr)
         self.assertEqual(fio.Fio("/var/tmp"), tools.fio)
         short = yaml.safe_load(SAMPLE.read_text())
         for key in ("repeats", "warm_up", "grace_s", "prepare_s"):
@@ -65,8 +74,8 @@ class ScenarioTest(testtools.TestCase):
         text = yaml.safe_dump(found.as_document(), sort_keys=False)
         self.assertEqual(found, scenario.parse(text))
         steps = list(found.steps(1))
-        # A warm-up and 5 rounds, 3 runs, 2 groups.
-        self.assertEqual(6 * 3 * 2, len(steps))
+        # A warm-up and 5 rounds, 6 runs, 2 groups.
+        self.assertEqual(6 * 6 * 2, len(steps))
         self.assertEqual(len(steps), len({step.key for step in steps}))
         self.assertEqual(sorted(s.round for s in steps), [s.round for s in steps])
 
@@ -102,11 +111,36 @@ class ScenarioTest(testtools.TestCase):
                 for pairs in before.values():
                     self.assertEqual({repeats // 2}, set(pairs.values()))
 
+    def test_a_noisy_neighbour(self):
+        found = scenario.parse(f"{SMALL}noisy_neighbour: [sysbench_cpu]\nrepeats: 5\n")
+        noisy = [s for s in found.steps(1, 132) if s.neighbours and s.round == 1]
+        self.assertEqual(
+            {
+                (group, ("vm1",) if "1" in group else ("vm2",), neighbours, threads)
+                for group, neighbours in (
+                    ("vms:vm1", ("vm2",)),
+                    ("vms:vm2", ("vm1",)),
+                )
+                for threads in (1, 4)
+            },
+            {(s.group, tuple(s.runs), s.neighbours, s.run.threads) for s in noisy},
+        )
+        self.assertEqual({132}, {s.working_set_mb for s in noisy})
+        for step in noisy:
+            self.assertEqual(list(step.neighbours), step.loaded)
+            self.assertIn("beside busy neighbours", step.title)
+
+    def test_the_load_of_what_is_measured(self):
+        text = SMALL.replace("tools:", "tools:\n  cyclictest: {}")
+        for step in scenario.parse(text).steps(1):
+            expected = list(step.runs) if step.run.tool == "cyclictest" else []
+            self.assertEqual(expected, step.loaded)
+
     def test_targets_at_once_have_ports_of_their_own(self):
         (step,) = [
             s
             for s in scenario.parse(SMALL).steps(1)
-            if (s.round, s.group, s.run.name) == (1, "vms", "iperf3")
+            if (s.round, s.group, s.run.name) == (1, "vms", "iperf3 tcp send")
         ]
         ports = [run.server.command[-2:] for run in step.runs.values()]
         self.assertEqual([("5201", "2"), ("5203", "2")], ports)
@@ -136,10 +170,34 @@ class ScenarioTest(testtools.TestCase):
                 "vm2 is in more, too",
             ),
             (
-                "processes: [2]",
-                "port: 65534, processes: [2]",
+                "connections: [2]",
+                "port: 65534, connections: [2]",
                 "tools.iperf3.port",
                 "need ports up to 65537",
+            ),
+            (
+                "iperf3:",
+                "fio: {}\n  iperf3:",
+                "targets.vm1.fio_directory",
+                "tools.fio has no directory",
+            ),
+            (
+                "iperf3:",
+                "tcp_rr: {server: vm1, address: 192.0.2.1}\n  iperf3:",
+                "groups.vms.0",
+                "serves tcp_rr",
+            ),
+            (
+                "tools:",
+                "noisy_neighbour: [fio]\ntools:",
+                "noisy_neighbour.0",
+                "no tool 'fio'; there are: sysbench_cpu, iperf3",
+            ),
+            (
+                "vms: [vm1, vm2]\n",
+                "vms: [vm1]\n  two: [vm2]\nnoisy_neighbour: [sysbench_cpu]\n",
+                "noisy_neighbour",
+                "no group has two guests",
             ),
             ("root@192.0.2.1", "-oProxyCommand=x", "targets.vm1.ssh", "where ssh goes"),
             ("vm1", '"v m"', "targets.v m", "expected a name"),

@@ -6,7 +6,14 @@ import pathlib
 
 import testtools
 
-from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, sysbench
+from nova_perfvm.measure.bench.tools import (
+    cyclictest,
+    fio,
+    iperf3,
+    memory,
+    sysbench,
+    tcp_rr,
+)
 from nova_perfvm.measure.bench.tools.tool import OutputError, Place
 
 OUTPUTS = pathlib.Path(__file__).parent / "outputs"
@@ -31,39 +38,38 @@ class SysbenchTest(testtools.TestCase):
                 "cpu.latency_p99_ms": (30.81, "ms", "lower"),
                 "cpu.latency_max_ms": (75.46, "ms", "lower"),
             },
-            values(sysbench.parse_cpu(output("sysbench_cpu.txt"))),
-        )
-
-    def test_memory(self):
-        # Its 99th percentile is 0.00 ms, which is no figure.
-        self.assertEqual(
-            {
-                "memory.read_mib_per_second": (2195.43, "MiB/s", "higher"),
-                "memory.read_latency_max_ms": (91.42, "ms", "lower"),
-            },
-            values(sysbench.parse_memory("read", output("sysbench_memory.txt"))),
+            values(sysbench.parse(output("sysbench_cpu.txt"))),
         )
 
     def test_another_output(self):
-        cpu, memory = output("sysbench_cpu.txt"), output("sysbench_memory.txt")
-        for parse, text in (
-            (sysbench.parse_cpu, ""),
-            (sysbench.parse_cpu, memory),
-            (sysbench.parse_cpu, cpu.replace("99th percentile", "95th percentile")),
-            (lambda t: sysbench.parse_memory("read", t), cpu),
+        cpu = output("sysbench_cpu.txt")
+        for text in (
+            "",
+            output("memory_stream.txt"),
+            cpu.replace("99th percentile", "95th percentile"),
         ):
-            self.assertRaises(OutputError, parse, text)
+            self.assertRaises(OutputError, sysbench.parse, text)
 
-    def test_command_lines(self):
+    def test_command_line(self):
         (run,) = sysbench.CPU((4,), 7).runs(PLACE)
         self.assertEqual(
             ("sysbench", "cpu", "--threads=4", "--time=7", "--percentile=99", "run"),
             run.command,
         )
-        names = [run.name for run in sysbench.Memory((1, 4), 7).runs(PLACE)]
-        self.assertEqual(
-            ["sysbench memory read"] * 2 + ["sysbench memory write"] * 2, names
-        )
+
+
+class MemoryTest(testtools.TestCase):
+    def test_each_mode(self):
+        for name, expected in (
+            ("stream", {"bandwidth_mib_per_second": (2653.4859, "MiB/s", "higher")}),
+            ("chase", {"random_access_ns": (3546.1019, "ns", "lower")}),
+        ):
+            found = values(memory.parse(output(f"memory_{name}.txt")))
+            self.assertEqual({f"memory.{k}": v for k, v in expected.items()}, found)
+
+    def test_another_output(self):
+        for text in ("", output("sysbench_cpu.txt"), "{", '{"other": 1}'):
+            self.assertRaises(OutputError, memory.parse, text)
 
 
 class IPerf3Test(testtools.TestCase):
@@ -89,6 +95,26 @@ class IPerf3Test(testtools.TestCase):
         stream["sender"] |= {"max_rtt": 0, "min_rtt": 0, "mean_rtt": 0}
         (figure,) = iperf3.parse(json.dumps(document))
         self.assertEqual("network.received.bits_per_second", figure.metric)
+
+    def test_packets_that_arrive(self):
+        text = output("iperf3_udp.json")
+        whole = json.loads(text)["end"]["sum"]
+        self.assertGreater(whole["lost_packets"], 0)
+        rate = (whole["packets"] - whole["lost_packets"]) / whole["seconds"]
+        expected = {"network.packets_per_second": (rate, "1/s", "higher")}
+        self.assertEqual(expected, values(iperf3.parse(text)))
+        (both,) = iperf3.parse(text + text)
+        self.assertEqual(2 * rate, both.value)
+        (figure,) = iperf3.parse(output("iperf3_udp_reverse.json"))
+        self.assertEqual("network.received.packets_per_second", figure.metric)
+
+    def test_both_protocols_and_directions(self):
+        runs = list(iperf3.IPerf3("server", "192.0.2.1").runs(PLACE))
+        self.assertEqual(2 * 2 * 2, len({(run.name, run.threads) for run in runs}))
+        for run in runs:
+            words = {"--udp": "udp" in run.name, "--reverse": "receive" in run.name}
+            for word, expected in words.items():
+                self.assertEqual(expected, word in run.command, run.name)
 
     def test_the_slowest_seconds(self):
         text = output("iperf3_tail.json")
@@ -133,7 +159,7 @@ class IPerf3Test(testtools.TestCase):
             (text + refused, "unable to connect to server: Connection refused"),
             ("", "printed nothing"),
             (text[:-20], "printed no JSON"),
-            ("{}", "has no end.sum_received"),
+            ("{}", "has no start.test_start"),
         ):
             error = self.assertRaises(OutputError, iperf3.parse, printed)
             self.assertIn(words, str(error))
@@ -168,6 +194,8 @@ class FioTest(testtools.TestCase):
 
     def test_command_lines_are_those_of_the_article(self):
         runs = list(fio.Fio("/data").runs(PLACE))
+        (own, *_) = fio.Fio("/data").runs(Place("vm1", directory="/disk/"))
+        self.assertEqual("/disk/perfvm-vm1", own.command[4])
         common = (
             "fio --name=test --directory=. --size=20g --direct=1 --bs=4k "
             "--ioengine=libaio --iodepth=32 --thread --numjobs=4 --runtime=300 "
@@ -179,6 +207,43 @@ class FioTest(testtools.TestCase):
             self.assertEqual("/data/perfvm-vm1", directory)
             self.assertEqual(common.format(mix), " ".join(command))
             self.assertEqual((4, 300), (run.threads, run.seconds))
+
+
+class TCPRRTest(testtools.TestCase):
+    def test_round_trips(self):
+        text = output("tcp_rr.json")
+        (job,) = json.loads(text)["jobs"]
+        latency = job["write"]["clat_ns"]["percentile"]
+        self.assertEqual(
+            {
+                "network.tcp_rr_per_second": (job["write"]["iops"], "1/s", "higher"),
+                "network.tcp_rr_latency_p99_ms": (
+                    latency["99.000000"] / 1e6,
+                    "ms",
+                    "lower",
+                ),
+                "network.tcp_rr_latency_p99_9_ms": (
+                    latency["99.900000"] / 1e6,
+                    "ms",
+                    "lower",
+                ),
+            },
+            values(tcp_rr.parse(text)),
+        )
+
+    def test_no_answer(self):
+        document = json.loads(output("tcp_rr.json"))
+        document["jobs"][0]["write"]["total_ios"] = 0
+        error = self.assertRaises(OutputError, tcp_rr.parse, json.dumps(document))
+        self.assertIn("no request was answered", str(error))
+
+    def test_each_target_has_ports_of_its_own(self):
+        tool = tcp_rr.TCPRR("server", "2001:db8::1", 6000, (1, 4))
+        for number, port in ((0, 6000), (1, 6004)):
+            for run in tool.runs(Place("vm", number)):
+                for command in (run.command, run.server.command):
+                    self.assertIn(f"--port={port}", command)
+                    self.assertIn("--protocol=tcpv6", command)
 
 
 class CyclicTestTest(testtools.TestCase):
@@ -197,9 +262,17 @@ class CyclicTestTest(testtools.TestCase):
                 "scheduling.latency_p99_9_us": (latencies[1998 - 1], "us", "lower"),
                 "scheduling.latency_max_us": (607, "us", "lower"),
             },
-            values(cyclictest.parse(text)),
+            values(cyclictest.parse("", text)),
         )
 
     def test_another_output(self):
         for text in ("", "{}", '{"thread": {}}', '{"thread": {"0": {"max": 3}}}'):
-            self.assertRaises(OutputError, cyclictest.parse, text)
+            self.assertRaises(OutputError, cyclictest.parse, "", text)
+
+    def test_under_load_is_another_metric(self):
+        for loaded, begin in ((True, "scheduling.loaded."), (False, "scheduling.")):
+            (run,) = cyclictest.CyclicTest(loaded=loaded).runs(PLACE)
+            self.assertEqual(loaded, run.loaded)
+            self.assertIn("--affinity", run.command)
+            for figure in run.parse(output("cyclictest.json")):
+                self.assertTrue(figure.metric.startswith(f"{begin}latency_"))

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bandwidth and latency of memory, on a working set that no cache holds.
+
+sysbench runs ``memory.lua``, which says what is counted.  sysbench's own test of memory
+works on 1 KiB, which a core has in its first cache: it tells nothing of a NUMA node.
+No package of Debian 12 follows pointers: lmbench is non-free, numactl comes without
+numademo, stress-ng 0.15 has no such test.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from nova_perfvm.measure.bench.tools import sysbench
+from nova_perfvm.measure.bench.tools.tool import (
+    VCPUS,
+    Figure,
+    OutputError,
+    Place,
+    Run,
+    Seconds,
+    Threads,
+    number,
+    shell,
+)
+from nova_perfvm.measure.samples import Better
+
+# As STREAM asks for: of all caches of the last level, https://www.cs.virginia.edu/stream.
+TIMES_LAST_LEVEL: Final = 4
+_LUA: Final = Path(__file__).with_suffix(".lua")
+# sysbench takes a script from a file; no number of threads stands for one a CPU.
+_RUN: Final = """\
+f=$(mktemp) || exit
+trap 'rm -f "$f"' EXIT
+trap exit TERM
+printf '%s' "$1" > "$f"
+threads=$2
+shift 2
+sysbench "$f" "--threads=${threads:-$(nproc)}" "$@" run
+"""
+
+# {what memory.lua prints: (unit, better)}
+_FIGURES: Final[dict[str, tuple[str, Better]]] = {
+    "bandwidth_mib_per_second": ("MiB/s", "higher"),
+    "random_access_ns": ("ns", "lower"),
+}
+# What the load prints when it runs.
+LOADED: Final = "Threads started!"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A mode of ``memory.lua``."""
+
+    threads: Threads = (1, VCPUS)
+    seconds: Seconds = 30
+
+    program: ClassVar[str] = sysbench.NAME
+    name: ClassVar[str]
+    mode: ClassVar[str]
+
+    def runs(self, place: Place) -> Iterator[Run]:
+        """Yield the runs, one for each number of threads."""
+        for threads in self.threads:
+            command = _command(
+                self.mode, place.working_set_mb, self.seconds, str(threads)
+            )
+            yield Run(self.program, self.name, threads, self.seconds, command, parse)
+
+
+@dataclass(frozen=True, slots=True)
+class Bandwidth(Memory):
+    """What all threads together read and write, as STREAM's triad."""
+
+    name: ClassVar[str] = "memory bandwidth"
+    mode: ClassVar[str] = "stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Latency(Memory):
+    """How long a thread waits for a word at an address that is drawn by lot."""
+
+    name: ClassVar[str] = "memory latency"
+    mode: ClassVar[str] = "chase"
+
+
+def load(working_set_mb: int) -> tuple[str, ...]:
+    """Return the command that keeps all CPUs and the memory busy until it is ended."""
+    return _command("stream", working_set_mb, 0, "")
+
+
+def _command(mode: str, mb: int, seconds: int, threads: str) -> tuple[str, ...]:
+    options = (f"--mode={mode}", f"--mib={mb}", f"--time={seconds}")
+    return shell(_RUN, _LUA.read_text("utf-8"), threads, *options)
+
+
+def parse(text: str) -> list[Figure]:
+    """Read the JSON that ``memory.lua`` prints behind sysbench's own words.
+
+    :raises OutputError: when there is none
+    """
+    try:
+        document = json.loads(text[text.index("{") :])
+    except ValueError as exc:
+        raise OutputError(f"memory.lua printed no JSON: {exc}") from None
+    key = next((key for key in _FIGURES if key in document), "figure of memory.lua")
+    return [Figure(f"memory.{key}", number(document, key), *_FIGURES[key])]

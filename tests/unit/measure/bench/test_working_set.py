@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tools of memory work on, by the caches that targets tell."""
+
+from unittest import mock
+
+import testtools
+
+from nova_perfvm.measure.bench import run, target_state
+
+# lscpu -B -C=LEVEL,ALL-SIZE, on one line.
+CACHES = "LEVEL ALL-SIZE 1 65536 1 65536 2 1048576 3 33554432 "
+
+
+class WorkingSetTest(testtools.TestCase):
+    def looks(self, *caches):
+        return {
+            str(number): mock.Mock(last_level_cache_bytes=target_state.last_level(text))
+            for number, text in enumerate(caches)
+        }
+
+    def test_four_times_the_largest_last_level(self):
+        """All targets work on the same, whatever a guest shows."""
+        two_sockets = CACHES.replace("33554432", "75497472")
+        for caches, mb in (
+            ((CACHES,), 128),
+            ((CACHES, two_sockets, ""), 288),
+            ((two_sockets, CACHES), 288),
+            (("LEVEL ALL-SIZE 2 1048577",), 5),
+        ):
+            self.assertEqual(mb, run._working_set_mb(self.looks(*caches)))
+
+    def test_nobody_tells_a_cache(self):
+        looks = self.looks("", "LEVEL ALL-SIZE")
+        error = self.assertRaises(run.NothingToRunError, run._working_set_mb, looks)
+        self.assertIn("set working_set_mb", str(error))
