@@ -104,13 +104,13 @@ class ThreadsTest(HostCase):
         name = "threads_allowed"
         for task, cpus, status, subject in (
             (13, "3-4", FAIL, "vCPUs"),
-            (13, "0-39", FAIL, "vCPUs"),
+            (13, "0-41", FAIL, "vCPUs"),
             (13, "7", FAIL, "vCPUs"),
             (0, "0-20", FAIL, "emulator threads"),
             (0, "0-19,41", WARN, "emulator threads"),
-            (1, "0-39", FAIL, "I/O threads"),
-            (2, "0-39", FAIL, "vhost threads"),
-            (2, "38-39", WARN, "vhost threads"),
+            (1, "0-41", FAIL, "I/O threads"),
+            (2, "0-41", FAIL, "vhost threads"),
+            (2, "40-41", WARN, "vhost threads"),
         ):
             moved = {f"{PROC}/task/{PID + task}/status": hosts.status("x", cpus, "0")}
             case = (status, f"{FIRST}: {subject}", f"CPUs {cpus}", moved)
