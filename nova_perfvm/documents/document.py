@@ -79,10 +79,19 @@ def load_document(
 
     :raises UnreadableFileError: when it cannot be read as text, or is too long
     """
-    first, *_ = _listed(kinds)
+    kinds = _listed(kinds)
+    return parse_document(kinds, of, *read_text(kinds, path), **options)
+
+
+def read_text(kinds: list[str], path: str | Path) -> tuple[str, str]:
+    """Return the text of a file that should be of some kind, and what to call it.
+
+    :raises UnreadableFileError: when it cannot be read as text, or is too long
+    """
     source = "standard input" if str(path) == "-" else str(path)
-    text = textfile.read(path, KINDS[first].most_bytes)
-    return parse_document(kinds, of, text, source, **options)
+    form = KINDS[kinds[0]]
+    expected = f"{_expected(kinds)}, in {'YAML' if form.by_hand else 'plain JSON'}"
+    return textfile.read(path, form.most_bytes, expected), source
 
 
 def parse_document(
@@ -104,7 +113,7 @@ def parse_document(
     :raises DocumentError: with every mistake; with one if it is of another kind
     """
     kinds = _listed(kinds)
-    expected = " or ".join(KINDS[kind].title for kind in kinds)
+    expected = _expected(kinds)
     # First, as what machines wrote may be megabytes, which YAML takes minutes for.
     data, fault = _json(text)
     found = _kind_in(data)
@@ -195,6 +204,11 @@ def kind_of(text: str) -> str | None:
 def _kind_in(data: Any) -> str | None:
     kind = data.get("kind") if isinstance(data, dict) else None
     return kind if isinstance(kind, str) and kind in KINDS else None
+
+
+def _expected(kinds: Iterable[str]) -> str:
+    """Return in words what a file should be."""
+    return " or ".join(KINDS[kind].title for kind in kinds)
 
 
 def _listed(kinds: str | Iterable[str]) -> list[str]:

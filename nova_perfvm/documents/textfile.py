@@ -21,10 +21,13 @@ _MIB: Final = 1024 * 1024
 MOST_BYTES: Final = 16 * _MIB
 
 
-def read(path: str | Path, most_bytes: int = MOST_BYTES) -> str:
+def read(
+    path: str | Path, most_bytes: int = MOST_BYTES, expected: str = "the right file"
+) -> str:
     """Return the text of a file in UTF-8, its line ends as newlines.
 
     :param path: ``-`` for standard input
+    :param expected: what the file should be, in words
     :raises UnreadableFileError: when it cannot be read, is no such text, or is
         longer
     """
@@ -33,7 +36,7 @@ def read(path: str | Path, most_bytes: int = MOST_BYTES) -> str:
         raise UnreadableFileError("''", "an empty path: name a file")
     if str(path) == "-":
         data = sys.stdin.buffer.read(most_bytes + 1)
-        return _decode(data, "standard input", most_bytes)
+        return _decode(data, "standard input", most_bytes, expected)
     try:
         with Path(path).open("rb") as file:
             data = file.read(most_bytes + 1)
@@ -41,10 +44,10 @@ def read(path: str | Path, most_bytes: int = MOST_BYTES) -> str:
         # A path with a NUL has no strerror.
         reason = getattr(exc, "strerror", None) or str(exc)
         raise UnreadableFileError(str(path), reason) from exc
-    return _decode(data, str(path), most_bytes)
+    return _decode(data, str(path), most_bytes, expected)
 
 
-def _decode(data: bytes, name: str, most_bytes: int) -> str:
+def _decode(data: bytes, name: str, most_bytes: int, expected: str) -> str:
     """Return the text of what was read, as :func:`read` does.
 
     :param name: what to call it in errors
@@ -53,11 +56,12 @@ def _decode(data: bytes, name: str, most_bytes: int) -> str:
     if len(data) > most_bytes:
         mib = most_bytes // _MIB
         size = f"{mib} MiB" if mib else f"{most_bytes} bytes"
-        raise UnreadableFileError(name, f"longer than {size}: is it the right file?")
+        raise UnreadableFileError(name, f"longer than {size}: is it {expected}?")
     try:
         return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8").read()
     except UnicodeDecodeError as exc:
-        reason = f"no UTF-8 text: {exc.reason} at byte {exc.start}"
+        where = f"{exc.reason} at byte {exc.start}"
+        reason = f"no UTF-8 text: {where}: is it {expected}?"
         raise UnreadableFileError(name, reason) from exc
 
 

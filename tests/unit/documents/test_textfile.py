@@ -26,7 +26,10 @@ class ReadTest(testtools.TestCase):
     def test_refused_with_name_and_reason(self):
         self.path.write_bytes(b"ab\xff")
         for path, reason in (
-            (self.path, "no UTF-8 text: invalid start byte at byte 2"),
+            (
+                self.path,
+                "no UTF-8 text: invalid start byte at byte 2: is it the right file?",
+            ),
             (self.path.parent, "Is a directory"),
             (self.path / "x", "Not a directory"),
             (self.path.parent / "x", "No such file or directory"),

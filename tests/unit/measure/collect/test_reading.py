@@ -88,7 +88,8 @@ class JSONTest(ReadingCase):
         for text in ("", "{", "cpu 1"):
             self.assert_refused(DocumentError, "no JSON", text)
         self.assert_refused(DocumentError, "nested too deeply", "[" * 100_000)
-        self.assert_refused(UnreadableFileError, "no UTF-8", b"{\xff")
+        words = ("no UTF-8", "a guest (nova-perfvm guest collect), in plain JSON?")
+        self.assert_refused(UnreadableFileError, words, b"\x1f\x8b", "guest")
 
     def test_another_version_or_kind(self):
         for document in ({}, [], {"schema_version": "9"}, {"schema_version": [1]}):
