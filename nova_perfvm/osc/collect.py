@@ -71,6 +71,7 @@ class _Collect(PerfVMCommand):
         one_of(
             file_argument(
                 "--output",
+                type=collector.output_file,
                 help="file to write, - for standard output (default: a new file here, "
                 "named by host and time)",
             ),

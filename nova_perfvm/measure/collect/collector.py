@@ -49,6 +49,7 @@ _PIECE = 64 * 1024
 _TIMEOUT_S = 30.0
 # Where ethtool is; ordinary users do not look there.
 _MORE_PATH = ("/usr/sbin", "/sbin")
+_ARCHIVES = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".tar")
 
 # {a,b} is either; the rest is as in a shell.  A name without a wildcard is looked
 # for in every directory that matches so far, and is unread where it is absent.
@@ -636,6 +637,17 @@ def interval(text: str) -> float:
     return value
 
 
+def output_file(text: str) -> str:
+    """Take the path of a file to write from the command line.
+
+    :raises argparse.ArgumentTypeError: for none, and for the name of an archive
+    """
+    if not text or text.endswith(_ARCHIVES):
+        message = f"{text!r}: expected the name of a file, which will be plain JSON"
+        raise argparse.ArgumentTypeError(message)
+    return text
+
+
 class CollectorProgress:
     """A line of standard error that says what is being done, on a terminal."""
 
@@ -682,6 +694,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     )
     parser.add_argument(
         "--output",
+        type=output_file,
         default="-",
         metavar="FILE",
         help="file to write (default: standard output)",

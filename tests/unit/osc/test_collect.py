@@ -38,7 +38,9 @@ class CollectTest(CommandCase):
         self.assert_refused(
             1, "cannot write none/vm1.json", *arguments, "none/vm1.json"
         )
-        self.assert_refused(2, "an empty path", *arguments, "")
+        for name in ("", "vm1.tar.gz", "vm1.zip"):
+            self.assert_refused(2, f"{name!r}: expected the name", *arguments, name)
+        self.assertEqual([self.directory / "vm1.json"], [*self.directory.iterdir()])
 
     def test_script(self):
         self.assertEqual(0, self.run_command("guest", "collect", "--script"))
