@@ -150,12 +150,13 @@ class Record:
         self._document["measurements"] += [asdict(one) for one in measured]
 
     def save(self) -> None:
-        """Write the file, or leave it as it was.
+        """Write the file for its owner to read, or leave it as it was.
 
         :raises PerfVMError: when it cannot be written
         """
         text = json.dumps(self._document, indent=1, allow_nan=False) + "\n"
-        textfile.replace(self.path, text)
+        # What was collected on the targets is in it.
+        textfile.replace(self.path, text, private=True)
 
 
 def json_of(path: str) -> dict[str, Any]:

@@ -94,6 +94,7 @@ class RecordTest(DirectoryCase):
 
     def test_resume(self):
         self.begun()
+        self.path.chmod(0o644)
         found = Record.resume(str(self.path), SCENARIO)
         self.assertEqual({WARM_UP.key, FIRST.key}, found.done)
         found.session("2026-11-22T11:00:00Z", {})
@@ -102,6 +103,8 @@ class RecordTest(DirectoryCase):
         values = [m.value for m in samples.load([str(self.path)]).measurements]
         self.assertEqual([7.5, 8.0], values)
         self.assertEqual(2, len(self.document()["run"]["sessions"]))
+        # What was collected on targets is in it.
+        self.assertEqual(0o600, self.path.stat().st_mode & 0o777)
 
     def test_what_the_steps_are_made_by_is_kept(self):
         found = self.begun()
