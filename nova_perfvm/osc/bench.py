@@ -66,7 +66,7 @@ class RunBenchmarks(PerfVMCommand):
 
 
 class ReportBenchmarks(PerfVMCommand):
-    """Write a page of verdicts and plots: one HTML file that needs no network.
+    """Write a page of comparisons: one HTML file that needs no network.
 
     The verdicts are those of bench compare.
     """
@@ -74,21 +74,14 @@ class ReportBenchmarks(PerfVMCommand):
     arguments = (
         file_argument("files", nargs="+", help="measurements that bench run has left"),
         file_argument("--output", required=True, help="HTML to write"),
-        file_argument(
-            "--collected",
-            action="append",
-            default=[],
-            help="what host collect or guest collect has written, for the plots of "
-            "interrupts and pins, several times for several machines (default: what "
-            "the measurements have with them)",
-        ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Write the page."""
-        # Altair and SciPy are of the extra [measure].
-        from nova_perfvm.measure.report import content, page  # noqa: PLC0415
+        # SciPy is of the extra [measure].
+        from nova_perfvm.measure.report import answer, content, page  # noqa: PLC0415
 
-        found = content.read(parsed_args.files, parsed_args.collected)
+        found = content.read(parsed_args.files)
         textfile.replace(parsed_args.output, page.html(found))
-        self.write(f"{parsed_args.output}: {content.summary(found)}\n")
+        said = found.not_compared or answer.answer(found.comparisons)
+        self.write(f"{parsed_args.output}: {said}\n")

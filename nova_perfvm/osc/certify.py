@@ -117,7 +117,7 @@ class Certify(JudgingCommand, PolicyCommand):
         )
         # Both have much of what was collected.
         textfile.replace(parsed_args.output, record.dumps(found), private=True)
-        textfile.replace(page_path, page.html(found), private=True)
+        textfile.replace(page_path, page.html(found, judged.comparisons), private=True)
         self.exit_status = judged.verdict.exit_code
         self.write("".join(f"{line}\n" for line in _lines(judged, found)))
         self.write(f"{parsed_args.output}, {page_path}: sha256 {found['sha256']}\n")

@@ -1,72 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report as one HTML file, with all that draws its plots inside."""
+"""A report as one HTML file: the verdict, all comparisons in a plot and a table."""
 
 from __future__ import annotations
 
-import functools
-from itertools import groupby
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
-import vl_convert
-
+from nova_perfvm.measure.report import answer, plot
 from nova_perfvm.measure.report.content import Content
-from nova_perfvm.measure.report.plots import plots
+from nova_perfvm.measure.statistics.compare import Comparison
 from nova_perfvm.measure.statistics.verdict import Verdict
-from nova_perfvm.pages import page_source, render_page
-
-_LOOKS: Final = {
-    Verdict.PASS: "ok",
-    Verdict.INCONCLUSIVE: "warning",
-    Verdict.FAIL: "failure",
-}
-
-
-class Overall(NamedTuple):
-    """The verdict of all comparisons together."""
-
-    look: str
-    verdict: str
-    words: str
+from nova_perfvm.pages import render_page
 
 
 def html(content: Content) -> str:
-    """Return the page: verdicts, failures, plots, machines."""
-    found = list(plots(content))
-    sections = groupby(enumerate(found), lambda numbered: numbered[1].section)
-    order = list(Verdict)
-    worst_first = sorted(content.comparisons, key=lambda row: -order.index(row.verdict))
-    numbers = {verdict: content.count(verdict) for verdict in reversed(Verdict)}
+    """Return the page of what benchmarks have measured."""
+    verdict, words = _overall(content)
     return render_page(
         "report.html",
+        **of_comparisons(content.comparisons),
+        title="Is the VM as fast as the machine?",
+        verdict=verdict.value,
+        look=answer.LEVELS[verdict].value,
+        words=words,
         content=content,
-        overall=None if content.not_compared else _overall(content),
-        counts=[(n, _LOOKS[v], v.value) for v, n in numbers.items()],
-        comparisons=[(_LOOKS[r.verdict], r.verdict.value, r) for r in worst_first],
-        doubts=dict.fromkeys(r for row in content.comparisons for r in row.remarks),
-        sections=[(name, list(members)) for name, members in sections],
-        specs=[plot.spec for plot in found],
-        script=_bundle() if found else "",
+        reasons=[
+            ("failure", f"{one.where}: {one.who}", "", one.reason, one.stderr)
+            for one in content.failures
+        ],
+        warnings=dict.fromkeys(r for row in content.comparisons for r in row.remarks),
     )
 
 
-def _overall(content: Content) -> Overall:
-    """Return the worst verdict that one comparison has."""
-    worst = next(v for v in reversed(Verdict) if content.count(v))
-    words = (
-        f"{content.count(worst)} of {len(content.comparisons)} comparisons of a VM "
-        "with its host, or with its share of it"
+def of_comparisons(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    """Return what the template shows of comparisons."""
+    verdicts = [row.verdict for row in comparisons]
+    return {
+        "groups": plot.groups(comparisons),
+        "plot": plot,
+        "ratio": answer.ratio,
+        "answer": answer.answer(comparisons) if comparisons else "",
+        "counts": [
+            (verdicts.count(verdict), answer.LEVELS[verdict].value, verdict.value)
+            for verdict in reversed(Verdict)
+        ],
+    }
+
+
+def _overall(content: Content) -> tuple[Verdict, str]:
+    """Return the worst verdict that decides, and why it is that."""
+    if content.not_compared:
+        return Verdict.INCONCLUSIVE, content.not_compared
+    worst = max(
+        (row.verdict for row in content.comparisons if getattr(row, "primary", True)),
+        key=list(Verdict).index,
+        default=Verdict.INCONCLUSIVE,
     )
-    if content.failures:
-        failures = len(content.failures)
-        words += f"; {failures} could not be made"
-        if worst is Verdict.PASS:
-            worst = Verdict.INCONCLUSIVE
-            words = f"not all was measured: {failures} failed"
-    return Overall(_LOOKS[worst], worst.value, words)
-
-
-@functools.cache
-def _bundle() -> str:
-    """Return Vega with the script of the page; making it takes a moment."""
-    found: str = vl_convert.javascript_bundle(page_source("report.js"))
-    return found.replace("</script", "<\\/script")
+    failures = len(content.failures)
+    if failures and worst is Verdict.PASS:
+        worst = Verdict.INCONCLUSIVE
+    return worst, f"not all was measured: {failures} failed" if failures else ""

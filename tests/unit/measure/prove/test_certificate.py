@@ -59,6 +59,7 @@ class SoundTest(CertifyTestCase):
         judged, found = case.made(self.directory)
         self.assertEqual((), judged.reasons)
         self.assertIs(Certification.CERTIFIED, judged.verdict)
+        self.page = page.html(found, judged.comparisons)
         return found
 
     def test_what_may_be_missing(self):
@@ -100,8 +101,8 @@ class SoundTest(CertifyTestCase):
     def test_warnings_are_listed_and_refuse_nothing(self):
         case = Case()
         faults.guest(1, {CLOCK: "hpet\n"})(case)
-        found = self.assert_certified(case)
-        self.assertIn("hpet", page.html(found).partition("<h2>Warnings</h2>")[2][:400])
+        self.assert_certified(case)
+        self.assertIn("hpet", self.page.partition("<h2>Warnings</h2>")[2][:400])
 
     def test_verdicts(self):
         for name, verdict in (
@@ -174,8 +175,8 @@ class PageTest(CertifyTestCase):
         case = Case()
         evil = "<script>alert(1)</script>"
         case.host = hosts.renamed(case.host, 1, evil)
-        _, found = case.made(self.directory, signed_off_by=evil)
-        text = page.html(found)
+        judged, found = case.made(self.directory, signed_off_by=evil)
+        text = page.html(found, judged.comparisons)
         self.assertNotIn("<script", text)
         self.assertIn("&lt;script&gt;alert(1)", text)
         (_, body) = text.split("<body>")
@@ -183,8 +184,8 @@ class PageTest(CertifyTestCase):
         self.assertEqual([], Elements(text).faults)
         self.assertIn("default-src 'none'", text)
         # Why it is refused comes before what was promised.
-        _, found = self.planted("vm1: 4 queues on the host").made(self.directory)
-        text = page.html(found)
+        judged, found = self.planted("vm1: 4 queues on the host").made(self.directory)
+        text = page.html(found, judged.comparisons)
         self.assertIn('class="verdict failure">refused', text)
         why = text.index("hypervisor.interface_queues")
         self.assertLess(why, text.index("Promised"))
