@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from scipy import stats
 
@@ -13,6 +13,8 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.prove.judge import Certification, Judged, Shortfall
 from nova_perfvm.measure.prove.record import Document
+from nova_perfvm.measure.report.answer import ratio
+from nova_perfvm.measure.statistics.intervals import Estimate
 from nova_perfvm.measure.statistics.verdict import Verdict as Compared
 from nova_perfvm.printable import number_of
 
@@ -33,8 +35,7 @@ class Regressions(NamedTuple):
     remarks: tuple[str, ...]
 
 
-# (kind, where, code, subject), and (who, metric, threads, at once).
-_Place = tuple[str, str, str, str]
+# (who, metric, threads, at once).
 _Run = tuple[str, str, float, float]
 
 
@@ -67,72 +68,29 @@ def find(before: Document, judged: Judged, now: Document) -> Regressions:
 
 
 def _checks(before: Document, now: Document) -> Iterator[Shortfall]:
-    """Look for what passed and no longer does.
-
-    Of machines that are in both records each thing that a check looked at; of
-    others only the check as a whole, as they have other CPUs and NICs.
-    """
+    """Look for checks that passed and no longer do, of whichever machine."""
     old, new = _levels(before), _levels(now)
-    machines = {(kind, where) for kind, where, _, _ in new}
-    if before["host"]["hostname"] != now["host"]["hostname"]:
-        machines -= {("host", "host"), ("files", "files")}
-    of_others = {place for place in old if place[:2] not in machines}
-    whole_old, whole_new = _by_check(old, of_others), _by_check(new, new)
-    for place, level in old.items():
-        if place not in of_others and level is Level.OK:
-            yield from _changed(before, place, new.get(place))
-    for (kind, code), level in whole_old.items():
-        if level is Level.OK:
-            yield from _changed(
-                before, (kind, kind, code, ""), whole_new.get((kind, code))
-            )
+    for (kind, code), level in old.items():
+        there = new.get((kind, code))
+        if level is not Level.OK or there is Level.OK:
+            continue
+        words = f"is {there.value}" if there else "is not there"
+        yield Shortfall(
+            Certification.NOT_PROVEN
+            if there in {None, Level.UNKNOWN}
+            else Certification.REFUSED,
+            *(CODE, kind, code),
+            f"it passed in the record of {before['made_at']}, and {words} now",
+        )
 
 
-def _by_check(
-    levels: Mapping[_Place, Level], places: Collection[_Place]
-) -> dict[tuple[str, str], Level]:
-    """Return the worst level of each check of some places."""
+def _levels(record: Document) -> dict[tuple[str, str], Level]:
+    """Return the worst level of each check, by the kind of machine and its code."""
     found: dict[tuple[str, str], Level] = {}
-    for place in places:
-        kind, _, code, _ = place
-        level = levels[place]
-        worse = max(level, found.get((kind, code), level))
-        found[kind, code] = worse
-    return found
-
-
-def _changed(
-    before: Document, place: _Place, level: Level | None
-) -> Iterator[Shortfall]:
-    """Say that something that passed no longer does, unless it does."""
-    _, where, code, subject = place
-    if level is Level.OK:
-        return
-    words = f"is {level.value}" if level else "is not there"
-    yield Shortfall(
-        Certification.NOT_PROVEN
-        if level in {None, Level.UNKNOWN}
-        else Certification.REFUSED,
-        CODE,
-        where,
-        f"{code}, {subject}" if subject else code,
-        f"it passed in the record of {before['made_at']}, and {words} now",
-    )
-
-
-def _levels(record: Mapping[str, Any]) -> dict[_Place, Level]:
-    """Return the worst level of each thing that was looked at."""
-    found: dict[_Place, Level] = {}
     for section in record["checks"]:
         for result in section["results"]:
-            for one in result["findings"]:
-                place = (
-                    *(section["kind"], section["where"]),
-                    *(result["code"], one["subject"]),
-                )
-                level = Level(one["level"])
-                worse = max(level, found.get(place, level))
-                found[place] = worse
+            place = (section["kind"], result["code"])
+            found[place] = max(found.get(place, Level.OK), Level(result["level"]))
     return found
 
 
@@ -162,8 +120,8 @@ def _ratios(before: Document, now: Document, remarks: list[str]) -> Iterator[Sho
                 CODE,
                 run[0],
                 _named(run),
-                f"{_shown(earlier)} in the record of {before['made_at']}, "
-                f"{_shown(later)} now: worse, and by chance so with a probability of "
+                f"{ratio(earlier)} in the record of {before['made_at']}, "
+                f"{ratio(later)} now: worse, and by chance so with a probability of "
                 f"{chance:.2g}",
             )
 
@@ -180,33 +138,26 @@ def _named(run: _Run) -> str:
     return f"{metric}, {number_of(int(threads), 'thread')}, {at_once:g} at once"
 
 
-def _judged(row: Document) -> Document | None:
-    found: Document | None = row["vs_share" if row["against"] == "share" else "vs_host"]
-    return found
+def _judged(row: Document) -> Estimate | None:
+    found = row["vs_share" if row["against"] == "share" else "vs_host"]
+    keys = ("ratio", "low", "high", "rounds", "spread")
+    return found and Estimate(**{key: found[key] for key in keys})
 
 
-def _shown(estimate: Document) -> str:
-    low, high = estimate.get("low"), estimate.get("high")
-    if low is None or high is None:
-        return f"{estimate['ratio']:.3f}"
-    return f"{estimate['ratio']:.3f} ({low:.3f}-{high:.3f})"
-
-
-def _by_chance(earlier: Document, later: Document, better: str) -> float | None:
+def _by_chance(earlier: Estimate, later: Estimate, better: str) -> float | None:
     """Return how probable so much worse a ratio is if nothing has changed.
 
     Welch's test of the logarithms; None if a spread is not known.
     """
     sign = 1 if better == "higher" else -1
-    means = [sign * math.log(one["ratio"]) for one in (earlier, later)]
-    spreads = [one.get("spread") for one in (earlier, later)]
-    if None in spreads:
+    means = [sign * math.log(one.ratio) for one in (earlier, later)]
+    if earlier.spread is None or later.spread is None:
         return None
-    if not any(spreads):
+    if not earlier.spread and not later.spread:
         return 0.0 if means[1] < means[0] else 1.0
     found = stats.ttest_ind_from_stats(
-        *(means[0], spreads[0], earlier["effective"]),
-        *(means[1], spreads[1], later["effective"]),
+        *(means[0], earlier.spread, earlier.effective),
+        *(means[1], later.spread, later.effective),
         equal_var=False,
         alternative="greater",
     )
