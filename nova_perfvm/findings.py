@@ -141,19 +141,14 @@ class Report:
         return "perfvm audit"
 
     @property
-    def grouped(self) -> tuple[Finding, ...]:
-        """All findings, for people."""
-        return self.findings
-
-    @property
     def findings(self) -> tuple[Finding, ...]:
         """All findings, worst first, then in the order of the checks."""
         found = [finding for result in self.results for finding in result.findings]
         return tuple(sorted(found, key=lambda finding: finding.level, reverse=True))
 
     def count(self, level: Level) -> int:
-        """Count the findings of a level."""
-        return sum(finding.level is level for finding in self.findings)
+        """Count the checks whose worst finding has a level."""
+        return sum(result.level is level for result in self.results)
 
     def exit_code(self, *, strict: bool = False) -> int:
         """Return 0 if all is well, 1 for warnings, 2 for failures.
@@ -164,7 +159,7 @@ class Report:
 
     @property
     def counts(self) -> str:
-        """How many findings of each level there are, in words, the worst first."""
+        """How many checks ended with each level, in words, the worst first."""
         return ", ".join(f"{self.count(level)} {level}" for level in self.counted)
 
 

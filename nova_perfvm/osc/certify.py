@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.findings import Finding, Level
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
     PolicyCommand,
@@ -20,11 +22,11 @@ from nova_perfvm.osc.base import (
 )
 from nova_perfvm.osc.check import HOST_CONF, NOVA_VIEW
 from nova_perfvm.osc.compare import LATENCY_TARGET, MEASURED, TARGET
+from nova_perfvm.osc.formats import text
 from nova_perfvm.osc.judging import JudgingCommand
 
 if TYPE_CHECKING:
-    from nova_perfvm.measure.prove.judge import Judged, Shortfall
-    from nova_perfvm.measure.prove.record import Document
+    from nova_perfvm.measure.prove.judge import Judged
 
 
 class Certify(JudgingCommand, PolicyCommand):
@@ -96,6 +98,7 @@ class Certify(JudgingCommand, PolicyCommand):
                 )
         # jc and SciPy are of the extra [measure].
         from nova_perfvm.measure.prove import certificate, inputs, page, record  # noqa: PLC0415
+        from nova_perfvm.measure.report import answer  # noqa: PLC0415
 
         judged, found = certificate.make(
             inputs.Paths(
@@ -119,24 +122,34 @@ class Certify(JudgingCommand, PolicyCommand):
         textfile.replace(parsed_args.output, record.dumps(found), private=True)
         textfile.replace(page_path, page.html(found, judged.comparisons), private=True)
         self.exit_status = judged.verdict.exit_code
-        self.write("".join(f"{line}\n" for line in _lines(judged, found)))
-        self.write(f"{parsed_args.output}, {page_path}: sha256 {found['sha256']}\n")
+        columns = text.width(self.app.stdout)
+        for findings in (_reasons(judged), _warnings(judged)):
+            said = text.findings(findings, columns)
+            self.write(f"{said}\n" if said else "")
+        before = found["previous"] or {"remarks": ()}
+        lines = [f"against {before['path']}: {r}" for r in before["remarks"]]
+        lines += [
+            f"{parsed_args.output}, {page_path}: sha256 {found['sha256']}",
+            answer.answer(judged.comparisons),
+            f"flavor {judged.inputs.flavor.name}: {judged.verdict.value.upper()}",
+        ]
+        self.write("".join(f"{line}\n" for line in lines))
 
 
-def _lines(judged: Judged, found: Document) -> list[str]:
-    groups: dict[tuple[str, ...], list[Shortfall]] = {}
+def _reasons(judged: Judged) -> Iterator[Finding]:
+    """Yield why a promise is not certified."""
     for reason in judged.reasons:
-        key = (reason.verdict.value, reason.where, reason.subject, reason.text)
-        groups.setdefault(key, []).append(reason)
-    lines = []
-    for (verdict, *about), alike in groups.items():
-        codes = ", ".join(dict.fromkeys(one.code for one in alike))
-        said = ": ".join(part for part in (verdict, codes, *about) if part)
-        remedy = alike[0].remedy
-        lines.append(f"{said}; {remedy}" if remedy else said)
-    lines += [f"warning: {text}" for text in judged.warnings]
-    previous = found["previous"]
-    if previous:
-        lines += [f"against {previous['path']}: {r}" for r in previous["remarks"]]
-    verdict = judged.verdict.value.upper()
-    return [*lines, f"flavor {judged.inputs.flavor.name}: {verdict}"]
+        level = Level.UNKNOWN if reason.verdict.exit_code == 1 else Level.FAILURE
+        about = ": ".join(part for part in (reason.where, reason.subject) if part)
+        yield Finding(reason.code, level, about, reason.text, remedy=reason.remedy)
+
+
+def _warnings(judged: Judged) -> Iterator[Finding]:
+    """Yield what changes no verdict."""
+    for section in judged.sections:
+        for one in section.report.findings:
+            if one.level is Level.WARNING:
+                about = f"{section.report.hostname}: {one.subject}"
+                yield one._replace(subject=about)
+    for remark in dict.fromkeys(r for row in judged.comparisons for r in row.remarks):
+        yield Finding("certify.compared", Level.WARNING, "", remark)

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 from cliff.lister import Lister
 
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.findings import CheckFindings, Report
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import busy_vms, record
 from nova_perfvm.osc.base import Table, argument, count, file_argument, positive
 from nova_perfvm.osc.judging import JudgingCommand
+from nova_perfvm.osc.reports import LINES
 
 if TYPE_CHECKING:
     from nova_perfvm.measure.statistics.compare import Comparison
-    from nova_perfvm.measure.statistics.intervals import Estimate
 
 _WARNED: Final = 1
 _COMPARED: Final = (
@@ -54,12 +55,13 @@ class Compare(JudgingCommand, Lister):
     """Compare VMs with their host, metric by metric.
 
     Vs host divides a VM's value by that of a run on the host, and vs share by the
-    part of the host's that each VM can have. A star marks the ratio that is judged:
-    vs share for network and disk, vs host for all else. In brackets are 95 %
-    intervals. Exits with 0 if all pass, 1 if something is inconclusive or doubtful, 2
-    if something fails.
+    part of the host's that each VM can have. A star marks the ratio that is judged,
+    which alone is printed for people: vs share for network and disk, vs host for all
+    else. In brackets are 95 % intervals. Exits with 0 if all pass, 1 if something is
+    inconclusive or doubtful, 2 if something fails.
     """
 
+    formatter_namespace = LINES
     arguments = (
         file_argument("files", nargs="+", help=MEASURED),
         TARGET,
@@ -75,6 +77,7 @@ class Compare(JudgingCommand, Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Compare, and keep the code of the worst verdict."""
         # SciPy is of the extra [measure].
+        from nova_perfvm.measure.report import answer  # noqa: PLC0415
         from nova_perfvm.measure.statistics import verdict  # noqa: PLC0415
         from nova_perfvm.measure.statistics.compare import compare  # noqa: PLC0415
 
@@ -92,7 +95,19 @@ class Compare(JudgingCommand, Lister):
             self.warn(text)
         for remark in dict.fromkeys(r for row in found for r in row.remarks):
             self.warn(remark)
+        parsed_args.report = Report(
+            tuple(CheckFindings(r.metric, (answer.finding(r),)) for r in found), ""
+        )
+        self._answer = answer.answer(found)
         return _COMPARED, list(map(_row, found))
+
+    def produce_output(
+        self, parsed_args: argparse.Namespace, column_names: Any, data: Any
+    ) -> int:
+        """Print, and say in one line which part of the host VMs reach."""
+        super().produce_output(parsed_args, column_names, data)
+        self.app.stderr.write(f"{self._answer}\n")
+        return 0
 
 
 class Scaling(JudgingCommand, Lister):
@@ -139,8 +154,11 @@ def _beside(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _row(found: Comparison) -> tuple[Any, ...]:
+    # SciPy is of the extra [measure].
+    from nova_perfvm.measure.report import answer  # noqa: PLC0415
+
     ratios = [
-        _ratio(value) + ("*" if name == found.against and value else "")
+        answer.ratio(value) + ("*" if name == found.against and value else "")
         for name, value in (("host", found.vs_host), ("share", found.vs_share))
     ]
     return (
@@ -155,11 +173,3 @@ def _row(found: Comparison) -> tuple[Any, ...]:
         found.verdict.name,
         found.reason,
     )
-
-
-def _ratio(found: Estimate | None) -> str:
-    if found is None:
-        return ""
-    if found.low is None or found.high is None:
-        return f"{found.ratio:.3f}"
-    return f"{found.ratio:.3f} ({found.low:.3f}-{found.high:.3f})"

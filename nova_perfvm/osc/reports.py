@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that end with a report: a table of findings, or a document of them all."""
+"""Commands that end with a report: lines for people, or a document of all findings."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from cliff.formatters.base import ListFormatter
+from cliff.formatters.table import TableFormatter
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.findings import Report
 from nova_perfvm.osc import output
 from nova_perfvm.osc.base import OUTPUT, Arguments, Table, flag
-from nova_perfvm.osc.formats import junit, monitoring, page
+from nova_perfvm.osc.formats import junit, monitoring, page, text
 from nova_perfvm.osc.judging import JudgingLister
 
-# The entry points of the client's own formats, and of documents.
+# The entry points of the client's own formats, of which the one for people prints
+# findings as lines; and beside them of documents.
+LINES: Final = "nova_perfvm.findings.formatter"
 FORMATS: Final = "nova_perfvm.report.formatter"
 STRICT: Final = flag("--strict", "exit with 1 for what is unknown, too")
 
@@ -34,6 +37,19 @@ class ReportFormatter(ListFormatter):
         """Print the report that the command has left."""
         *_, stdout, parsed_args = arguments
         stdout.write(type(self).render(parsed_args.report))
+
+
+class FindingsFormatter(TableFormatter):
+    """Lines for people; a table, if they choose its columns."""
+
+    def emit_list(self, *arguments: Any) -> None:
+        """Print the findings that the command has left, to the terminal's width."""
+        *_, stdout, parsed_args = arguments
+        if parsed_args.columns:
+            super().emit_list(*arguments)
+            return
+        found = parsed_args.report.findings
+        stdout.write(text.findings(found, text.width(stdout)))
 
 
 class HTMLFormatter(ReportFormatter):
@@ -70,13 +86,13 @@ class ReportingLister(JudgingLister):
         if parsed_args.output is None:
             super().produce_output(parsed_args, column_names, data)
         else:
-            kept, text = self.app.stdout, io.StringIO()
-            self.app.stdout = output.escaping(text)
+            kept, written = self.app.stdout, io.StringIO()
+            self.app.stdout = output.escaping(written)
             try:
                 super().produce_output(parsed_args, column_names, data)
             finally:
                 self.app.stdout = kept
-            textfile.replace(parsed_args.output, text.getvalue())
+            textfile.replace(parsed_args.output, written.getvalue())
         self.app.stderr.write(f"{self.summary(parsed_args.report)}\n")
         return 0
 
@@ -84,9 +100,10 @@ class ReportingLister(JudgingLister):
 class FindingsLister(ReportingLister):
     """A command that lists what checks found.
 
-    :cvar columns: those of a table, each a member of a finding
+    :cvar columns: of what is no line for people, each a member of a finding
     """
 
+    formatter_namespace = LINES
     columns: ClassVar[tuple[str, ...]] = (
         "Code",
         "Level",
@@ -104,11 +121,9 @@ class FindingsLister(ReportingLister):
         parsed_args.report = report
         strict = getattr(parsed_args, "strict", True)
         self.exit_status = report.exit_code(strict=strict)
-        # A table is for people; what programs read has each by itself.
-        table = parsed_args.formatter == "table"
         return self.columns, [
             tuple(str(getattr(one, name.lower())) for name in self.columns)
-            for one in (report.grouped if table else report.findings)
+            for one in report.findings
         ]
 
     def title(self, report: Any) -> str:
