@@ -58,11 +58,12 @@ _INTERVAL: Final = argument(
 
 def _collected(kind: Kind) -> Argument:
     """Return what to judge in place of this machine."""
+    table = ", or a copy of /proc/interrupts" if kind == "guest" else ""
     return argument(
         "file",
         nargs="?",
         metavar="FILE",
-        help=f"what {kind} collect has written; - for standard input (default: "
+        help=f"what {kind} collect has written{table}; - for standard input (default: "
         "look at this machine)",
     )
 
@@ -220,6 +221,8 @@ class CheckServer(CheckCommand):
 def _read(parsed_args: argparse.Namespace, kind: Kind) -> Collected:
     """Return what was collected, or collect it on this machine."""
     if parsed_args.file is not None:
+        if kind == "guest":
+            return reading.read_guest(parsed_args.file)
         return reading.read(parsed_args.file, kind)
     with collector.CollectorProgress() as progress:
         found = collector.collect(kind, parsed_args.interval, progress=progress)

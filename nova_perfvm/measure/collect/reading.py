@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was collected, from the file that it was written to."""
 
+import re
+from datetime import UTC, datetime
 from typing import Final
 
-from nova_perfvm.documents.document import KINDS, load_document, parse_document
+from nova_perfvm.documents.document import (
+    KINDS,
+    load_document,
+    parse_document,
+    read_text,
+)
 from nova_perfvm.measure.collect import collector
 from nova_perfvm.measure.collect.collected import Collected, Kind
 
 # Of a host with hundreds of VMs.
 MOST_BYTES: Final = KINDS["host"].most_bytes
+_INTERRUPTS: Final = re.compile(r"\s*CPU\d+\s")
 
 
 def read(path: str, kind: Kind | None = None) -> Collected:
@@ -20,6 +28,22 @@ def read(path: str, kind: Kind | None = None) -> Collected:
     :raises UnreadableFileError: when it cannot be read
     """
     return load_document([kind] if kind else collector.KINDS, Collected, path)
+
+
+def read_guest(path: str) -> Collected:
+    """Read what ``guest collect`` wrote, or a bare copy of ``/proc/interrupts``.
+
+    A copy does not say of which guest it is, nor when it was made: the file's name
+    and the present stand for them.
+
+    :raises DocumentError: with all mistakes in it
+    :raises UnreadableFileError: when it cannot be read
+    """
+    text, source = read_text(["guest"], path)
+    if not _INTERRUPTS.match(text):
+        return loads(text, source, "guest")
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Collected("guest", source, now, files={"/proc/interrupts": text})
 
 
 def loads(text: str, source: str, kind: Kind | None = None) -> Collected:

@@ -52,6 +52,13 @@ class CheckGuestTest(CommandCase):
             status, _, stderr = self.check(*arguments)
             self.assertEqual(expected, status, f"{arguments} {stderr}")
 
+    def test_a_copy_of_proc_interrupts(self):
+        text = guests.ly().files["/proc/interrupts"]
+        status, stdout, stderr = self.check(self.write("interrupts.txt", text))
+        self.assertEqual(2, status, stderr)
+        self.assertIn("1.22 effective CPUs", stdout)
+        self.assertIn("interrupts.txt: 2 failure, 0 warning, 9 unknown, 0 ok", stderr)
+
     def test_prometheus(self):
         collected = dataclasses.replace(guests.ly(), hostname='a"b')
         written = self.directory / "metrics"
