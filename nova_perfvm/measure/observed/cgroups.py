@@ -12,7 +12,7 @@ from nova_perfvm.measure.observed.processes import upwards
 ROOT: Final = "/sys/fs/cgroup"
 
 
-class Group(NamedTuple):
+class ControlGroup(NamedTuple):
     """A cgroup that has a controller.
 
     :ivar directory: of its files
@@ -23,7 +23,9 @@ class Group(NamedTuple):
     version: int
 
 
-def groups(collected: Collected, path: str, *controllers: str) -> tuple[Group, ...]:
+def groups(
+    collected: Collected, path: str, *controllers: str
+) -> tuple[ControlGroup, ...]:
     """Return the cgroups of a process or thread that may limit it, its own first.
 
     Where a cgroup lacks the controller it limits nothing; nor does the root.
@@ -37,12 +39,12 @@ def groups(collected: Collected, path: str, *controllers: str) -> tuple[Group, .
         version, own = cgroup_of(text, controller)
         if version == 1:
             *found, _root = upwards(f"{ROOT}/{controller}", own)
-            return tuple(Group(directory, 1) for directory in found)
+            return tuple(ControlGroup(directory, 1) for directory in found)
     if not version:
         raise NotReadError(f"{path}/cgroup", "it names no cgroup")
     *found, _root = upwards(ROOT, own)
     return tuple(
-        Group(directory, 2)
+        ControlGroup(directory, 2)
         for directory in found
         if {*collected.text(f"{directory}/cgroup.controllers").split()} & {*controllers}
     )

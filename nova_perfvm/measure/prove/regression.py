@@ -140,8 +140,7 @@ def _named(run: _Run) -> str:
 
 def _judged(row: Document) -> Estimate | None:
     found = row["vs_share" if row["against"] == "share" else "vs_host"]
-    keys = ("ratio", "low", "high", "rounds", "spread")
-    return found and Estimate(**{key: found[key] for key in keys})
+    return found and Estimate(**found)
 
 
 def _by_chance(earlier: Estimate, later: Estimate, better: str) -> float | None:

@@ -52,7 +52,7 @@ def _overall(content: Content) -> tuple[Verdict, str]:
     if content.not_compared:
         return Verdict.INCONCLUSIVE, content.not_compared
     worst = max(
-        (row.verdict for row in content.comparisons if getattr(row, "primary", True)),
+        (row.verdict for row in content.comparisons if row.primary),
         key=list(Verdict).index,
         default=Verdict.INCONCLUSIVE,
     )

@@ -101,7 +101,7 @@ def groups(comparisons: Iterable[Comparison]) -> list[MetricGroup]:
                     answer.LEVELS[row.verdict],
                     _name(row, "" if alone else f", {row.at_once} at once"),
                     answer.judged(row),
-                    getattr(row, "primary", True),
+                    row.primary,
                 )
                 for row in rows
             ),

@@ -92,14 +92,15 @@ def compare(
     target: float = TARGET,
     latency_target: float = LATENCY_TARGET,
     vms: int | None = None,
-    is_primary: Callable[[ComparedGroup, Better], bool] = lambda _group, _better: False,
+    is_primary: Callable[[ComparedGroup, Better], bool] | None = None,
 ) -> list[Comparison]:
     """Return each VM's comparison, in the order of the measurements.
 
     :param target: the least part of the host's throughput that passes
     :param latency_target: how many times the host's latency passes at most
     :param vms: how many VMs share the host; None for as many as ran at once
-    :param is_primary: which groups the verdict rests on
+    :param is_primary: which groups the verdict rests on, judged together; None for
+        all of them, each by itself
     :raises CannotCompareError: when there is no host, or no VM
     """
     by_kind = {
@@ -114,8 +115,10 @@ def compare(
             )
     hosts, guests = grouped(by_kind["host"]), grouped(by_kind["guest"])
     betters = {(m.metric, m.threads): m.better for m in measurements}
-    primary = [g for g in guests if is_primary(g, betters[g.metric, g.threads])]
-    rows = sum(len(_names(guests[group])) for group in primary)
+    primary, rows = list(guests), 1
+    if is_primary is not None:
+        primary = [g for g in guests if is_primary(g, betters[g.metric, g.threads])]
+        rows = sum(len(_names(guests[group])) for group in primary)
     found = []
     for group, rounds in guests.items():
         of_group = [m for m in measurements if _is_of(m, group)]

@@ -63,7 +63,7 @@ def flaws(subject: HostSubject, domain: Domain) -> Iterator[Flaw]:
         yield from _of_group(subject, group)
 
 
-def _of_group(subject: HostSubject, group: cgroups.Group) -> Iterator[Flaw]:
+def _of_group(subject: HostSubject, group: cgroups.ControlGroup) -> Iterator[Flaw]:
     collected, (quota, weight, least) = subject.collected, _FILES[group.version]
     limit = collected.text(f"{group.directory}/{quota}")
     if _limited(limit.partition(" ")[0]):

@@ -146,14 +146,18 @@ class VerdictTest(testtools.TestCase):
         """One row in forty fails by chance; a whole that fails so is no proof."""
         rows = cpu(100, 69, (1.0, 1.01, 0.99, 1.005, 0.995))
         many = [replace(m, metric=f"cpu{n}.x") for n in range(20) for m in rows]
-        for measured, primary, verdict in (
-            (rows, True, Verdict.FAIL),
-            (many, True, Verdict.INCONCLUSIVE),
-            (many, False, Verdict.FAIL),
+        for measured, is_primary, verdict in (
+            (rows, lambda _group, _better: True, Verdict.FAIL),
+            (many, lambda _group, _better: True, Verdict.INCONCLUSIVE),
+            (many, None, Verdict.FAIL),
         ):
-            found = compare(measured, is_primary=lambda _g, _b, p=primary: p)
+            found = compare(measured, is_primary=is_primary)
             self.assertEqual({verdict}, {row.verdict for row in found})
-            self.assertEqual({primary}, {row.primary for row in found})
+            self.assertTrue(all(row.primary for row in found))
+        found = compare(
+            many, is_primary=lambda group, _better: group.metric == "cpu7.x"
+        )
+        self.assertEqual(["cpu7.x"], [row.metric for row in found if row.primary])
 
     def test_rounds_apart_have_no_interval(self):
         rows = [replace(m, round=m.round + 5 * (m.who == "vm1")) for m in cpu(100, 99)]
