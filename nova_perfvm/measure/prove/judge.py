@@ -100,8 +100,11 @@ class Judged:
             for one in section.report.findings
             if one.level is Level.WARNING
         ]
-        remarks = [remark for row in self.comparisons for remark in row.remarks]
-        return tuple(dict.fromkeys([*found, *remarks]))
+        for row in self.comparisons:
+            if row.verdict is Compared.FAIL and not row.primary:
+                found.append(f"{_named(row)}, of {row.who}: {row.reason}; no endpoint")
+            found += row.remarks
+        return tuple(dict.fromkeys(found))
 
 
 def worst(verdicts: Iterable[Certification]) -> Certification:
@@ -229,9 +232,7 @@ def _of_comparisons(comparisons: Iterable[Comparison]) -> Iterator[Shortfall]:
     for row in comparisons:
         if not row.primary:
             continue
-        subject = (
-            f"{row.metric}, {number_of(row.threads, 'thread')}, {row.at_once} at once"
-        )
+        subject = _named(row)
         if row.verdict is Compared.FAIL:
             yield Shortfall(
                 Certification.REFUSED, COMPARED, row.who, subject, row.reason
@@ -242,3 +243,7 @@ def _of_comparisons(comparisons: Iterable[Comparison]) -> Iterator[Shortfall]:
             )
         for doubt in row.doubts:
             yield Shortfall(Certification.NOT_PROVEN, COMPARED, row.who, subject, doubt)
+
+
+def _named(row: Comparison) -> str:
+    return f"{row.metric}, {number_of(row.threads, 'thread')}, {row.at_once} at once"

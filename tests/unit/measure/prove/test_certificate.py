@@ -104,6 +104,18 @@ class SoundTest(CertifyTestCase):
         self.assert_certified(case)
         self.assertIn("hpet", self.page.partition("<h2>Warnings</h2>")[2][:400])
 
+    def test_a_figure_that_is_no_endpoint_only_warns(self):
+        for metric, threads in (
+            ("cpu.latency_p95_ms", 20),
+            ("cpu.events_per_second", 1),
+        ):
+            factor = 20 if "latency" in metric else 0.05
+            case = Case()
+            faults.scaled("vm2", metric, factor, threads)(case)
+            found = self.assert_certified(case)
+            (warning,) = [w for w in found["warnings"] if "no endpoint" in w]
+            self.assertIn(f"{metric}, {threads} thread", warning)
+
     def test_verdicts(self):
         for name, verdict in (
             ("vm1: 4 queues on the host", Certification.REFUSED),
