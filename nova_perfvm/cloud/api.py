@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to Nova, Placement and Glance.
+"""Requests to Nova, Placement and Glance, and to Neutron and Cinder.
 
 Through the SDK's session, but not its resources: it has no allocations,
 usages or candidates, and asks for the newest microversion it knows, where we
@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
     import requests
 
-_NAMES: Final = {"compute": "Nova", "image": "Glance", "placement": "Placement"}
+_NAMES: Final = {
+    "compute": "Nova",
+    "image": "Glance",
+    "placement": "Placement",
+    "network": "Neutron",
+    "block_storage": "Cinder",
+}
 _MICROVERSIONS: Final = {"compute": COMPUTE, "placement": PLACEMENT}
 _JSON_PATCH: Final = "application/openstack-images-v2.1-json-patch"
 _PAGE: Final = 1000
@@ -40,7 +46,7 @@ def _expected() -> tuple[type[Exception], ...]:
 
 
 class API:
-    """Nova, Placement and Glance of one cloud.
+    """The services of one cloud.
 
     Several threads may use it at a time.
 
@@ -101,6 +107,20 @@ class API:
     def glance(self, method: str, path: str, body: Any = None) -> Any:
         """Make a request to Glance; return the answer."""
         return self._request("image", method, path, body)
+
+    def neutron(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
+        """Make a request to Neutron; return the answer, or one member of it."""
+        return self._request("network", method, path, body, key)
+
+    def cinder(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
+        """Make a request to Cinder; return the answer, or one member of it."""
+        return self._request("block_storage", method, path, body, key)
+
+    def cinder_list(self, path: str, key: str) -> Iterator[dict[str, Any]]:
+        """Return all members of a collection of Cinder, none without a Cinder."""
+        if not self._connection.has_service("block-storage"):
+            return iter(())
+        return self._pages("block_storage", path, key)
 
     def images(self, **query: str) -> Iterator[dict[str, Any]]:
         """Return the images of all projects that fit a query, hidden ones last.

@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that a proof boots on a host, and all that it makes for them.
+
+Everything has the proof's name as its description; key pairs, which have none, are
+called so.  What is deleted is looked for by that, not remembered: one process cleans up
+what another one, that was killed, has left.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote, urlencode
+
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
+
+_NAME: Final = re.compile(r"perfvm-proof-([0-9a-f]{8})")
+_PAUSE_S: Final = 1.0
+# A volume is written from an image in minutes, a server with huge pages zeroes them.
+_READY_S: Final = 900
+_GONE_S: Final = 300
+_SSH: Final = 22
+
+Tell = Callable[[str], None]
+_Entity = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class WantedServers:
+    """What a proof boots.
+
+    :ivar proof: its ID, eight hexadecimal digits
+    :ivar host: the compute service's name; nova-scheduler is asked for it
+    :ivar flavor: ID
+    :ivar image: ID
+    :ivar count: how many servers
+    :ivar volume_gb: of the root volume of each; None for the flavor's own disk
+    :ivar volume_type: of these; None for Cinder's default
+    :ivar network: ID
+    :ivar floating_network: ID of the network of floating addresses; None for none
+    :ivar public_key: of SSH
+    :ivar user_data: for cloud-init
+    """
+
+    proof: str
+    host: str
+    flavor: str
+    image: str
+    count: int
+    network: str
+    public_key: str
+    user_data: str
+    volume_gb: int | None = None
+    volume_type: str | None = None
+    floating_network: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What tells that something was made for the proof."""
+        return f"perfvm-proof-{self.proof}"
+
+
+class ProofServer(NamedTuple):
+    """A server that can be logged in to, if its guest does as it should."""
+
+    id: str
+    name: str
+    host: str
+    flavor: str
+    address: str
+
+
+class _Kind(NamedTuple):
+    """A kind of what is made.
+
+    :ivar found: lists those of the project, the proofs' and others
+    :ivar delete: asks for one to be deleted
+    """
+
+    title: str
+    found: Callable[[API], Iterator[_Entity]]
+    delete: Callable[[API, _Entity], Any]
+
+
+def _neutron(path: str, key: str, title: str) -> _Kind:
+    def found(api: API) -> Iterator[_Entity]:
+        query = urlencode({"project_id": api.project()})
+        # A Neutron without routers knows no floating addresses.
+        with contextlib.suppress(NotThereError):
+            yield from api.neutron("GET", f"{path}?{query}", key=key)
+
+    def delete(api: API, one: _Entity) -> None:
+        api.neutron("DELETE", f"{path}/{one['id']}")
+
+    return _Kind(title, found, delete)
+
+
+# In this order they can go.  A server that may come back holds its CPUs and volumes
+# ([DEFAULT]reclaim_instance_interval): it is deleted at once.
+_KINDS: Final = (
+    _neutron("/floatingips", "floatingips", "floating address"),
+    _Kind(
+        "server",
+        lambda api: api.nova_list("/servers/detail", "servers"),
+        lambda api, one: api.nova(
+            "POST", f"/servers/{one['id']}/action", {"forceDelete": None}
+        ),
+    ),
+    _Kind(
+        "volume",
+        lambda api: api.cinder_list("/volumes/detail", "volumes"),
+        lambda api, one: api.cinder("DELETE", f"/volumes/{one['id']}"),
+    ),
+    _neutron("/security-groups", "security_groups", "security group"),
+    _Kind(
+        "key pair",
+        lambda api: (
+            one["keypair"] for one in api.nova("GET", "/os-keypairs", key="keypairs")
+        ),
+        lambda api, one: api.nova("DELETE", f"/os-keypairs/{quote(one['name'])}"),
+    ),
+)
+
+
+def proof_of(one: Mapping[str, Any]) -> str:
+    """Return the ID of the proof that made something; empty if none did."""
+    told = one["description"] if "description" in one else one.get("name")
+    match = _NAME.fullmatch(told or "")
+    return match[1] if match else ""
+
+
+@openstack_errors()
+def create(api: API, wanted: WantedServers, tell: Tell) -> Iterator[ProofServer]:
+    """Boot the servers one after the other, as nova-scheduler allows.
+
+    Whoever calls this deletes what it made, also after it has failed.
+
+    :raises CloudError: when something is refused, or is not ready in time
+    """
+    named = {"name": wanted.name, "description": wanted.name}
+    key = {"name": wanted.name, "public_key": wanted.public_key, "type": "ssh"}
+    with _whole():
+        api.nova("POST", "/os-keypairs", {"keypair": key})
+    with _whole():
+        body = {"security_group": named}
+        group = api.neutron("POST", "/security-groups", body, "security_group")["id"]
+    for version in ("IPv4", "IPv6"):
+        rule = {"security_group_id": group, "direction": "ingress", "protocol": "tcp"}
+        rule |= {"ethertype": version, "port_range_min": _SSH, "port_range_max": _SSH}
+        api.neutron("POST", "/security-group-rules", {"security_group_rule": rule})
+    for number in range(1, wanted.count + 1):
+        name = f"{wanted.name}-{number}"
+        tell(f"booting {name} on {wanted.host}")
+        server = _boot(api, wanted, name, group)
+        yield shown(server, address=_address(api, wanted, server))
+
+
+def _boot(api: API, wanted: WantedServers, name: str, group: str) -> _Entity:
+    request = {
+        "name": name,
+        "description": wanted.name,
+        "flavorRef": wanted.flavor,
+        "key_name": wanted.name,
+        "networks": [{"uuid": wanted.network}],
+        "security_groups": [{"name": group}],
+        "host": wanted.host,
+        "user_data": base64.b64encode(wanted.user_data.encode()).decode(),
+        # Where there is no metadata service, too.
+        "config_drive": True,
+    }
+    if wanted.volume_gb is None:
+        request["imageRef"] = wanted.image
+    else:
+        disk = {"boot_index": 0, "source_type": "volume", "uuid": _volume(api, wanted)}
+        request["block_device_mapping_v2"] = [disk | {"destination_type": "volume"}]
+    with _whole():
+        made = api.nova("POST", "/servers", {"server": request}, "server")["id"]
+
+    def look() -> _Entity:
+        found: _Entity = api.nova("GET", f"/servers/{made}", key="server")
+        return found
+
+    server = _ready(look, f"server {name}", "ACTIVE")
+    if shown(server).host != wanted.host:
+        raise CloudError(f"Nova has booted {name} on {shown(server).host}")
+    return server
+
+
+def _volume(api: API, wanted: WantedServers) -> str:
+    """Return the ID of a volume with the image."""
+    volume = {"name": wanted.name, "description": wanted.name, "size": wanted.volume_gb}
+    volume |= {"imageRef": wanted.image, "volume_type": wanted.volume_type}
+    with _whole():
+        made: str = api.cinder("POST", "/volumes", {"volume": volume}, "volume")["id"]
+    _ready(
+        lambda: api.cinder("GET", f"/volumes/{made}", key="volume"),
+        f"volume {made}",
+        "available",
+    )
+    return made
+
+
+def _ready(look: Callable[[], _Entity], title: str, wanted: str) -> _Entity:
+    """Wait until something has a status.
+
+    :raises CloudError: when it is in error, or takes too long
+    """
+    deadline = time.monotonic() + _READY_S
+    while (found := look())["status"] != wanted:
+        status = found["status"]
+        if status.lower().startswith("error"):
+            why = (found.get("fault") or {}).get("message", "no reason given")
+            raise CloudError(
+                f"{title} is in {status}: {why}: see openstack perfvm explain "
+                "--flavor and --host, and the logs of the host"
+            )
+        if time.monotonic() > deadline:
+            raise CloudError(f"{title} is {status} after {_READY_S} s, not {wanted}")
+        time.sleep(_PAUSE_S)
+    return found
+
+
+def _address(api: API, wanted: WantedServers, server: _Entity) -> str:
+    """Return where a server is reached, by a floating address if that is wanted."""
+    if wanted.floating_network is None:
+        return _fixed_address(server)
+    (port, *_) = api.neutron("GET", f"/ports?device_id={server['id']}", key="ports")
+    body = {"floating_network_id": wanted.floating_network, "port_id": port["id"]}
+    body |= {"description": wanted.name}
+    with _whole():
+        made = api.neutron("POST", "/floatingips", {"floatingip": body}, "floatingip")
+    address: str = made["floating_ip_address"]
+    return address
+
+
+def _fixed_address(server: Mapping[str, Any]) -> str:
+    """Return a floating address if there is one, else the first fixed one."""
+    found = [one for of_net in server["addresses"].values() for one in of_net]
+    found.sort(key=lambda one: one.get("OS-EXT-IPS:type") != "floating")
+    if not found:
+        raise CloudError(f"server {server['name']} has no address: give it a port")
+    address: str = found[0]["addr"]
+    return address
+
+
+@openstack_errors()
+def existing(api: API, server: str) -> ProofServer:
+    """Return a server that is there already.
+
+    :param server: ID
+    """
+    return shown(api.nova("GET", f"/servers/{quote(server)}", key="server"))
+
+
+def shown(server: Mapping[str, Any], address: str | None = None) -> ProofServer:
+    """Return a server as Nova shows it."""
+    return ProofServer(
+        server["id"],
+        server["name"],
+        server["OS-EXT-SRV-ATTR:host"],
+        server["flavor"]["original_name"],
+        _fixed_address(server) if address is None else address,
+    )
+
+
+@openstack_errors()
+def find_network(api: API, name: str | None, *, external: bool = False) -> str:
+    """Return the ID of a network.
+
+    :param name: or ID; None for the only one that there is
+    :raises CloudError: when there is none, or several
+    """
+    query = {"router:external": external} | ({} if name is None else {"name": name})
+    found = api.neutron("GET", f"/networks?{urlencode(query)}", key="networks")
+    if not found and name is not None:
+        found = api.neutron(
+            "GET", f"/networks?{urlencode({'id': name})}", key="networks"
+        )
+    if len(found) != 1:
+        names = ", ".join(f"{one['name']} ({one['id']})" for one in found)
+        raise CloudError(
+            f"expected one network{'' if name is None else f' {name}'}, found "
+            f"{names or 'none'}: name it, or its ID"
+        )
+    network: str = found[0]["id"]
+    return network
+
+
+def left(api: API, proof: str | None = None) -> list[str]:
+    """Return what proofs have left, as kind and name.
+
+    :param proof: only what this one has
+    """
+    return [
+        f"{kind.title} {one.get('name') or one['id']}"
+        for kind in _KINDS
+        for one in _of_proof(api, kind, proof)
+    ]
+
+
+def delete(api: API, proof: str | None, tell: Tell) -> None:
+    """Delete all that a proof made, and wait until it is gone.
+
+    :param proof: its ID; None for all proofs of the project
+    :raises CloudError: when something stays
+    """
+    stays = []
+    for kind in _KINDS:
+        try:
+            _delete_all(api, kind, proof, tell)
+        except CloudError as exc:
+            stays.append(str(exc))
+    if stays:
+        raise CloudError(
+            f"{'; '.join(stays)}: see to that, then openstack perfvm prove --clean"
+        )
+
+
+def _delete_all(api: API, kind: _Kind, proof: str | None, tell: Tell) -> None:
+    deadline = time.monotonic() + _GONE_S
+    asked: set[str] = set()
+    while found := _of_proof(api, kind, proof):
+        why = "it is being deleted"
+        for one in found:
+            name = one.get("name") or one["id"]
+            if name not in asked:
+                tell(f"deleting {kind.title} {name}")
+            asked.add(name)
+            try:
+                kind.delete(api, one)
+            except NotThereError:
+                continue
+            except CloudError as exc:
+                # Such as of a volume that a server still has.
+                why = str(exc)
+        if time.monotonic() > deadline:
+            name = found[0].get("name") or found[0]["id"]
+            raise CloudError(f"{kind.title} {name} is still there ({why})")
+        time.sleep(_PAUSE_S)
+
+
+@openstack_errors()
+def _of_proof(api: API, kind: _Kind, proof: str | None) -> list[_Entity]:
+    made = [(proof_of(one), one) for one in kind.found(api)]
+    return [one for of, one in made if of and proof in {None, of}]
+
+
+@contextlib.contextmanager
+def _whole() -> Iterator[None]:
+    """Let no signal break off a request that makes something.
+
+    Nobody would know of what it made, if it was made after the look at what is left.
+    """
+    signals = {signal.SIGINT, signal.SIGTERM}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
