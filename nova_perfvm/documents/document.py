@@ -62,6 +62,7 @@ KINDS: Final = {
     "certificate": FileKind(
         "the record of a certificate (nova-perfvm certify)", 256 * _MIB
     ),
+    "proof": FileKind("the record of a proof (openstack perfvm prove)", 512 * _MIB),
     # Of a host with hundreds of VMs.
     "host": FileKind(
         "a collected file of a host (nova-perfvm host collect)", 512 * _MIB

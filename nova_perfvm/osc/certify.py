@@ -6,8 +6,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
@@ -27,6 +28,11 @@ from nova_perfvm.osc.judging import JudgingCommand
 
 if TYPE_CHECKING:
     from nova_perfvm.measure.prove.judge import Judged
+    from nova_perfvm.measure.prove.record import Document
+
+
+# What a proof has in one file.
+_PARTS: Final = ("flavor", "host_collect", "guest_collect", "samples")
 
 
 class Certify(JudgingCommand, PolicyCommand):
@@ -37,20 +43,21 @@ class Certify(JudgingCommand, PolicyCommand):
     """
 
     arguments = (
-        argument(
-            "--flavor", required=True, metavar="NAME", help="a flavor of the policy"
-        ),
         file_argument(
-            "--host-collect", required=True, help="what host collect has written"
+            "--proof",
+            help="the record of openstack perfvm prove, in place of policy, flavor, "
+            "collected files and samples, which it has",
         ),
+        argument("--flavor", metavar="NAME", help="a flavor of the policy"),
+        file_argument("--host-collect", help="what host collect has written"),
         file_argument(
             "--guest-collect",
-            required=True,
             action="append",
+            default=[],
             help="what guest collect has written in a VM of the flavor on that host; "
             "once for each of them",
         ),
-        file_argument("--samples", required=True, help=MEASURED),
+        file_argument("--samples", help=MEASURED),
         TARGET,
         LATENCY_TARGET,
         argument(
@@ -90,34 +97,27 @@ class Certify(JudgingCommand, PolicyCommand):
             parsed_args.nova_conf,
             *parsed_args.guest_collect,
             parsed_args.previous,
+            parsed_args.proof,
         }
         for path in (parsed_args.output, page_path):
             if path in read or parsed_args.output == page_path:
                 raise PerfVMError(
                     f"{path}: it would be written over: name another --output"
                 )
+        given = [name for name in _PARTS if getattr(parsed_args, name)]
+        if parsed_args.proof is None and len(given) < len(_PARTS):
+            missing = [_option(name) for name in _PARTS if name not in given]
+            raise PerfVMError(f"missing: {', '.join(missing)}; or --proof")
+        given += [
+            name for name in ("nova_conf", "snapshot") if getattr(parsed_args, name)
+        ]
+        if parsed_args.proof is not None and given:
+            raise PerfVMError(f"--proof stands alone: leave {_option(given[0])} out")
         # jc and SciPy are of the extra [measure].
-        from nova_perfvm.measure.prove import certificate, inputs, page, record  # noqa: PLC0415
+        from nova_perfvm.measure.prove import page, record  # noqa: PLC0415
         from nova_perfvm.measure.report import answer  # noqa: PLC0415
 
-        judged, found = certificate.make(
-            inputs.Paths(
-                host=parsed_args.host_collect,
-                guests=parsed_args.guest_collect,
-                samples=parsed_args.samples,
-                policy=policy_file(parsed_args),
-                nova_conf=parsed_args.nova_conf,
-                snapshot=parsed_args.snapshot,
-            ),
-            parsed_args.flavor,
-            read_snapshot=snapshots.read,
-            within_s=60 * parsed_args.within,
-            target=parsed_args.target,
-            latency_target=parsed_args.latency_target,
-            previous=parsed_args.previous,
-            signed_off_by=parsed_args.signed_off_by,
-            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
+        judged, found = self._judged(parsed_args)
         # Both have much of what was collected.
         textfile.replace(parsed_args.output, record.dumps(found), private=True)
         textfile.replace(page_path, page.html(found, judged.comparisons), private=True)
@@ -134,6 +134,38 @@ class Certify(JudgingCommand, PolicyCommand):
             f"flavor {judged.inputs.flavor.name}: {judged.verdict.value.upper()}",
         ]
         self.write("".join(f"{line}\n" for line in lines))
+
+    def _judged(self, parsed_args: argparse.Namespace) -> tuple[Judged, Document]:
+        # jc and SciPy are of the extra [measure].
+        from nova_perfvm.measure.prove import certificate, inputs, proof  # noqa: PLC0415
+
+        if parsed_args.proof is not None:
+            found = proof.read(parsed_args.proof)
+            read = partial(proof.inputs_of, found, parsed_args.proof)
+        else:
+            paths = inputs.Paths(
+                host=parsed_args.host_collect,
+                guests=parsed_args.guest_collect,
+                samples=parsed_args.samples,
+                policy=policy_file(parsed_args),
+                nova_conf=parsed_args.nova_conf,
+                snapshot=parsed_args.snapshot,
+            )
+            flavor = parsed_args.flavor
+            read = partial(inputs.load, paths, flavor, read_snapshot=snapshots.read)
+        return certificate.make(
+            read,
+            within_s=60 * parsed_args.within,
+            target=parsed_args.target,
+            latency_target=parsed_args.latency_target,
+            previous=parsed_args.previous,
+            signed_off_by=parsed_args.signed_off_by,
+            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _reasons(judged: Judged) -> Iterator[Finding]:

@@ -30,9 +30,15 @@ class Machine(fixtures.Fixture):
     """A machine of an address of its own.
 
     :ivar address: where it is
+    :ivar gateway: an address of this machine, for it and others like it
     :ivar key: path of the key that opens it
     :ivar options: words for ssh: they leave the user's own configuration alone
+    :param hostname: a name of its own, and a home without what a shell reads there
+        (default: those of this machine)
     """
+
+    def __init__(self, hostname=None):
+        self.hostname = hostname
 
     def _setUp(self):  # noqa: N802
         self.namespace = f"perfvm-{uuid.uuid4().hex[:8]}"
@@ -56,11 +62,15 @@ class Machine(fixtures.Fixture):
         configuration = directory / "sshd_config"
         configuration.write_text(
             CONFIGURATION.format(address=self.address, port=PORT, directory=directory)
+            + (f"SetEnv HOME={directory}\n" if self.hostname else "")
         )
         self.log = directory / "log"
+        start = START.format(SSHD, configuration)
+        if self.hostname:
+            start = f"hostname {self.hostname} && {start}"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                self._inside("sh", "-c", START.format(SSHD, configuration)),
+                self._inside("unshare", "--uts", "sh", "-c", start),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -87,6 +97,8 @@ class Machine(fixtures.Fixture):
         self._ip(*inside, "address", "add", f"{self.address}/30", "dev", "eth0")
         for name in ("lo", "eth0"):
             self._ip(*inside, "link", "set", name, "up")
+        self.gateway = f"{net}.1"
+        self._ip(*inside, "route", "add", "default", "via", self.gateway)
 
     def _wait(self):
         deadline = time.monotonic() + PATIENCE_S

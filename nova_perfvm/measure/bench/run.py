@@ -8,7 +8,7 @@ import contextlib
 import math
 import time
 from asyncio.subprocess import Process
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -360,10 +360,18 @@ def _measurements(
     return found
 
 
+def planned_s(steps: Iterable[Step], overhead_s: float = _OVERHEAD_S) -> float:
+    """Return how many seconds steps take.
+
+    :param overhead_s: what each takes beside the tool's time
+    """
+    return sum(step.run.seconds + overhead_s for step in steps)
+
+
 def _remaining(left: list[Step], overheads: list[float]) -> str:
     """Say how long steps take, each as much longer as the others were so far."""
     overhead = sum(overheads) / len(overheads) if overheads else _OVERHEAD_S
-    seconds = sum(step.run.seconds + overhead for step in left)
+    seconds = planned_s(left, overhead)
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -178,14 +178,23 @@ def last_level(text: str) -> int:
 
 async def _collected(target: Target) -> tuple[dict[str, Any] | None, str]:
     """Return what shows how the target is set up, or why it is not known."""
-    command = ["python3", "-", target.kind, "--interval", str(_INTERVAL_S)]
     try:
-        text = await connection.run(target, command, _COLLECT_S, _collector())
-        reading.loads(text, target.name)
-        found: dict[str, Any] = json.loads(text)
+        return await collect(target, _INTERVAL_S), ""
     except PerfVMError as exc:
         return None, str(exc)
-    return found, ""
+
+
+async def collect(target: Target, interval_s: float) -> dict[str, Any]:
+    """Return what ``host collect`` or ``guest collect`` finds on a target.
+
+    :param interval_s: between the two looks at counters
+    :raises PerfVMError: when it cannot be run there, or prints something else
+    """
+    command = ["python3", "-", target.kind, "--interval", str(interval_s)]
+    text = await connection.run(target, command, _COLLECT_S, _collector())
+    reading.loads(text, target.name)
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def _collector() -> bytes:

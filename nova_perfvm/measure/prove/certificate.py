@@ -7,18 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.measure.prove import record, regression
-from nova_perfvm.measure.prove.inputs import Inputs, InputsError, Paths, load
+from nova_perfvm.measure.prove.inputs import Inputs, InputsError
 from nova_perfvm.measure.prove.judge import Certification, Judged, judge
 from nova_perfvm.measure.prove.record import Document
 
 
 def make(
-    paths: Paths,
-    flavor: str,
+    read: Callable[..., Inputs],
     *,
-    read_snapshot: Callable[[str], Snapshot],
     within_s: float,
     target: float,
     latency_target: float,
@@ -28,6 +25,7 @@ def make(
 ) -> tuple[Judged, Document]:
     """Read, judge and record.
 
+    :param read: returns what a certificate is made of, given ``within_s``
     :param previous: an earlier record that nothing may be worse than
     :param signed_off_by: who answers for it, as said
     :param made_at: now, ISO 8601, UTC
@@ -36,12 +34,7 @@ def make(
     mistakes: list[str] = []
     before = inputs = None
     try:
-        inputs = load(
-            paths,
-            flavor,
-            read_snapshot=read_snapshot,
-            within_s=within_s,
-        )
+        inputs = read(within_s=within_s)
     except InputsError as exc:
         mistakes += exc.mistakes
     if previous is not None:
@@ -51,20 +44,31 @@ def make(
             mistakes.append(str(exc))
     if mistakes or inputs is None:
         raise InputsError(mistakes)
-    return _made(
-        inputs, before, previous, target, latency_target, made_at, signed_off_by
+    return of_inputs(
+        inputs,
+        target=target,
+        latency_target=latency_target,
+        made_at=made_at,
+        signed_off_by=signed_off_by,
+        before=before,
+        path=previous,
     )
 
 
-def _made(
+def of_inputs(
     inputs: Inputs,
-    before: Document | None,
-    path: str | None,
+    *,
     target: float,
     latency_target: float,
     made_at: str,
-    signed_off_by: str | None,
+    signed_off_by: str | None = None,
+    before: Document | None = None,
+    path: str | None = None,
 ) -> tuple[Judged, Document]:
+    """Judge and record what was read.
+
+    :param before: an earlier record, and ``path`` where it is
+    """
     judged = judge(inputs, target, latency_target)
     found = record.document(judged, made_at, signed_off_by)
     if before is None:

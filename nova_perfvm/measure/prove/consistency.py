@@ -221,10 +221,10 @@ def _measured_here(inputs: Inputs) -> Iterator[Finding]:
     names = {t.hostname for t in inputs.run.targets if t.kind == "host"}
     yield judged(
         "host",
-        host.hostname,
+        f"a host like {host.hostname}" if inputs.elsewhere else host.hostname,
         ", ".join(sorted(names)) or "none",
         "run of --samples; hostname of --host-collect",
-        holds=names == {host.hostname},
+        holds=bool(names) if inputs.elsewhere else names == {host.hostname},
         remedy=_BENCH,
     )
     yield from _alike(

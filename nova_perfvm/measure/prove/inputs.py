@@ -95,6 +95,7 @@ class Inputs:
 
     :ivar run: None of samples that bench run has not made
     :ivar within_s: how far apart in time the files may be
+    :ivar elsewhere: whether the baseline is of another host, which has to be alike
     """
 
     policy: Policy
@@ -105,6 +106,7 @@ class Inputs:
     run: RunNotes | None = None
     sources: tuple[EvidenceFile, ...] = ()
     within_s: float = DEFAULT_WITHIN_S
+    elsewhere: bool = False
 
     @cached_property
     def vm_class(self) -> VMClass:
@@ -179,7 +181,7 @@ def load(
     """
     reading_all = _Reading(paths)
     policy = reading_all.policy()
-    wanted = reading_all.attempt(_flavor, policy, flavor) if policy else None
+    wanted = reading_all.attempt(flavor_of, policy, flavor) if policy else None
     host = reading_all.host()
     nova = reading_all.nova(host, read_snapshot)
     guests = reading_all.guests()
@@ -296,7 +298,11 @@ def _hashed(role: str, path: str) -> EvidenceFile:
     return EvidenceFile(role, path, digest)
 
 
-def _flavor(policy: Policy, name: str) -> PolicyFlavor:
+def flavor_of(policy: Policy, name: str) -> PolicyFlavor:
+    """Return the flavor of a name.
+
+    :raises PerfVMError: when the policy has none
+    """
     known = generate_flavors(policy)
     for flavor in known:
         if flavor.name == name:

@@ -274,7 +274,7 @@ ENDPOINTS: Final = (
     ),
     Endpoint(
         "tail latency",
-        re.compile(r"scheduling\.(loaded_)?latency_p99_9_us"),
+        re.compile(r"scheduling\.(loaded\.)?latency_p99_9_us"),
         "lower",
         _always,
         "means hide what users wait for: LY's VM did 97.7 % of its host's work, and "

@@ -105,14 +105,26 @@ def load(path: str, measured: Collection[str]) -> RunNotes | None:
     :raises PerfVMError: when that is not what it writes
     """
     document = json.loads(textfile.read(path, samples.MOST_BYTES))
-    run = document.get("run")
+    return noted(document.get("run"), path, measured)
+
+
+def noted(
+    run: Mapping[str, Any] | None, source: str, measured: Collection[str]
+) -> RunNotes | None:
+    """Return what bench run noted beside measurements.
+
+    :param run: as its file has it, None if it has none
+    :param source: what to call the file in errors
+    :param measured: who has some; others only served
+    :raises PerfVMError: when that is not what it writes
+    """
     if run is None:
         return None
     try:
         return _noted(run, measured)
     except (KeyError, TypeError, ValueError, AttributeError) as exc:
         raise PerfVMError(
-            f"{path}: run: not what bench run writes ({type(exc).__name__}: {exc})"
+            f"{source}: run: not what bench run writes ({type(exc).__name__}: {exc})"
         ) from exc
 
 

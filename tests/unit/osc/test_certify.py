@@ -4,6 +4,7 @@ import json
 
 from tests.unit.measure.prove import planted
 from tests.unit.measure.prove.sound import FLAVOR, Case
+from tests.unit.measure.prove.test_proof import ProofTest
 from tests.unit.osc.base import CommandCase
 
 
@@ -57,6 +58,17 @@ class CertifyTest(CommandCase):
             self.assertEqual(1, self.stdout.count(code))
         reasons = json.loads(self.output.read_text())["reasons"]
         self.assertGreater(len(reasons), 10)
+
+    def test_the_record_of_a_proof_alone(self):
+        path = str(self.directory / "proof.json")
+        ProofTest.write_to(path, Case())
+        given = ("certify", "--proof", path, "--output", str(self.output))
+        self.assertEqual(0, self.run_command(*given, "--within", "60"), self.stderr)
+        self.assertIn(f"flavor {FLAVOR}: CERTIFIED\n", self.stdout)
+        self.assertEqual(3, self.run_command(*given, "--samples", path))
+        self.assertIn("leave --samples out", self.stderr)
+        self.assertEqual(3, self.run_command("certify", *given[3:], "--flavor", "f"))
+        self.assertIn("missing: --host-collect, --guest-collect", self.stderr)
 
     def test_nothing_is_written_for_files_that_cannot_be_used(self):
         self.certify("samples.json is missing")

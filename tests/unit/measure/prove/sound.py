@@ -12,7 +12,7 @@ from nova_perfvm.documents import textfile
 from nova_perfvm.facts import snapshot as snapshots
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.prove import certificate
-from nova_perfvm.measure.prove.inputs import UUID, Paths
+from nova_perfvm.measure.prove.inputs import UUID, Paths, load
 from nova_perfvm.measure.samples import Machine, Measurement, Samples
 from nova_perfvm.policy import HostShape, loader
 from tests.unit.measure import guests, hosts
@@ -228,11 +228,15 @@ class Case:
 
     def made(self, directory, **given):
         """Certify; return what was judged, and the record."""
-        return certificate.make(
+        read = functools.partial(
+            load,
             self.write(directory),
             self.flavor,
+            read_snapshot=lambda path: snapshots.loads(textfile.read(path)),
+        )
+        return certificate.make(
+            read,
             **{
-                "read_snapshot": lambda path: snapshots.loads(textfile.read(path)),
                 "within_s": 3600,
                 "target": 0.70,
                 "latency_target": 2.0,
