@@ -46,7 +46,10 @@ RUN = {
         ".HereTest.test_results_elsewhere",
     },
     f"{_ADMIN}/brownfield.rst": {"": f"{_SLOTS}.test_a_running_cloud_is_taken_in"},
-    f"{_ADMIN}/certify.rst": {"": f"{_BENCH}.test_certify"},
+    f"{_ADMIN}/certify.rst": {
+        "": f"{_BENCH}.test_certify",
+        "openstack perfvm prove": "tests.sandbox.test_prove.ProveTest.test_a_proof",
+    },
     f"{_ADMIN}/collect.rst": {"": f"{_BENCH}.test_collect"},
     f"{_ADMIN}/deploy.rst": {"": f"{_OFFLINE}.test_hosts"},
     f"{_ADMIN}/disk-consolidation.rst": {"": f"{_BENCH}.test_disk_consolidation"},

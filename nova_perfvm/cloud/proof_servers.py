@@ -358,7 +358,7 @@ def _whole() -> Iterator[None]:
 
     Nobody would know of what it made, if it was made after the look at what is left.
     """
-    signals = {signal.SIGINT, signal.SIGTERM}
+    signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield

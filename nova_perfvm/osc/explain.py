@@ -89,7 +89,7 @@ class Explain(LookingLister):
             self.remark(
                 ["nova-scheduler is taken to be set up for the policy: see --nova-conf"]
             )
-        self.remark([_headline(found)])
+        self.remark([headline(found)])
         if not (found.accepting or found.request_reasons):
             self.remark(_offered_plan(policy, snapshot, settings, request))
         self.exit_status = 0 if found.accepting else 1
@@ -123,7 +123,8 @@ class Explain(LookingLister):
             return frozenset()
 
 
-def _headline(found: Explanation) -> str:
+def headline(found: Explanation) -> str:
+    """Return in one line which hosts would take it, or what helps."""
     total, taking = len(found.verdicts), len(found.accepting)
     if taking:
         return f"{taking} of {number_of(total, 'host')} would take it"

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any, Self, TextIO, cast
 
@@ -61,17 +63,28 @@ def _reported() -> Iterator[None]:
 
 
 class ProgressLine:
-    """One line of standard error that says what is being done, on a terminal."""
+    """One line of standard error that says what is being done, on a terminal.
 
-    def __init__(self) -> None:
+    :param quiet_s: where there is no terminal a line is printed, if none was for so
+        many seconds; None for no lines
+    """
+
+    def __init__(self, quiet_s: float | None = None) -> None:
         """Show nothing yet."""
         self._shown = sys.stderr.isatty()
         self._width = 0
+        self._quiet_s = quiet_s
+        self._last_s = -math.inf
 
     def __call__(self, what: str, done: int, total: int) -> None:
         """Show how far it is; a total of 0 is one that is not known."""
         line = f"{what}: {done} of {total}" if total else f"{what}: {done}"
         line = printable(one_line(line))
+        now = time.monotonic()
+        quiet_s = self._quiet_s
+        if not self._shown and quiet_s is not None and now - self._last_s >= quiet_s:
+            self._last_s = now
+            sys.stderr.write(f"{line}\n")
         self._write(f"{line:<{self._width}}")
         self._width = len(line)
 

@@ -12,7 +12,7 @@ from tests.unit.osc import invocations
 
 # Their exit status is a verdict: 0, 1 or 2; 3 says that there is none.
 JUDGING = {
-    *("audit", "preflight", "policy check", "explain", "survey", "certify"),
+    *("audit", "preflight", "policy check", "explain", "survey", "certify", "prove"),
     *("host check", "guest check", "server check", "bench compare", "bench scaling"),
     *("plan disk", "plan free", "plan drain", "plan defragment", "plan what-if"),
 }
@@ -25,6 +25,7 @@ LOOKING = {
 ON_A_CLOUD = {
     *("preflight", "host list", "host show", "host enroll", "host unenroll"),
     *("rollback", "flavor sync", "image sync", "snapshot save", "server check"),
+    "prove",
 }
 # What they do they do to this machine.
 LOCAL = {
@@ -50,6 +51,10 @@ ARGUMENTS = {
     "plan what-if": ["--remove", "nowhere"],
     "host config": ["--mode", "shared", "--topology", "2x20"],
     "certify": ["--flavor", "f", "--output", "/nowhere/a"],
+    "prove": [
+        *("--flavor", "hp.20c.64g", "--host", "nowhere", "--image", "i"),
+        *("--output", "/nowhere/a"),
+    ],
     "bench run": ["--output", "/nowhere/a"],
     "bench report": ["--output", "/nowhere/a"],
 }

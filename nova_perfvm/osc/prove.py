@@ -1,0 +1,415 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``prove``: VMs of a flavor on a host, from their boot to a verdict."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import subprocess
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from nova_perfvm.changes.migrations import goals
+from nova_perfvm.changes.migrations.model import command
+from nova_perfvm.changes.migrations.planning import Planning
+from nova_perfvm.cloud import candidates, images, proof_servers, servers
+from nova_perfvm.cloud.proof_servers import ProofServer, WantedServers
+from nova_perfvm.diagnose import explain
+from nova_perfvm.documents import textfile
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.findings import CANNOT_TELL
+from nova_perfvm.measure import samples
+from nova_perfvm.measure.bench import run
+from nova_perfvm.measure.bench.record import Record
+from nova_perfvm.measure.bench.scenario import Target
+from nova_perfvm.osc.base import Arguments, argument, count, file_argument, flag
+from nova_perfvm.osc.explain import headline
+from nova_perfvm.osc.judging import JudgingCommand, ObservingCommand
+from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
+from nova_perfvm.osc.snapshot import NOVA_DB
+from nova_perfvm.policy import Policy, VMClass, loader
+
+if TYPE_CHECKING:
+    from nova_perfvm.generate.flavors import PolicyFlavor
+    from nova_perfvm.measure.prove.plan import Machines
+
+_NOT_PROVEN: Final = 1
+# Guests boot, and install what they lack.
+_PATIENCE_S: Final = 900
+_QUIET_S: Final = 60
+_USER_DATA: Final = """\
+#cloud-config
+disable_root: false
+runcmd:
+  - - sh
+    - -c
+    - |
+      for tool in sysbench iperf3 fio cyclictest numactl ethtool python3; do
+        command -v $tool && continue
+        apt-get update && DEBIAN_FRONTEND=noninteractive apt-get -y install \
+          sysbench iperf3 fio rt-tests numactl ethtool python3 ||
+          dnf -y install sysbench iperf3 fio realtime-tests numactl ethtool python3
+        break
+      done
+"""
+
+
+class Prove(JudgingCommand, ObservingCommand):
+    """Boot VMs of a flavor on a host, measure them, judge, and delete them.
+
+    Exits with 0 if they have what the flavor promises (PROVEN), 2 if they have not
+    (REFUTED), 1 if that is open (NOT PROVEN), 3 if nothing could be judged, or not all
+    could be deleted.
+    """
+
+    needs_cloud = True
+    _made = False
+    proof = ""
+    arguments: Arguments = (
+        argument("--flavor", metavar="NAME", help="a flavor of the policy"),
+        argument("--host", metavar="HOST", help="where to boot: a compute service"),
+        argument(
+            "--servers",
+            nargs="+",
+            default=[],
+            metavar="SERVER",
+            help="prove these, all of the flavor on their host; nothing is made",
+        ),
+        argument("--image", metavar="IMAGE", help="image to boot, one of cloud-init"),
+        argument("--network", metavar="NETWORK", help="default: the only one"),
+        argument(
+            "--floating-network",
+            metavar="NETWORK",
+            help="reach the VMs by floating addresses of this one (default: by their "
+            "own addresses)",
+        ),
+        argument(
+            "--volume-gb",
+            type=count,
+            default=20,
+            metavar="N",
+            help="root volume of VMs of classes with volumes (default: %(default)s)",
+        ),
+        argument(
+            "--host-ssh",
+            metavar="DESTINATION",
+            help="where ssh reaches the host (default: root@HOST)",
+        ),
+        argument(
+            "--generator",
+            metavar="DESTINATION",
+            help="where ssh reaches a machine that the network is measured against; "
+            "without one it is not",
+        ),
+        argument(
+            "--generator-address",
+            metavar="ADDRESS",
+            help="of the generator, for host and VMs (default: that of --generator)",
+        ),
+        argument("--jump", metavar="DESTINATION", help="reach the VMs through this"),
+        argument(
+            "--user",
+            default="root",
+            help="who logs in to VMs, by sudo if it is not root (default: %(default)s)",
+        ),
+        argument(
+            "--ssh-option",
+            action="append",
+            default=[],
+            metavar="WORD",
+            help="for ssh, such as --ssh-option=-F --ssh-option=FILE",
+        ),
+        argument(
+            "--directory",
+            metavar="PATH",
+            help="measure the disk that this is on, in VMs and on the host",
+        ),
+        file_argument(
+            "--baseline",
+            help="what bench run has measured on this host, or on one like it, in "
+            "place of measuring it",
+        ),
+        flag("--quick", "at most 10 minutes, in place of 60"),
+        flag("--keep", "delete nothing"),
+        flag(
+            "--resume",
+            "go on with what was measured, by --servers with those that --keep left",
+        ),
+        flag("--clean", "only delete what proofs have left in the project"),
+        file_argument("--output", help="JSON of the record to write"),
+        NOVA_DB,
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Prove; whatever happens, delete what was made."""
+        if parsed_args.clean:
+            proof_servers.delete(self.cloud, None, self._tell)
+            return
+        for name in ("flavor", "output", *([] if parsed_args.servers else ["image"])):
+            if getattr(parsed_args, name) is None:
+                raise PerfVMError(f"missing: --{name}")
+        _check_files(parsed_args)
+        self.proof = uuid.uuid4().hex[:8]
+        with _terminated() as ended:
+            try:
+                self._prove(parsed_args)
+            except KeyboardInterrupt:
+                self._tell("interrupted")
+                self.exit_status = 128 + ended[0] if ended else SIGINT_EXIT
+            except PerfVMError as exc:
+                self._tell(str(exc))
+                self.exit_status = CANNOT_TELL
+            finally:
+                self._clean_up(parsed_args)
+
+    def _prove(self, parsed_args: argparse.Namespace) -> None:
+        # jc and SciPy are of the extra [measure].
+        from nova_perfvm.measure.prove import inputs, loaded, plan  # noqa: PLC0415
+
+        policy = self.policy(parsed_args)
+        flavor = inputs.flavor_of(policy, parsed_args.flavor)
+        vm_class = policy.get_class(flavor.class_name)
+        there = [
+            proof_servers.existing(self.cloud, one.id)
+            for one in servers.named(self.cloud, parsed_args.servers)
+        ]
+        host = _host_of(parsed_args, there, flavor.name)
+        if not there and (missing := self._no_room(parsed_args, policy, host)):
+            for line in missing:
+                self._tell(line)
+            self.write(f"NOT PROVEN {flavor.name} on {host}: there is no room\n")
+            self.exit_status = _NOT_PROVEN
+            return
+        machines = _machines(
+            parsed_args, host, len(there) or vm_class.max_per_host or 1
+        )
+        machines = replace(machines, nodes=loaded.nodes(machines.host))
+        how = {
+            "quick": parsed_args.quick,
+            "baseline": parsed_args.baseline is None,
+            "directory": parsed_args.directory,
+        }
+        planned = plan.scenario_of(flavor, vm_class, machines, **how)
+        self._tell(f"about {plan.minutes(planned)} minutes")
+        if vm_class.vif_multiqueue and machines.generator is None:
+            self.warn("without --generator no network is measured, nor proven")
+        known = [one for one in planned.targets if one.kind == "host"]
+        with ProgressLine(_QUIET_S) as progress:
+            loaded.await_ready(known, planned, 0, progress)
+            if not there:
+                there = self._boot(parsed_args, host, flavor, vm_class)
+            machines = replace(machines, vms=tuple(_targets(parsed_args, there)))
+            planned = plan.scenario_of(flavor, vm_class, machines, **how)
+            loaded.await_ready(machines.vms, planned, _PATIENCE_S, progress)
+            progress("collecting under load", 0, 0)
+            targets = {target.name: target for target in planned.targets}
+            tools = plan.load(flavor, machines, loaded.LOAD_S)
+            seen = loaded.collect(machines.host, machines.vms, tools, targets)
+            path = f"{parsed_args.output}.run"
+            begin = Record.resume if parsed_args.resume else Record.begin
+            run.run(planned, begin(path, planned), progress, self.warn)
+        self._judge(parsed_args, policy, flavor.name, seen, path)
+
+    def _no_room(
+        self, parsed_args: argparse.Namespace, policy: Policy, host: str
+    ) -> list[str]:
+        """Return why the class's VMs cannot come to a host, and what helps."""
+        settings = self.settings(parsed_args, policy)
+        snapshot = self.snapshot(parsed_args, policy)
+        request, _ = explain.request_of(
+            snapshot, flavor=parsed_args.flavor, image=parsed_args.image
+        )
+        offered = candidates.offered(self.cloud, request, settings, snapshot.aggregates)
+        found = explain.explain(
+            policy, snapshot, request, settings, host=host, offered=offered
+        )
+        if snapshot.servers_by_host.get(host):
+            drained = goals.drain(Planning(policy, snapshot, settings), host)
+            moves = [line for m in drained.moves for line in command(m).splitlines()]
+            how = f"{host} has servers; openstack perfvm plan drain {host} --execute:"
+            return [how, *moves, *drained.reasons]
+        return [] if found.accepting else [headline(found)]
+
+    def _boot(
+        self,
+        parsed_args: argparse.Namespace,
+        host: str,
+        flavor: PolicyFlavor,
+        vm_class: VMClass,
+    ) -> list[ProofServer]:
+        api, floating = self.cloud, parsed_args.floating_network
+        of_volume = vm_class.disk.source == "volume"
+        path = "/flavors/detail?is_public=None"
+        wanted = WantedServers(
+            proof=self.proof,
+            host=host,
+            flavor=next(
+                one["id"]
+                for one in api.nova_list(path, "flavors")
+                if one["name"] == flavor.name
+            ),
+            image=images.find_image(api, parsed_args.image).id,
+            count=vm_class.max_per_host or 1,
+            network=proof_servers.find_network(api, parsed_args.network),
+            floating_network=floating
+            and proof_servers.find_network(api, floating, external=True),
+            public_key=make_key(f"{parsed_args.output}.key"),
+            user_data=_USER_DATA,
+            volume_gb=parsed_args.volume_gb if of_volume else None,
+            volume_type=vm_class.disk.volume_type if of_volume else None,
+        )
+        self._made = True
+        return list(proof_servers.create(api, wanted, self._tell))
+
+    def _judge(
+        self,
+        parsed_args: argparse.Namespace,
+        policy: Policy,
+        flavor: str,
+        seen: Any,
+        path: str,
+    ) -> None:
+        from nova_perfvm.measure.prove import proof  # noqa: PLC0415
+
+        judged = proof.write(
+            parsed_args.output,
+            policy=loader.dump(policy),
+            flavor=flavor,
+            seen=seen,
+            measured=samples.load([path]),
+            baseline=parsed_args.baseline and samples.load([parsed_args.baseline]),
+            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        Path(path).unlink()
+        self.exit_status = judged.verdict.exit_code
+        self.write(f"{proof.verdict(judged)}\n")
+
+    def _clean_up(self, parsed_args: argparse.Namespace) -> None:
+        """Delete what was made; Ctrl-C does not break that off."""
+        if not self._made:
+            return
+        if parsed_args.keep:
+            kept = ", ".join(proof_servers.left(self.cloud, self.proof))
+            self._tell(f"kept: {kept}; openstack perfvm prove --clean deletes them")
+            return
+
+        def refused(*_signal: object) -> None:
+            self._tell("deleting goes on; openstack perfvm prove --clean")
+
+        before = signal.signal(signal.SIGINT, refused)
+        try:
+            proof_servers.delete(self.cloud, self.proof, self._tell)
+            # Of servers that are gone nothing can be measured any more.
+            for kind in ("key", "key.pub", "known", "run"):
+                Path(f"{parsed_args.output}.{kind}").unlink(missing_ok=True)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _tell(self, text: str) -> None:
+        self.app.stderr.write(f"{text}\n")
+
+
+def _check_files(parsed_args: argparse.Namespace) -> None:
+    """Look, before anything is made, whether files may be written.
+
+    :raises PerfVMError: when what is there may be hours of work
+    """
+    path = f"{parsed_args.output}.run"
+    if parsed_args.resume and not parsed_args.servers:
+        raise PerfVMError("--resume goes on with servers that --keep left: --servers")
+    if Path(parsed_args.output).exists():
+        raise PerfVMError(f"{parsed_args.output} is there already: name another")
+    if Path(path).exists() and not parsed_args.resume:
+        raise PerfVMError(
+            f"{path} is there already: go on with it by --servers and --resume, or "
+            "name another --output"
+        )
+
+
+def _host_of(
+    parsed_args: argparse.Namespace, there: list[ProofServer], flavor: str
+) -> str:
+    """Return the host, that of the servers if there are some.
+
+    :raises PerfVMError: when there is none, they are not all on it, or have another
+        flavor
+    """
+    if others := [
+        f"{one.name} has {one.flavor}" for one in there if one.flavor != flavor
+    ]:
+        raise PerfVMError(f"expected flavor {flavor}, and {', '.join(others)}")
+    names = {one.host for one in there} | ({parsed_args.host} - {None})
+    if len(names) != 1:
+        raise PerfVMError(
+            f"expected one host, found {', '.join(sorted(names)) or 'none'}: name it "
+            "with --host, and with --servers only those on it"
+        )
+    (name,) = names
+    return str(name)
+
+
+def _machines(parsed_args: argparse.Namespace, host: str, number: int) -> Machines:
+    """Return the machines, with placeholders of VMs."""
+    from nova_perfvm.measure.prove.plan import GENERATOR, Machines  # noqa: PLC0415
+
+    options = tuple(parsed_args.ssh_option)
+    destination = parsed_args.generator
+    return Machines(
+        host=Target("host", "host", parsed_args.host_ssh or f"root@{host}", options),
+        nodes=(),
+        vms=tuple(Target(f"vm{n + 1}", "guest") for n in range(number)),
+        generator=destination and Target(GENERATOR, "host", destination, options),
+        address=parsed_args.generator_address or (destination or "").rpartition("@")[2],
+    )
+
+
+def _targets(
+    parsed_args: argparse.Namespace, there: list[ProofServer]
+) -> Iterator[Target]:
+    output, user = parsed_args.output, parsed_args.user
+    options = [*parsed_args.ssh_option]
+    if Path(f"{output}.key").exists():
+        options += ["-i", f"{output}.key", "-o", "IdentitiesOnly=yes"]
+        options += ["-o", "StrictHostKeyChecking=accept-new"]
+        options += ["-o", f"UserKnownHostsFile={output}.known"]
+    if parsed_args.jump:
+        options += ["-J", parsed_args.jump]
+    sudo = () if user == "root" else ("sudo", "-n")
+    for number, one in enumerate(there, 1):
+        destination = f"{user}@{one.address}"
+        yield Target(f"vm{number}", "guest", destination, tuple(options), sudo)
+
+
+def make_key(path: str) -> str:
+    """Make a key for the VMs; return what is public of it."""
+    for old in (path, f"{path}.pub", f"{path.removesuffix('.key')}.known"):
+        Path(old).unlink(missing_ok=True)
+    line = ("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "perfvm", "-f", path)
+    try:
+        subprocess.run(line, check=True, stdin=subprocess.DEVNULL)  # noqa: S603
+    except (OSError, subprocess.CalledProcessError) as exc:
+        raise PerfVMError(f"ssh-keygen: {exc}: install OpenSSH's client") from exc
+    return textfile.read(f"{path}.pub").strip()
+
+
+@contextlib.contextmanager
+def _terminated() -> Iterator[list[int]]:
+    """Make SIGTERM and SIGHUP interruptions, which are noted in the list."""
+    seen: list[int] = []
+
+    def terminated(number: int, _frame: object) -> None:
+        seen.append(number)
+        signal.raise_signal(signal.SIGINT)
+
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, terminated) for number in numbers]
+    try:
+        yield seen
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs on a cloud whose guests do not run: what is made is deleted.
+
+Network namespaces stand in for the host and for the guests, so no ratio means
+anything.
+"""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from nova_perfvm.cloud import proof_servers
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.errors import CloudError
+from nova_perfvm.cloud.proof_servers import WantedServers
+from nova_perfvm.osc.prove import make_key
+from nova_perfvm.sandbox.processes import content, waiting
+from tests import documented
+from tests.bench import machine
+from tests.sandbox import base
+from tests.sandbox.base import HP
+
+HOST = "dedicated1"
+PROOF = "0123abcd"
+# The shortest measurements that there are.
+CLIENT = """
+import sys
+from nova_perfvm.measure.prove import plan
+plan._SECONDS, plan._QUICK_ROUNDS = (1,), 1
+from openstackclient.shell import main
+sys.exit(main())
+"""
+STAND_IN = """\
+Host {name}
+  HostName {address}
+  Port {port}
+  IdentityFile {key}
+  StrictHostKeyChecking no
+  UserKnownHostsFile /dev/null
+"""
+
+
+class BrokenOff(API):
+    """A cloud that is left after so many requests that make something."""
+
+    def __init__(self, connection, left, error):
+        super().__init__(connection)
+        self.left, self.error = left, error
+
+    def _request(self, service, method, path, body=None, key=""):
+        answer = super()._request(service, method, path, body, key)
+        if method == "POST" and not path.endswith("/action"):
+            self.left -= 1
+            if not self.left:
+                raise self.error
+        return answer
+
+
+class ProveTest(base.SandboxTest):
+    HOSTS = "1xdedicated:2x20,1xshared:2x20"
+
+    def setUp(self):
+        super().setUp()
+        self.connection = self.sandbox.connect()
+        self.api = API(self.connection)
+        self.addCleanup(proof_servers.delete, self.api, None, base.tell)
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+        self.ssh = self.directory / "ssh_config"
+        self.output = self.directory / "proof.json"
+        self.stand_in(HOST, self.useFixture(machine.Machine(f"{HOST}-x")))
+
+    def wanted(self):
+        return WantedServers(
+            proof=PROOF,
+            host=HOST,
+            flavor=self.compute.find_flavor(HP).id,
+            image=self.connection.image.find_image(content.IMAGE).id,
+            count=2,
+            network=proof_servers.find_network(self.api, None),
+            public_key=make_key(str(self.directory / "proof.key")),
+            user_data="#cloud-config\n",
+        )
+
+    def assert_nothing_left(self):
+        self.assertEqual([], proof_servers.left(self.api))
+        self.assertEqual([], self.names())
+        groups = {group.name for group in self.connection.network.security_groups()}
+        self.assertEqual({"default"}, groups)
+        self.assertEqual([], list(self.compute.keypairs()))
+
+    def names(self):
+        return [server.name for server in self.compute.servers()]
+
+    def test_wherever_it_is_broken_off_nothing_stays(self):
+        """Behind each request: key pair, security group, two rules, two servers."""
+        for number in range(1, 7):
+            error = CloudError("no answer") if number % 2 else KeyboardInterrupt()
+            api = BrokenOff(self.connection, number, error)
+            self.assertRaises(
+                type(error),
+                lambda api=api: list(
+                    proof_servers.create(api, self.wanted(), base.tell)
+                ),
+            )
+            self.assertNotEqual([], proof_servers.left(self.api), number)
+            proof_servers.delete(self.api, PROOF, base.tell)
+            self.assert_nothing_left()
+
+    # The command
+
+    def stand_in(self, name, host):
+        """Let ssh reach a machine by a name."""
+        block = STAND_IN.format(
+            name=name, address=host.address, port=machine.PORT, key=host.key
+        )
+        with self.ssh.open("a") as config:
+            config.write(block)
+
+    def start(self, *words):
+        """Start a proof on a host that a machine stands in for."""
+        words = words or (
+            *("--policy", str(self.sandbox.layout.policy), "--flavor", HP),
+            *("--host", HOST, "--image", content.IMAGE, "--output", str(self.output)),
+        )
+        options = ("--quick", "--ssh-option=-F", f"--ssh-option={self.ssh}")
+        process = subprocess.Popen(
+            [*(sys.executable, "-c", CLIENT, "perfvm", "prove"), *words, *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | self.sandbox.exports(),
+        )
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def words(self, command):
+        """Return the arguments of a documented command, for the sandbox."""
+        names = {
+            "perfvm.yaml": str(self.sandbox.layout.policy),
+            "cmp7": HOST,
+            "debian-12": content.IMAGE,
+            "proof.json": str(self.output),
+        }
+        # Namespaces do not reach each other; tests/bench/test_prove.py has a generator.
+        text = command.text.replace("--generator root@192.0.2.30 ", "")
+        return [names.get(word, word) for word in shlex.split(text)[3:]]
+
+    def ended(self, process):
+        stdout, stderr = process.communicate(timeout=900)
+        self.assertNotIn("Traceback", stderr)
+        return process.returncode, stdout, stderr
+
+    def booted(self, process, number):
+        """Wait until so many servers are there."""
+        waiting.until(
+            lambda: len(self.names()) >= number or process.poll() is not None,
+            f"{number} servers",
+            base.SECONDS,
+        )
+        if process.poll() is not None:
+            self.fail(process.communicate())
+
+    def test_signals(self):
+        for number, (name, status) in enumerate(
+            ((signal.SIGINT, 130), (signal.SIGTERM, 143)), 1
+        ):
+            process = self.start()
+            self.booted(process, number)
+            process.send_signal(name)
+            found, _, stderr = self.ended(process)
+            self.assertEqual(status, found, stderr)
+            self.assertIn("interrupted", stderr)
+            self.assert_nothing_left()
+
+    def test_what_a_proof_that_was_killed_has_left(self):
+        process = self.start()
+        self.booted(process, 1)
+        process.kill()
+        process.communicate()
+        self.assertNotEqual([], proof_servers.left(self.api))
+        found, _, stderr = self.ended(self.start("--clean"))
+        self.assertEqual(0, found, stderr)
+        self.assertIn("deleting server perfvm-proof-", stderr)
+        self.assert_nothing_left()
+
+    def test_no_room(self):
+        self.boot(HP, host=HOST)
+        found, stdout, stderr = self.ended(self.start())
+        self.assertEqual(
+            (1, f"NOT PROVEN {HP} on {HOST}: there is no room\n"),
+            (found, stdout),
+            stderr,
+        )
+        self.assertIn(f"openstack perfvm plan drain {HOST}", stderr)
+
+    def test_a_proof(self):
+        guests = [self.useFixture(machine.Machine(f"vm{n}-x")) for n in (1, 2)]
+        process = self.start(*self.words(*documented.of(self)))
+        self.booted(process, 2)
+        servers = sorted(
+            (
+                server
+                for server in self.compute.servers()
+                if server.name.startswith("perfvm-proof-")
+            ),
+            key=lambda server: server.name,
+        )
+        for server, guest in zip(servers, guests, strict=True):
+            addresses = waiting.until(
+                lambda server=server: self.compute.get_server(server.id).addresses,
+                "an address",
+                base.SECONDS,
+            )
+            self.stand_in(addresses["private"][0]["addr"], guest)
+        found, stdout, stderr = self.ended(process)
+        # No VM runs on the machine that stands in for the host.
+        self.assertRegex(stdout, rf"^(REFUTED|NOT PROVEN) {HP} on {HOST}-x: ", stderr)
+        self.assertIn(found, {1, 2}, stderr)
+        self.assertRegex(stderr, "about [0-9]+ minutes")
+        self.assertIn("collecting under load", stderr)
+        self.assertIn("without --generator", stderr)
+        self.assertEqual(0o600, self.output.stat().st_mode & 0o777)
+        self.assert_nothing_left()

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a proof refuses before it makes anything, and how it reaches machines."""
+
+import argparse
+import contextlib
+import io
+
+from nova_perfvm.cloud.proof_servers import ProofServer
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.osc import output, prove
+from tests.directory import DirectoryCase
+from tests.unit.osc import invocations
+
+FLAVOR = "hp.20c.64g"
+VM1 = ProofServer("u1", "vm1", "cmp7", FLAVOR, "192.0.2.21")
+VM2 = ProofServer("u2", "vm2", "cmp7", FLAVOR, "192.0.2.22")
+
+
+class ProveTest(DirectoryCase):
+    def setUp(self):
+        super().setUp()
+        self.output = self.directory / "proof.json"
+
+    def refused(self, *arguments):
+        """Return what is said of a proof that makes no request to the cloud."""
+        given = ("--flavor", FLAVOR, "--output", str(self.output), *arguments)
+        status, stdout, stderr = invocations.run(
+            "openstack", ["prove", *given], invocations.forbidding()
+        )
+        self.assertEqual((3, ""), (status, stdout), stderr)
+        self.assertNotIn("this needs the rights", stderr)
+        return stderr
+
+    def test_files(self):
+        self.assertIn("missing: --image", self.refused("--host", "cmp7"))
+        self.assertIn("--servers", self.refused("--image", "i", "--resume"))
+        measured = self.directory / "proof.json.run"
+        measured.touch()
+        self.assertIn("--resume", self.refused("--image", "i"))
+        measured.unlink()
+        self.output.touch()
+        self.assertIn("name another", self.refused("--image", "i"))
+
+    def test_the_host_is_that_of_all_servers(self):
+        for host, there, words in (
+            (None, [], "found none"),
+            ("cmp8", [VM1], "found cmp7, cmp8"),
+            (None, [VM1, VM2._replace(host="cmp8")], "found cmp7, cmp8"),
+            (None, [VM1, VM2._replace(flavor="g.2c.4g")], "vm2 has g.2c.4g"),
+        ):
+            given = argparse.Namespace(host=host)
+            error = self.assertRaises(PerfVMError, prove._host_of, given, there, FLAVOR)
+            self.assertIn(words, str(error))
+        given = argparse.Namespace(host=None)
+        self.assertEqual("cmp7", prove._host_of(given, [VM1, VM2], FLAVOR))
+
+    def test_how_vms_are_reached(self):
+        given = argparse.Namespace(
+            output=str(self.output), user="debian", jump="jump", ssh_option=["-v"]
+        )
+        (target,) = prove._targets(given, [VM2])
+        self.assertEqual("debian@192.0.2.22", target.ssh)
+        self.assertEqual(("-v", "-J", "jump"), target.ssh_options)
+        self.assertEqual(("sudo", "-n"), target.prefix)
+        # With the key that was made for it.
+        prove.make_key(f"{self.output}.key")
+        given.user = "root"
+        (target,) = prove._targets(given, [VM2])
+        self.assertIn(f"{self.output}.key", target.ssh_options)
+        self.assertEqual((), target.prefix)
+
+    def test_progress_without_a_terminal_is_a_line_now_and_then(self):
+        for quiet_s, lines in (
+            (None, ""),
+            (60, "a: 1 of 9\n"),
+            (0, "a: 1 of 9\nb: 2\n"),
+        ):
+            with contextlib.redirect_stderr(io.StringIO()) as stderr:
+                progress = output.ProgressLine(quiet_s)
+                progress("a", 1, 9)
+                progress("b", 2, 0)
+            self.assertEqual(lines, stderr.getvalue())
