@@ -42,10 +42,11 @@ _SCRIPT = """(() => {
     found.push({ said, seen: Math.round(seen * 100) / 100, least });
   };
   for (const element of document.body.querySelectorAll("*")) {
-    if (!element.checkVisibility() || element.closest("svg.marks")) { continue; }
+    // What only adorns says nothing that is not said beside it.
+    if (!element.checkVisibility() || element.ariaHidden) { continue; }
     const style = getComputedStyle(element);
     if (element instanceof SVGGeometryElement) {
-      const colour = style.fill === "none" ? style.stroke : style.fill;
+      const colour = style.stroke === "none" ? style.fill : style.stroke;
       judge(element, colour, 3, `sign ${element.getAttribute("class")}`);
       continue;
     }

@@ -56,7 +56,9 @@ def _machines(inputs: Inputs) -> Iterator[tuple[str, Collected, set[str]]]:
     """Yield the machines, each with its names among the targets."""
     targets = inputs.run.targets if inputs.run else ()
     host = {target.who for target in targets if target.kind == "host"}
-    yield "host", inputs.host.collected, host
+    # A baseline of a host alike says nothing of this one.
+    if not inputs.elsewhere:
+        yield "host", inputs.host.collected, host
     for guest in inputs.guests:
         target = inputs.target_of(guest)
         yield guest.name, guest.collected, {target.who} if target else set()

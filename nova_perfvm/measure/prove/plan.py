@@ -22,6 +22,8 @@ _BEFORE_S: Final = 240
 # with five an interval can be told at all (doc/source/contributor/statistics.rst).
 _WHOLE_ROUNDS: Final = 10
 _QUICK_ROUNDS: Final = 5
+# What a busy neighbour can take: its part of the memory's bandwidth and of caches.
+_BESIDE_LOADED: Final = ("memory_bandwidth", "cyclictest")
 # Of a run of a tool, the longest that fits; the shortest where none does.
 _SECONDS: Final = (30, 20, 15, 10, 8, 6, 5, 4, 3)
 
@@ -85,6 +87,7 @@ def scenario_of(
             tools=_tools(flavor, machines, seconds, directory),
             repeats=_QUICK_ROUNDS if quick else _WHOLE_ROUNDS,
             warm_up=0 if quick else 1,
+            noisy_neighbour=_BESIDE_LOADED if len(vms) > 1 and not quick else (),
         )
         if run.planned_s(found.steps(seed=0)) <= budget_s:
             break
@@ -129,5 +132,6 @@ def _network(
         server=machines.generator.name,
         address=machines.address,
         connections=(flavor.vcpus,),
+        protocols=("tcp",),
         seconds=seconds,
     )

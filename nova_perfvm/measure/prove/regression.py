@@ -130,6 +130,7 @@ def _runs(record: Document) -> dict[_Run, Document]:
     return {
         (row["who"], row["metric"], row["threads"], row["at_once"]): row
         for row in record["comparisons"]
+        if not row["loaded_neighbours"]
     }
 
 

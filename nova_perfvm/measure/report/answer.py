@@ -54,8 +54,9 @@ def asked(row: Comparison) -> str:
 def answer(rows: Sequence[Comparison]) -> str:
     """Return in one line which part of the host VMs reach, with most of them at once.
 
-    That is the least ratio of each kind of throughput.
+    That is the least ratio of each kind of throughput, of rows that decide.
     """
+    rows = [row for row in rows if row.primary]
     at_once = max((row.at_once for row in rows), default=0)
     reached: list[str] = []
     missing: list[str] = []

@@ -8,7 +8,7 @@ from nova_perfvm.measure.prove import proof
 from nova_perfvm.measure.samples import Samples
 from tests.directory import DirectoryCase
 from tests.unit.measure import hosts
-from tests.unit.measure.prove import faults
+from tests.unit.measure.prove import planted
 from tests.unit.measure.prove.sound import FLAVOR, Case
 
 MADE_AT = "2026-11-22T10:30:00+00:00"
@@ -41,7 +41,7 @@ class ProofTest(DirectoryCase):
 
     def planted(self, name):
         case = Case()
-        faults.BY_NAME[name].plant(case)
+        planted.BY_NAME[name].plant(case)
         return case
 
     def test_proven(self):
