@@ -240,7 +240,13 @@ async def _process(command: Sequence[str]) -> AsyncIterator[Process]:
     try:
         yield process
     finally:
-        await asyncio.shield(_end(process))
+        ending = asyncio.ensure_future(_end(process))
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            # Ctrl-C just now; the process would be left to itself.
+            await ending
+            raise
 
 
 async def _end(process: Process) -> None:
