@@ -32,6 +32,8 @@ _NAMES: Final = {
     "network": "Neutron",
     "block_storage": "Cinder",
 }
+# As catalogues call it.
+_CINDER: Final = {"block-storage", "block-store", "volume", "volumev2", "volumev3"}
 _MICROVERSIONS: Final = {"compute": COMPUTE, "placement": PLACEMENT}
 _JSON_PATCH: Final = "application/openstack-images-v2.1-json-patch"
 _PAGE: Final = 1000
@@ -118,7 +120,11 @@ class API:
 
     def cinder_list(self, path: str, key: str) -> Iterator[dict[str, Any]]:
         """Return all members of a collection of Cinder, none without a Cinder."""
-        if not self._connection.has_service("block-storage"):
+        try:
+            kinds = {service["type"] for service in self._connection.service_catalog}
+        except _expected() as exc:
+            raise _no_answer("Keystone", exc) from exc
+        if not kinds & _CINDER:
             return iter(())
         return self._pages("block_storage", path, key)
 

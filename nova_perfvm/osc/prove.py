@@ -206,7 +206,8 @@ class Prove(JudgingCommand, ObservingCommand):
             machines = replace(machines, vms=tuple(_targets(parsed_args, there)))
             planned = plan.scenario_of(flavor, vm_class, machines, **how)
             loaded.await_ready(machines.vms, planned, _PATIENCE_S, progress)
-            progress("collecting under load", 0, 0)
+            progress.clear()
+            self._tell("collecting under load, then measuring")
             targets = {target.name: target for target in planned.targets}
             tools = plan.load(flavor, machines, loaded.LOAD_S)
             seen = loaded.collect(machines.host, machines.vms, tools, targets)

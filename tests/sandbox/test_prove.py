@@ -5,6 +5,7 @@ Network namespaces stand in for the host and for the guests, so no ratio means
 anything.
 """
 
+import json
 import os
 import shlex
 import signal
@@ -124,21 +125,25 @@ class ProveTest(base.SandboxTest):
 
     def start(self, *words):
         """Start a proof on a host that a machine stands in for."""
-        words = words or (
-            *("--policy", str(self.sandbox.layout.policy), "--flavor", HP),
-            *("--host", HOST, "--image", content.IMAGE, "--output", str(self.output)),
-        )
+        words = words or (*self.words_of(), "--host", HOST)
         options = ("--quick", "--ssh-option=-F", f"--ssh-option={self.ssh}")
         process = subprocess.Popen(
             [*(sys.executable, "-c", CLIENT, "perfvm", "prove"), *words, *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=os.environ | self.sandbox.exports(),
+            # ssh is not where OpenStack is.
+            env=os.environ | self.sandbox.exports() | {"PATH": os.environ["PATH"]},
         )
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
         return process
+
+    def words_of(self):
+        return (
+            *("--policy", str(self.sandbox.layout.policy), "--flavor", HP),
+            *("--image", content.IMAGE, "--output", str(self.output)),
+        )
 
     def words(self, command):
         """Return the arguments of a documented command, for the sandbox."""
@@ -200,31 +205,59 @@ class ProveTest(base.SandboxTest):
         )
         self.assertIn(f"openstack perfvm plan drain {HOST}", stderr)
 
-    def test_a_proof(self):
-        guests = [self.useFixture(machine.Machine(f"vm{n}-x")) for n in (1, 2)]
-        process = self.start(*self.words(*documented.of(self)))
+    def stand_in_for_vms(self, process):
+        """Wait until both VMs are there, and let ssh reach machines in their place."""
         self.booted(process, 2)
-        servers = sorted(
-            (
-                server
-                for server in self.compute.servers()
-                if server.name.startswith("perfvm-proof-")
-            ),
-            key=lambda server: server.name,
-        )
-        for server, guest in zip(servers, guests, strict=True):
+        for server in self.compute.servers():
+            guest = self.useFixture(machine.Machine(f"{server.name}-x"))
             addresses = waiting.until(
                 lambda server=server: self.compute.get_server(server.id).addresses,
                 "an address",
                 base.SECONDS,
             )
             self.stand_in(addresses["private"][0]["addr"], guest)
+
+    def assert_judged(self, process):
         found, stdout, stderr = self.ended(process)
         # No VM runs on the machine that stands in for the host.
         self.assertRegex(stdout, rf"^(REFUTED|NOT PROVEN) {HP} on {HOST}-x: ", stderr)
         self.assertIn(found, {1, 2}, stderr)
+        self.assertEqual(0o600, self.output.stat().st_mode & 0o777)
+        return stderr
+
+    def test_a_proof(self):
+        process = self.start(*self.words(*documented.of(self)))
+        self.stand_in_for_vms(process)
+        stderr = self.assert_judged(process)
         self.assertRegex(stderr, "about [0-9]+ minutes")
         self.assertIn("collecting under load", stderr)
         self.assertIn("without --generator", stderr)
-        self.assertEqual(0o600, self.output.stat().st_mode & 0o777)
         self.assert_nothing_left()
+        names = {path.name for path in self.directory.iterdir()}
+        self.assertEqual({"proof.json", "ssh_config"}, names)
+
+    def test_a_proof_that_is_gone_on_with(self):
+        measured = self.output.with_name("proof.json.run")
+        process = self.start(*self.words_of(), "--host", HOST, "--keep")
+        self.stand_in_for_vms(process)
+        waiting.until(
+            lambda: (
+                measured.exists() and json.loads(measured.read_text())["run"]["steps"]
+            ),
+            "a step",
+            base.SECONDS,
+        )
+        process.send_signal(signal.SIGINT)
+        found, _, stderr = self.ended(process)
+        self.assertEqual(130, found, stderr)
+        self.assertIn("kept: server perfvm-proof-", stderr)
+        (step, *_) = json.loads(measured.read_text())["run"]["steps"]
+        servers = sorted(self.names())
+
+        again = self.start(*self.words_of(), "--resume", "--servers", *servers)
+        self.assert_judged(again)
+        record = json.loads(self.output.read_text())
+        steps = record["measured"]["run"]["steps"]
+        self.assertEqual(step, steps[0])
+        self.assertEqual(len(steps), len({one["key"] for one in steps}))
+        self.assertEqual(servers, sorted(self.names()))
