@@ -116,7 +116,7 @@ def _tools(
     return Tools(
         sysbench_cpu=sysbench.CPU(threads, seconds),
         memory_bandwidth=memory.Bandwidth(threads, seconds),
-        memory_latency=memory.Latency((1,), seconds),
+        memory_latency=memory.Latency(threads, seconds),
         cyclictest=cyclictest.CyclicTest(threads, seconds),
         iperf3=_network(flavor, machines, seconds),
         fio=fio.Fio(directory, size="1g", seconds=seconds) if directory else None,
