@@ -26,7 +26,7 @@ PAGE = pathlib.Path(__file__).parents[2] / "doc/source/contributor/statistics.rs
 # From one run to the next.  That what one gets of a machine's CPUs is autocorrelated
 # was measured (Wolski, Spring and Hayes, HPDC 1999); how much from one run of minutes
 # to the next is an assumption, so none to nearly all.
-AUTOCORRELATIONS = (0.0, 0.3, 0.6, 0.9)
+AUTOCORRELATIONS = (0.0, 0.9)
 # Part of the variance that the runs of a round have in common, so far as they are
 # near each other; the rest is each run's own.  An assumption.
 ENVIRONMENT = 0.7

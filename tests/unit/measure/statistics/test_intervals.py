@@ -73,7 +73,7 @@ class CoverageTest(testtools.TestCase):
 
     def test_of_log_normal_noise(self):
         for noise, rounds, autocorrelation in itertools.product(
-            coverage.LOG_NORMAL, (5, 20), (0.0, 0.6)
+            coverage.LOG_NORMAL, (5, 20), coverage.AUTOCORRELATIONS
         ):
             off = abs(self.held(rounds, autocorrelation, noise) - 0.95)
             most = coverage.tolerance(self.TRIALS)
