@@ -17,10 +17,11 @@ from nova_perfvm.generate import inventory
 from nova_perfvm.measure import disk, samples
 from nova_perfvm.measure.bench import scenario
 from nova_perfvm.measure.collect import reading
-from nova_perfvm.measure.prove import record
+from nova_perfvm.measure.prove import proof, record
 from nova_perfvm.policy import loader
 from tests.unit.changes.migrations.test_execution import execution
 from tests.unit.measure import hosts, test_disk
+from tests.unit.measure.prove import test_proof
 from tests.unit.measure.prove.sound import Case
 
 SCENARIO = pathlib.Path(__file__).parents[3] / "etc/nova_perfvm/scenario.yaml"
@@ -29,6 +30,7 @@ LOADERS = {
     "host": lambda path: reading.read(path, "host"),
     "guest": lambda path: reading.read(path, "guest"),
     "certificate": record.read,
+    "proof": proof.read,
     "plan-record": plan_record.read,
     "measurements": lambda path: samples.load([path]),
     "snapshot": snapshot.load,
@@ -51,6 +53,7 @@ class KindsTest(testtools.TestCase):
             ("snapshot.json", "snapshot"),
         ):
             (directory / old).rename(directory / new)
+        test_proof.ProofTest.write_to(str(directory / "proof"), Case())
         (directory / "certificate").write_text(record.dumps(certificate))
         (directory / "plan-record").write_text(plan_record.dumps(execution()))
         (directory / "policy").write_text(loader.dump(loader.load()))
@@ -90,7 +93,7 @@ class KindsTest(testtools.TestCase):
                     self.assertIn(f"; {expected}", message)
 
     def test_without_a_kind_it_is_what_is_expected(self):
-        for kind in set(LOADERS) - {"host", "guest", "certificate"}:
+        for kind in set(LOADERS) - {"host", "guest", "certificate", "proof"}:
             path = self.directory / "unnamed"
             document = yaml.safe_load(textfile.read(self.files[kind]))
             del document["kind"]
