@@ -74,9 +74,10 @@ class TestOddHost(client.ClientMixin, base.FunctionalTest):
         self.enterContext(mock.patch.object(nova_database, "configure"))
         for command in commands:
             _, printed, _ = self.run_client(*shlex.split(command.text)[1:])
-        (line,) = [s for s in printed.splitlines() if "audit.host_unreadable" in s]
-        self.assertIn(" odd ", line)
-        return line
+        lines = printed.splitlines()
+        told = lines[lines.index("  audit.host_unreadable") + 1]
+        self.assertIn("odd: ", told)
+        return told
 
     def test_a_newer_report_stops_nova_itself(self):
         """It makes the scheduler's picture of the host before any filter is asked."""
