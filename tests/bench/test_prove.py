@@ -119,7 +119,7 @@ class MachinesTest(RunCase):
         # Nobody serves there.
         self.machines = replace(self.machines, address="127.0.0.1")
         error = self.assertRaises(TargetError, self.collect)
-        self.assertRegex(str(error), "vm1: iperf3: no load .*[Cc]onnect")
+        self.assertRegex(str(error), "vm1: iperf3 tcp send: no load .*[Cc]onnect")
 
         gone = replace(self.targets["vm2"], ssh_options=("-p", "9", "-F", "none"))
         error = self.assertRaises(

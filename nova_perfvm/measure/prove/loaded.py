@@ -114,23 +114,12 @@ async def _collect(
 ) -> tuple[Document, list[Document]]:
     loads: dict[str, tuple[Run, asyncio.Task[Output]]] = {}
     async with contextlib.AsyncExitStack() as stack:
-        for number, vm in enumerate(vms):
-            for tool in tools.used().values():
-                for run in tool.runs(Place(vm.name, number)):
-                    if run.server:
-                        serving = connection.serving(
-                            targets[run.server.target],
-                            *(run.server.command, run.server.ready, run.server.times),
-                            LOAD_S,
-                        )
-                        await stack.enter_async_context(serving)
-                    waiting = await stack.enter_async_context(
-                        connection.waiting(vm, run.command, LOAD_S)
-                    )
-                    await waiting.ready()
-                    load = asyncio.create_task(waiting.start(0))
-                    loads[f"{vm.name}: {run.name}"] = run, load
         try:
+            for number, vm in enumerate(vms):
+                for tool in tools.used().values():
+                    for run in tool.runs(Place(vm.name, number)):
+                        load = await _start(stack, vm, run, targets)
+                        loads[f"{vm.name}: {run.name}"] = run, load
             await asyncio.sleep(_SETTLE_S)
             seen = await asyncio.gather(*(_seen(one) for one in (host, *vms)))
             for title, (run, load) in loads.items():
@@ -143,6 +132,27 @@ async def _collect(
             tasks = [load for _, load in loads.values()]
             await asyncio.gather(*tasks, return_exceptions=True)
     return seen[0], seen[1:]
+
+
+async def _start(
+    stack: contextlib.AsyncExitStack,
+    vm: Target,
+    run: Run,
+    targets: Mapping[str, Target],
+) -> asyncio.Task[Output]:
+    """Start a load, and what serves it."""
+    if run.server:
+        serving = connection.serving(
+            targets[run.server.target],
+            *(run.server.command, run.server.ready, run.server.times),
+            LOAD_S,
+        )
+        await stack.enter_async_context(serving)
+    waiting = await stack.enter_async_context(
+        connection.waiting(vm, run.command, LOAD_S)
+    )
+    await waiting.ready()
+    return asyncio.create_task(waiting.start(0))
 
 
 def _ended(run: Run, load: asyncio.Task[Output]) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from nova_perfvm.generate.flavors import PolicyFlavor
 from nova_perfvm.measure.bench import run
@@ -104,7 +104,8 @@ def load(flavor: PolicyFlavor, machines: Machines, seconds: int) -> Tools:
     threads = (flavor.vcpus,)
     return Tools(
         sysbench_cpu=sysbench.CPU(threads, seconds),
-        iperf3=_network(flavor, machines, seconds),
+        # Both directions would want the same ports at once.
+        iperf3=_network(flavor, machines, seconds, ("send",)),
     )
 
 
@@ -124,7 +125,10 @@ def _tools(
 
 
 def _network(
-    flavor: PolicyFlavor, machines: Machines, seconds: int
+    flavor: PolicyFlavor,
+    machines: Machines,
+    seconds: int,
+    directions: tuple[Literal["send", "receive"], ...] = ("send", "receive"),
 ) -> iperf3.IPerf3 | None:
     if machines.generator is None:
         return None
@@ -133,5 +137,6 @@ def _network(
         address=machines.address,
         connections=(flavor.vcpus,),
         protocols=("tcp",),
+        directions=directions,
         seconds=seconds,
     )
