@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.findings import Finding, Level
+from nova_perfvm.findings import Finding
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
     PolicyCommand,
@@ -123,7 +123,7 @@ class Certify(JudgingCommand, PolicyCommand):
         textfile.replace(page_path, page.html(found, judged.comparisons), private=True)
         self.exit_status = judged.verdict.exit_code
         columns = text.width(self.app.stdout)
-        for findings in (_reasons(judged), _warnings(judged)):
+        for findings in (_reasons(judged), judged.warnings):
             said = text.findings(findings, columns)
             self.write(f"{said}\n" if said else "")
         before = found["previous"] or {"remarks": ()}
@@ -171,17 +171,6 @@ def _option(name: str) -> str:
 def _reasons(judged: Judged) -> Iterator[Finding]:
     """Yield why a promise is not certified."""
     for reason in judged.reasons:
-        level = Level.UNKNOWN if reason.verdict.exit_code == 1 else Level.FAILURE
         about = ": ".join(part for part in (reason.where, reason.subject) if part)
-        yield Finding(reason.code, level, about, reason.text, remedy=reason.remedy)
-
-
-def _warnings(judged: Judged) -> Iterator[Finding]:
-    """Yield what changes no verdict."""
-    for section in judged.sections:
-        for one in section.report.findings:
-            if one.level is Level.WARNING:
-                about = f"{section.report.hostname}: {one.subject}"
-                yield one._replace(subject=about)
-    for remark in dict.fromkeys(r for row in judged.comparisons for r in row.remarks):
-        yield Finding("certify.compared", Level.WARNING, "", remark)
+        code, level = reason.code, reason.verdict.level
+        yield Finding(code, level, about, reason.text, remedy=reason.remedy)

@@ -165,9 +165,7 @@ def _row(found: Comparison) -> tuple[Any, ...]:
         found.metric,
         found.threads,
         found.who,
-        found.at_once
-        if not found.loaded_neighbours
-        else f"{found.at_once} beside {found.loaded_neighbours} busy",
+        f"{found.at_once}{found.group.beside}" if found.group.beside else found.at_once,
         *ratios,
         f"{found.target:.3g}",
         found.verdict.name,

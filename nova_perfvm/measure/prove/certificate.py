@@ -9,7 +9,7 @@ from dataclasses import replace
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.prove import record, regression
 from nova_perfvm.measure.prove.inputs import Inputs, InputsError
-from nova_perfvm.measure.prove.judge import Certification, Judged, judge
+from nova_perfvm.measure.prove.judge import Judged, judge, worst_first
 from nova_perfvm.measure.prove.record import Document
 
 
@@ -74,11 +74,8 @@ def of_inputs(
     if before is None:
         return judged, found
     worse = regression.find(before, judged, found)
-    order = list(Certification)
-    reasons = sorted(
-        (*judged.reasons, *worse.reasons), key=lambda one: -order.index(one.verdict)
-    )
-    judged = replace(judged, reasons=tuple(reasons))
+    reasons = worst_first((*judged.reasons, *worse.reasons))
+    judged = replace(judged, reasons=reasons)
     noted = {
         "path": path,
         "sha256": before["sha256"],

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from nova_perfvm.findings import CheckFindings, Level
+from nova_perfvm.findings import CheckFindings, Finding, Level, exit_code
 from nova_perfvm.measure.checks import guest as guest_package
 from nova_perfvm.measure.checks import host as host_package
 from nova_perfvm.measure.checks import report
@@ -28,7 +28,6 @@ from nova_perfvm.measure.statistics.compare import (
     compare,
 )
 from nova_perfvm.measure.statistics.verdict import Verdict as Compared
-from nova_perfvm.printable import number_of
 
 COMPARED: Final = "certify.compared"
 
@@ -41,9 +40,15 @@ class Certification(enum.Enum):
     REFUSED = "refused"
 
     @property
+    def level(self) -> Level:
+        """How bad it is."""
+        places = (Level.OK, Level.UNKNOWN, Level.FAILURE)
+        return places[list(Certification).index(self)]
+
+    @property
     def exit_code(self) -> int:
         """What a command ends with: 0, 1 or 2."""
-        return list(Certification).index(self)
+        return exit_code(self.level, strict=True)
 
 
 class Shortfall(NamedTuple):
@@ -91,20 +96,26 @@ class Judged:
         return worst(reason.verdict for reason in self.reasons)
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[Finding, ...]:
         """What costs performance at times, or makes a ratio less sure."""
         found = [
-            f"{one.code}: {section.report.hostname}: {one.subject}: {one.observed}, "
-            f"expected {one.expected}; {one.remedy}"
+            one._replace(subject=f"{section.report.hostname}: {one.subject}")
             for section in self.sections
             for one in section.report.findings
             if one.level is Level.WARNING
         ]
+        texts: list[str] = []
         for row in self.comparisons:
             if row.verdict is Compared.FAIL and not row.primary:
-                found.append(f"{_named(row)}, of {row.who}: {row.reason}; no endpoint")
-            found += row.remarks
+                texts.append(f"{row.group}, of {row.who}: {row.reason}; no endpoint")
+            texts += row.remarks
+        found += [Finding(COMPARED, Level.WARNING, "", text) for text in texts]
         return tuple(dict.fromkeys(found))
+
+
+def worst_first(reasons: Iterable[Shortfall]) -> tuple[Shortfall, ...]:
+    """Return reasons by their verdicts."""
+    return tuple(sorted(reasons, key=lambda one: one.verdict.level, reverse=True))
 
 
 def worst(verdicts: Iterable[Certification]) -> Certification:
@@ -132,11 +143,8 @@ def judge(
             Shortfall(Certification.NOT_PROVEN, COMPARED, "--samples", "", str(exc))
         )
     reasons += _of_comparisons(comparisons)
-    order = list(Certification)
-    reasons.sort(key=lambda reason: -order.index(reason.verdict))
-    return Judged(
-        inputs, sections, tuple(comparisons), tuple(reasons), target, latency_target
-    )
+    ordered = worst_first(reasons)
+    return Judged(inputs, sections, tuple(comparisons), ordered, target, latency_target)
 
 
 def _sections(inputs: Inputs) -> Iterator[Section]:
@@ -232,7 +240,7 @@ def _of_comparisons(comparisons: Iterable[Comparison]) -> Iterator[Shortfall]:
     for row in comparisons:
         if not row.primary:
             continue
-        subject = _named(row)
+        subject = str(row.group)
         if row.verdict is Compared.FAIL:
             yield Shortfall(
                 Certification.REFUSED, COMPARED, row.who, subject, row.reason
@@ -243,7 +251,3 @@ def _of_comparisons(comparisons: Iterable[Comparison]) -> Iterator[Shortfall]:
             )
         for doubt in row.doubts:
             yield Shortfall(Certification.NOT_PROVEN, COMPARED, row.who, subject, doubt)
-
-
-def _named(row: Comparison) -> str:
-    return f"{row.metric}, {number_of(row.threads, 'thread')}, {row.at_once} at once"

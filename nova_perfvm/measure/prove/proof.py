@@ -158,11 +158,11 @@ def verdict(judged: Judged) -> str:
         endpoint = row.primary and promise.endpoint_of(
             row.metric, row.better, row.threads, of.flavor, of.vm_class
         )
-        ratio = row.vs_share if row.against == "share" else row.vs_host
-        if endpoint and ratio:
+        if endpoint and row.judged:
             worst = max if row.better == "lower" else min
-            known = reached[row.better].get(endpoint.name, ratio.ratio)
-            reached[row.better][endpoint.name] = worst(known, ratio.ratio)
+            ratio = row.judged.ratio
+            known = reached[row.better].get(endpoint.name, ratio)
+            reached[row.better][endpoint.name] = worst(known, ratio)
     shares = ", ".join(
         f"{ratio:.2f} {name.removesuffix(' throughput')}"
         for name, ratio in reached["higher"].items()

@@ -49,7 +49,7 @@ def document(
         "made_at": made_at,
         "signed_off_by": signed_off_by,
         "reasons": [_reason(reason) for reason in judged.reasons],
-        "warnings": list(judged.warnings),
+        "warnings": [_warning(one) for one in judged.warnings],
         "promised": {
             "flavor": inputs.flavor.name,
             "class": inputs.vm_class.name,
@@ -115,6 +115,13 @@ def _changed(found: Document) -> Iterator[Mistake]:
             "it is not that of the content: the record was changed since it was made; "
             "take the original",
         )
+
+
+def _warning(one: Finding) -> str:
+    if not one.expected:
+        return one.observed
+    told = f"{one.code}: {one.subject}: {one.observed}"
+    return f"{told}, expected {one.expected}; {one.remedy}"
 
 
 def _reason(reason: Shortfall) -> Document:

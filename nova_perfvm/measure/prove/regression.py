@@ -14,9 +14,9 @@ from nova_perfvm.findings import Level
 from nova_perfvm.measure.prove.judge import Certification, Judged, Shortfall
 from nova_perfvm.measure.prove.record import Document
 from nova_perfvm.measure.report.answer import ratio
+from nova_perfvm.measure.statistics.compare import ComparedGroup
 from nova_perfvm.measure.statistics.intervals import Estimate
 from nova_perfvm.measure.statistics.verdict import Verdict as Compared
-from nova_perfvm.printable import number_of
 
 CODE: Final = "certify.regression"
 # Of all ratios together: each is held against that divided by their number
@@ -35,8 +35,7 @@ class Regressions(NamedTuple):
     remarks: tuple[str, ...]
 
 
-# (who, metric, threads, at once).
-_Run = tuple[str, str, float, float]
+_Run = tuple[str, ComparedGroup]
 
 
 def find(before: Document, judged: Judged, now: Document) -> Regressions:
@@ -104,7 +103,7 @@ def _ratios(before: Document, now: Document, remarks: list[str]) -> Iterator[Sho
                 Certification.NOT_PROVEN,
                 CODE,
                 run[0],
-                _named(run),
+                str(run[1]),
                 f"it passed in the record of {before['made_at']}, and is not there now",
             )
     for run in sorted(common):
@@ -113,13 +112,13 @@ def _ratios(before: Document, now: Document, remarks: list[str]) -> Iterator[Sho
             continue
         chance = _by_chance(earlier, later, new[run]["better"])
         if chance is None:
-            remarks.append(f"{run[0]}: {_named(run)}: too few rounds to compare")
+            remarks.append(f"{run[0]}: {run[1]}: too few rounds to compare")
         elif chance < CHANCE / len(common):
             yield Shortfall(
                 Certification.REFUSED,
                 CODE,
                 run[0],
-                _named(run),
+                str(run[1]),
                 f"{ratio(earlier)} in the record of {before['made_at']}, "
                 f"{ratio(later)} now: worse, and by chance so with a probability of "
                 f"{chance:.2g}",
@@ -128,15 +127,10 @@ def _ratios(before: Document, now: Document, remarks: list[str]) -> Iterator[Sho
 
 def _runs(record: Document) -> dict[_Run, Document]:
     return {
-        (row["who"], row["metric"], row["threads"], row["at_once"]): row
+        (row["who"], ComparedGroup(*(row[name] for name in ComparedGroup._fields))): row
         for row in record["comparisons"]
         if not row["loaded_neighbours"]
     }
-
-
-def _named(run: _Run) -> str:
-    _, metric, threads, at_once = run
-    return f"{metric}, {number_of(int(threads), 'thread')}, {at_once:g} at once"
 
 
 def _judged(row: Document) -> Estimate | None:

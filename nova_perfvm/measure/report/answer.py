@@ -6,17 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from nova_perfvm.findings import Finding, Level
+from nova_perfvm.findings import Finding
 from nova_perfvm.measure.statistics.compare import Comparison
 from nova_perfvm.measure.statistics.intervals import Estimate
 from nova_perfvm.measure.statistics.verdict import Verdict
 from nova_perfvm.printable import number_of
 
-LEVELS: Final = {
-    Verdict.PASS: Level.OK,
-    Verdict.INCONCLUSIVE: Level.UNKNOWN,
-    Verdict.FAIL: Level.FAILURE,
-}
 # What can be 70 to 80 % of the machine's, by the first word of its metrics.
 _KINDS: Final = {"cpu": "CPU", "memory": "memory", "network": "network", "disk": "disk"}
 
@@ -36,9 +31,9 @@ def finding(row: Comparison) -> Finding:
     reason = row.reason if row.verdict is Verdict.INCONCLUSIVE else ""
     return Finding(
         row.metric,
-        LEVELS[row.verdict],
-        f"{row.who}, {number_of(row.threads, 'thread')}, {row.at_once} at once",
-        "; ".join(filter(None, (ratio(judged(row)), reason))),
+        row.verdict.level,
+        f"{row.who}, {row.group.how}",
+        "; ".join(filter(None, (ratio(row.judged), reason))),
         asked(row),
     )
 
@@ -71,7 +66,7 @@ def answer(rows: Sequence[Comparison]) -> str:
             and row.at_once == at_once
         ]
         unsure = [row for row in found if row.verdict is Verdict.INCONCLUSIVE]
-        told = [(one.ratio, row) for row in found if (one := judged(row))]
+        told = [(one.ratio, row) for row in found if (one := row.judged)]
         if not found:
             missing.append(name)
         elif unsure and all(row.verdict is not Verdict.FAIL for row in found):
@@ -90,8 +85,3 @@ def answer(rows: Sequence[Comparison]) -> str:
     parts += [f"{', '.join(missing)} not measured"] if missing else []
     vms = f"{number_of(at_once, 'VM')}{' at once' * (at_once > 1)}"
     return f"{vms}{'' if reached else ':'} {'; '.join(parts)}"
-
-
-def judged(row: Comparison) -> Estimate | None:
-    """Return the ratio that the target is for."""
-    return row.vs_share if row.against == "share" else row.vs_host

@@ -9,7 +9,7 @@ from typing import Any
 from nova_perfvm.measure.report import answer, plot
 from nova_perfvm.measure.report.content import Content
 from nova_perfvm.measure.statistics.compare import Comparison
-from nova_perfvm.measure.statistics.verdict import Verdict
+from nova_perfvm.measure.statistics.verdict import Verdict, worst
 from nova_perfvm.pages import render_page
 
 
@@ -21,7 +21,7 @@ def html(content: Content) -> str:
         **of_comparisons(content.comparisons),
         title="Is the VM as fast as the machine?",
         verdict=verdict.value,
-        look=answer.LEVELS[verdict].value,
+        look=verdict.level.value,
         words=words,
         content=content,
         reasons=[
@@ -41,7 +41,7 @@ def of_comparisons(comparisons: Sequence[Comparison]) -> dict[str, Any]:
         "ratio": answer.ratio,
         "answer": answer.answer(comparisons) if comparisons else "",
         "counts": [
-            (verdicts.count(verdict), answer.LEVELS[verdict].value, verdict.value)
+            (verdicts.count(verdict), verdict.level.value, verdict.value)
             for verdict in reversed(Verdict)
         ],
     }
@@ -51,12 +51,8 @@ def _overall(content: Content) -> tuple[Verdict, str]:
     """Return the worst verdict that decides, and why it is that."""
     if content.not_compared:
         return Verdict.INCONCLUSIVE, content.not_compared
-    worst = max(
-        (row.verdict for row in content.comparisons if row.primary),
-        key=list(Verdict).index,
-        default=Verdict.INCONCLUSIVE,
-    )
+    found = worst(row.verdict for row in content.comparisons if row.primary)
     failures = len(content.failures)
-    if failures and worst is Verdict.PASS:
-        worst = Verdict.INCONCLUSIVE
-    return worst, f"not all was measured: {failures} failed" if failures else ""
+    if failures and found is Verdict.PASS:
+        found = Verdict.INCONCLUSIVE
+    return found, f"not all was measured: {failures} failed" if failures else ""

@@ -80,10 +80,8 @@ class MetricGroup(NamedTuple):
 
 def groups(comparisons: Iterable[Comparison]) -> list[MetricGroup]:
     """Return the comparisons by metric, the worst first."""
-    worst_first = sorted(
-        comparisons, key=lambda row: answer.LEVELS[row.verdict], reverse=True
-    )
-    alone = len({row.at_once for row in worst_first}) == 1
+    worst_first = sorted(comparisons, key=lambda row: row.verdict.level, reverse=True)
+    alone = len({(row.at_once, row.group.beside) for row in worst_first}) == 1
     by_metric: dict[tuple[str, str], list[Comparison]] = {}
     for row in worst_first:
         by_metric.setdefault((row.metric, answer.asked(row)), []).append(row)
@@ -98,9 +96,9 @@ def groups(comparisons: Iterable[Comparison]) -> list[MetricGroup]:
             tuple(
                 PlotRow(
                     row,
-                    answer.LEVELS[row.verdict],
-                    _name(row, "" if alone else f", {row.at_once} at once"),
-                    answer.judged(row),
+                    row.verdict.level,
+                    _name(row, alone=alone),
+                    row.judged,
                     row.primary,
                 )
                 for row in rows
@@ -111,7 +109,7 @@ def groups(comparisons: Iterable[Comparison]) -> list[MetricGroup]:
 
 
 def _axis(rows: Sequence[Comparison]) -> Axis:
-    judged = [one for row in rows if (one := answer.judged(row))]
+    judged = [one for row in rows if (one := row.judged)]
     seen = [1.0, *(row.target for row in rows), *(one.ratio for one in judged)]
     low, high = min(seen), max(seen)
     ends = [end for one in judged for end in (one.low, one.high) if end is not None]
@@ -119,8 +117,10 @@ def _axis(rows: Sequence[Comparison]) -> Axis:
     return Axis(max(least, low / _BEYOND) / 1.05, min(most, high * _BEYOND) * 1.05)
 
 
-def _name(row: Comparison, at_once: str) -> str:
-    rest = f", {number_of(row.threads, 'thread')}{at_once}"
+def _name(row: Comparison, *, alone: bool) -> str:
+    rest = f", {number_of(row.threads, 'thread')}"
+    if not alone:
+        rest += f",{row.group.beside or f' {row.at_once} at once'}"
     most = _LONGEST - len(rest)
     who = row.who if len(row.who) <= most else f"{row.who[: most - 1]}…"
     return who + rest

@@ -72,14 +72,44 @@ class Comparison:
     primary: bool = False
     loaded_neighbours: int = 0
 
+    @property
+    def judged(self) -> Estimate | None:
+        """The ratio that the target is for."""
+        return self.vs_share if self.against == "share" else self.vs_host
+
+    @property
+    def group(self) -> ComparedGroup:
+        """What it is of, but for the VM."""
+        run = self.at_once, self.loaded_neighbours
+        return ComparedGroup(self.metric, self.threads, *run)
+
 
 class ComparedGroup(NamedTuple):
-    """What is compared with each other's like."""
+    """What is compared with each other's like.
+
+    :ivar loaded_neighbours: VMs that were only kept busy meanwhile
+    """
 
     metric: str
     threads: int
     at_once: int
     loaded_neighbours: int = 0
+
+    @property
+    def beside(self) -> str:
+        """What follows the number at once: the VMs that were kept busy."""
+        busy = self.loaded_neighbours
+        return f" beside {busy} busy" if busy else ""
+
+    @property
+    def how(self) -> str:
+        """How it was measured."""
+        threads = number_of(self.threads, "thread")
+        return f"{threads}, {self.at_once} at once{self.beside}"
+
+    def __str__(self) -> str:
+        """Return the figure and how it was measured."""
+        return f"{self.metric}, {self.how}"
 
 
 # The values of a group: {round: {who: geometric mean of its repeats}}.

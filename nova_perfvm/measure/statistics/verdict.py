@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from nova_perfvm.findings import Level, exit_code
 from nova_perfvm.measure.samples import Better
 from nova_perfvm.measure.statistics.intervals import (
     LEAST_ROUNDS,
@@ -34,9 +35,14 @@ class Verdict(enum.Enum):
     FAIL = "fail"
 
     @property
+    def level(self) -> Level:
+        """How bad it is."""
+        return (Level.OK, Level.UNKNOWN, Level.FAILURE)[list(Verdict).index(self)]
+
+    @property
     def exit_code(self) -> int:
         """What a command ends with if this is the worst."""
-        return {Verdict.INCONCLUSIVE: 1, Verdict.FAIL: 2}.get(self, 0)
+        return exit_code(self.level, strict=True)
 
 
 class Judgement(NamedTuple):

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.unit.measure.prove import planted
+from tests.unit.measure.prove import faults, planted
 from tests.unit.measure.prove.sound import FLAVOR, Case
 from tests.unit.measure.prove.test_proof import ProofTest
 from tests.unit.osc.base import CommandCase
@@ -13,8 +13,8 @@ class CertifyTest(CommandCase):
         super().setUp()
         self.output = self.directory / "record.json"
 
-    def certify(self, fault=None, *arguments):
-        case = Case()
+    def certify(self, fault=None, *arguments, case=None):
+        case = case or Case()
         if fault is not None:
             planted.BY_NAME[fault].plant(case)
         paths = case.write(self.directory)
@@ -40,6 +40,13 @@ class CertifyTest(CommandCase):
         self.assertIn("certified", page.read_text())
         for path in (self.output, page):
             self.assertEqual(0o600, path.stat().st_mode & 0o777)
+
+    def test_a_figure_that_is_no_endpoint_is_a_warning(self):
+        case = Case()
+        faults.scaled("vm2", "cpu.latency_p95_ms", 20)(case)
+        self.assertEqual(0, self.certify(case=case), self.stderr)
+        warnings = self.stdout.partition("WARNING\n")[2]
+        self.assertIn("cpu.latency_p95_ms, 20 threads, 2 at once, of vm2", warnings)
 
     def test_exit_statuses(self):
         for fault, status, words in (
