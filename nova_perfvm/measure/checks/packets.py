@@ -9,7 +9,6 @@ sqrt(loss)), MSS 1448 bytes); so from there on it breaks the promise.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from datetime import datetime
 from typing import Final, NamedTuple
 
 from nova_perfvm.findings import Finding, Level
@@ -107,7 +106,7 @@ def judge_nics(collected: Collected, nics: Collection[str]) -> Iterator[Finding]
             unread, "what it loses was not read", f"{NET}/{unread}/statistics"
         )
     try:
-        up_s = taken_at(collected).timestamp() - stat.booted_s(collected)
+        up_s = collected.time.timestamp() - stat.booted_s(collected)
     except NotReadError:
         up_s = 0.0
     nothing = {path: "0" for path in collected.files if path.startswith(f"{NET}/")}
@@ -135,11 +134,6 @@ def judge_nics(collected: Collected, nics: Collection[str]) -> Iterator[Finding]
                 f"{NET}/{one.nic}/statistics",
                 REMEDY,
             )
-
-
-def taken_at(collected: Collected) -> datetime:
-    """Return when it was collected."""
-    return datetime.fromisoformat(collected.taken_at)
 
 
 def judge_backlogs(collected: Collected) -> Iterator[Finding]:

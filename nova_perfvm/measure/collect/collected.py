@@ -8,6 +8,7 @@ later rules.  Paths are those of the machine that was looked at.
 import fnmatch
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Annotated, Final, Literal, NamedTuple
 
 from nova_perfvm.documents.keys import REQUIRED, Expected, Time
@@ -63,6 +64,11 @@ class Collected:
         default_factory=dict, metadata=REQUIRED
     )
     unread: Mapping[str, str] = field(default_factory=dict, metadata=REQUIRED)
+
+    @property
+    def time(self) -> datetime:
+        """When the first look was."""
+        return datetime.fromisoformat(self.taken_at)
 
     def text(self, path: str) -> str:
         """Return the text of a file.

@@ -117,7 +117,7 @@ _CPUSET_V2 = tuple(
     name + effective for name in _CPUSET_V1 for effective in ("", ".effective")
 )
 # What a cgroup limits, by its controllers, and what it counts meanwhile.
-_LIMITS_V1 = {
+LIMITS_V1 = {
     "cpu": ("cpu.cfs_quota_us", "cpu.shares"),
     "blkio": tuple(
         "blkio.throttle." + way + "_" + unit + "_device"
@@ -424,7 +424,7 @@ class Collector:
 
     def _limits(self, cgroup: str) -> None:
         """Read what a cgroup and all above it limit; the root limits nothing."""
-        for controller, names in _LIMITS_V1.items():
+        for controller, names in LIMITS_V1.items():
             version, path = cgroup_of(cgroup, controller)
             if version == 1:
                 for group in _groups("/sys/fs/cgroup/" + controller, path):

@@ -23,7 +23,7 @@ from nova_perfvm.measure.observed import processes, stat
 from nova_perfvm.measure.observed.cpus import CPU
 from nova_perfvm.measure.observed.nics import NET
 from nova_perfvm.measure.prove.inputs import UUID, Guest, Inputs
-from nova_perfvm.measure.prove.run_notes import ClockSeen
+from nova_perfvm.measure.prove.run_notes import ClockSeen, MachineSeen
 from nova_perfvm.printable import number_of
 
 _RUN: Final = "run of --samples"
@@ -52,24 +52,22 @@ _APART: Final = 0.1
 _SLACK_S: Final = 5.0
 
 
-def _machines(inputs: Inputs) -> Iterator[tuple[str, Collected, set[str]]]:
-    """Yield the machines, each with its names among the targets."""
-    targets = inputs.run.targets if inputs.run else ()
-    host = {target.who for target in targets if target.kind == "host"}
+def _machines(inputs: Inputs) -> Iterator[tuple[str, Collected, list[MachineSeen]]]:
+    """Yield the machines, each with what bench run saw of it each time it began."""
+    targets, seen = (inputs.run.targets, inputs.run.seen) if inputs.run else ((), ())
     # A baseline of a host alike says nothing of this one.
     if not inputs.elsewhere:
-        yield "host", inputs.host.collected, host
+        host = {target.who for target in targets if target.kind == "host"}
+        yield "host", inputs.host.collected, [one for one in seen if one.who in host]
     for guest in inputs.guests:
         target = inputs.target_of(guest)
-        yield guest.name, guest.collected, {target.who} if target else set()
+        own = [one for one in seen if target and one.who == target.who]
+        yield guest.name, guest.collected, own
 
 
 def _same_state(inputs: Inputs) -> Iterator[Finding]:
-    """Compare each machine with what bench run saw of it each time it began."""
-    for name, collected, who in _machines(inputs):
-        seen = [
-            one for one in (inputs.run.seen if inputs.run else ()) if one.who in who
-        ]
+    """Compare each machine with what bench run saw of it."""
+    for name, collected, seen in _machines(inputs):
         if not seen or not all(one.files for one in seen):
             reason = "what it was like when it was measured is not noted"
             yield skipped(name, reason, _RUN)
@@ -231,10 +229,7 @@ def _distinct(inputs: Inputs) -> Iterator[Finding]:
 
 def _no_losses(inputs: Inputs) -> Iterator[Finding]:
     """Judge what NICs lost from the first measurement until now."""
-    for name, collected, who in _machines(inputs):
-        seen = [
-            one for one in (inputs.run.seen if inputs.run else ()) if one.who in who
-        ]
+    for name, collected, seen in _machines(inputs):
         nics = (
             host_packets.nics(inputs.host)
             if collected is inputs.host.collected
@@ -247,7 +242,7 @@ def _no_losses(inputs: Inputs) -> Iterator[Finding]:
             yield skipped(name, "what NICs lost meanwhile is not noted", _RUN)
             continue
         first = min(one.at for one in seen)
-        seconds = (packets.taken_at(collected) - first).total_seconds()
+        seconds = (collected.time - first).total_seconds()
         worst = max(found, key=lambda one: (one.level(seconds), one.share))
         level = worst.level(seconds)
         yield judged(

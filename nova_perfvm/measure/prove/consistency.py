@@ -7,7 +7,6 @@ Evidence of different machines would add up to a promise that nobody keeps.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from datetime import datetime
 from itertools import combinations
 from typing import Final
 
@@ -152,10 +151,7 @@ def _same_time(inputs: Inputs) -> Iterator[Finding]:
     seen = [inputs.host.collected, *inputs.collected]
     limit = f"at most {inputs.within_s / 60:g} minutes apart"
     apart = max(
-        (
-            abs((_taken(a) - _taken(b)).total_seconds())
-            for a, b in combinations(seen, 2)
-        ),
+        (abs((a.time - b.time).total_seconds()) for a, b in combinations(seen, 2)),
         default=0.0,
     )
     source = "taken_at of what was collected"
@@ -166,7 +162,7 @@ def _same_time(inputs: Inputs) -> Iterator[Finding]:
         return
     run = inputs.run
     far = max(
-        max((run.begun - _taken(one)), (_taken(one) - run.ended)).total_seconds()
+        max((run.begun - one.time), (one.time - run.ended)).total_seconds()
         for one in seen
     )
     source = f"{source}; run of --samples"
@@ -205,10 +201,6 @@ def _near(
         reason = f"{shown}, allowed are {limit}: nobody can tell what changed between"
         return skipped(name, f"{reason} (--within)", source)
     return judged(name, limit, shown, source, holds=True, remedy=_COLLECT)
-
-
-def _taken(collected: Collected) -> datetime:
-    return datetime.fromisoformat(collected.taken_at)
 
 
 def _measured_here(inputs: Inputs) -> Iterator[Finding]:
@@ -330,15 +322,12 @@ def _has(inputs: Inputs, guest: Guest, who: str, endpoint: Endpoint) -> Finding:
     ]
     good = {g.metric for g in groups if inputs.is_primary(g, endpoint.better)}
     threads = number_of(inputs.flavor.vcpus, "thread") if endpoint.each_vcpu else ""
-    together = number_of(max(len(inputs.domains), 1), "VM")
+    together = number_of(inputs.together, "VM")
     expected = f"measured{threads and ' with ' + threads} in {together} at once"
     if good:
         shown = ", ".join(sorted(good))
         return judged(name, expected, shown, "--samples", holds=True, remedy="")
-    seen = "; ".join(
-        f"{g.metric} with {number_of(g.threads, 'thread')}, {g.at_once} at once"
-        for g in groups
-    )
+    seen = "; ".join(map(str, groups))
     reason = f"{seen or 'not at all'}; it has to be {expected}, as {endpoint.why}"
     return skipped(name, reason, "--samples")
 

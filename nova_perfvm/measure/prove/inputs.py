@@ -134,6 +134,14 @@ class Inputs:
             if domain.nova is not None and domain.nova.flavor == self.flavor.name
         )
 
+    @property
+    def together(self) -> int:
+        """How many VMs have to be measured at once: one if nobody can tell."""
+        try:
+            return max(len(self.domains), 1)
+        except NotReadError:
+            return 1
+
     @cached_property
     def measured_groups(self) -> Mapping[ComparedGroup, Rounds]:
         """What was measured in VMs."""
@@ -141,18 +149,11 @@ class Inputs:
         return grouped(m for m in measured if m.machine.kind == "guest")
 
     def is_primary(self, group: ComparedGroup, better: Better) -> bool:
-        """Return whether the verdict rests on a group: an endpoint of all VMs at once.
-
-        Before anybody can tell how many VMs there are, it rests on any number.
-        """
-        try:
-            together = max(len(self.domains), 1)
-        except NotReadError:
-            together = 1
+        """Return whether the verdict rests on a group: an endpoint, of all VMs."""
         endpoint = promise.endpoint_of(
             group.metric, better, group.threads, self.flavor, self.vm_class
         )
-        return endpoint is not None and group.at_once >= together
+        return endpoint is not None and group.at_once >= self.together
 
     def target_of(self, guest: Guest) -> RunTarget | None:
         """Return who a VM is in the samples; None if that is not to be told."""

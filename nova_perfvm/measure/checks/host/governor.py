@@ -6,7 +6,7 @@ not show it.  What the files mean: Linux, Documentation/admin-guide/pm.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Finding, Level
@@ -92,8 +92,8 @@ def find_limits(subject: HostSubject) -> Iterator[Finding]:
     )
     yield from _unequal(subject, top)
     for path, slow, words, remedy in (
-        ("intel_pstate/no_turbo", _is("1"), "turbo is off", "echo 0"),
-        ("cpufreq/boost", _is("0"), "boost is off", "echo 1"),
+        ("intel_pstate/no_turbo", "1".__eq__, "turbo is off", "echo 0"),
+        ("cpufreq/boost", "0".__eq__, "boost is off", "echo 1"),
         (
             "intel_pstate/max_perf_pct",
             lambda text: text.isdecimal() and int(text) < 100,
@@ -115,10 +115,6 @@ def find_limits(subject: HostSubject) -> Iterator[Finding]:
             observed = f"{words} ({text})"
             source = f"{CPU}/{path}"
             yield warned("turbo", "full clocks", observed, source, f"{remedy} > it")
-
-
-def _is(value: str) -> Callable[[str], bool]:
-    return lambda text: text == value
 
 
 def _unequal(subject: HostSubject, top: dict[int, int]) -> Iterator[Finding]:

@@ -9,10 +9,9 @@ from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks.check import Check, judged, passed, skipped
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect.collected import NotReadError
+from nova_perfvm.measure.observed import cpu_flags
 
-_CPUINFO: Final = "/proc/cpuinfo"
 _DMI: Final = "/sys/class/dmi/id"
-_FLAGS: Final = re.compile(r"^(?:flags|Features)\s*:(.*)$", re.MULTILINE)
 _VIRTUAL: Final = re.compile(r"QEMU|KVM|OpenStack|VMware|Xen|Virtual Machine|Bochs")
 # Counters that stand still on sound hardware, and what it means if they do not.
 _STILL: Final = (
@@ -71,24 +70,23 @@ def find(subject: HostSubject) -> Iterator[Finding]:
 
 def _real(subject: HostSubject) -> Finding:
     name, expected = "machine", "a physical one"
-    text = subject.collected.text(_CPUINFO)
+    text = subject.collected.text(cpu_flags.PATH)
     if not text.startswith("processor"):
-        raise NotReadError(_CPUINFO, "it names no CPU")
-    flags = _FLAGS.search(text)
+        raise NotReadError(cpu_flags.PATH, "it names no CPU")
     files = subject.collected.files
     told = [
         files.get(f"{_DMI}/{n}", "").strip() for n in ("sys_vendor", "product_name")
     ]
-    if "hypervisor" in (flags[1].split() if flags else ()):
+    if "hypervisor" in cpu_flags.told(subject.collected):
         reason = "it is a VM itself, so its CPUs are somebody else's (flag hypervisor)"
-        return skipped(name, reason, _CPUINFO)
+        return skipped(name, reason, cpu_flags.PATH)
     if _VIRTUAL.search(" ".join(told)):
         reason = (
             f"it is a VM itself, so its CPUs are somebody else's ({' '.join(told)})"
         )
         return skipped(name, reason, _DMI)
     shown = " ".join(told).strip() or "no flag hypervisor"
-    return passed(name, expected, shown, f"{_CPUINFO}; {_DMI}")
+    return passed(name, expected, shown, f"{cpu_flags.PATH}; {_DMI}")
 
 
 def _still(subject: HostSubject) -> Iterator[Finding]:

@@ -13,15 +13,11 @@ from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks.check import Check
 from nova_perfvm.measure.checks.host_flaws import Flaw, of_flaws
 from nova_perfvm.measure.checks.host_subject import HostSubject
+from nova_perfvm.measure.collect.collector import LIMITS_V1
 from nova_perfvm.measure.observed import cgroups
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.policy.classes import Disk
 
-_V1: Final = tuple(
-    f"blkio.throttle.{way}_{unit}_device"
-    for way in ("read", "write")
-    for unit in ("bps", "iops")
-)
 _NO_LIMITS: Final = frozenset({"path", "weight"})
 
 
@@ -42,7 +38,7 @@ def flaws(subject: HostSubject, domain: Domain) -> Iterator[Flaw]:
             yield Level.FAILURE, f"blkiotune {limit.tag} {limit.text}"
     path = subject.process_of(domain).path
     for group in cgroups.groups(subject.collected, path, "blkio", "io"):
-        for name in ("io.max",) if group.version == 2 else _V1:
+        for name in ("io.max",) if group.version == 2 else LIMITS_V1["blkio"]:
             file = f"{group.directory}/{name}"
             for line in subject.collected.text(file).splitlines():
                 # 259:3 rbps=max riops=4000, or of version 1 259:3 4000.

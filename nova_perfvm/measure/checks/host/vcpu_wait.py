@@ -8,7 +8,7 @@ Where VMs own every CPU nobody can keep interrupts and the host's threads away, 
 only what they cost can be judged.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from nova_perfvm.findings import Finding, Level
@@ -23,7 +23,7 @@ from nova_perfvm.measure.checks.wait_limits import (
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import schedstat, softirqs, stat
 from nova_perfvm.measure.observed.domains import Domain
-from nova_perfvm.measure.observed.processes import Role, Task
+from nova_perfvm.measure.observed.processes import Role
 from nova_perfvm.measure.observed.schedstat import Scheduled
 
 _SPREAD: Final = (
@@ -111,20 +111,13 @@ def _scheduled(
         raise NotReadError(
             source, f"{len(tasks)} of {domain.vcpus} threads of vCPUs are seen"
         )
-    did, unread = _did(subject, tasks)
-    return source, did, unread
-
-
-def _did(
-    subject: HostSubject, tasks: Mapping[int, Task]
-) -> tuple[dict[int, Scheduled], NotReadError | None]:
     did, unread = {}, None
     for number, task in sorted(tasks.items()):
         try:
             did[number] = schedstat.read(subject.collected, task.path)
         except NotReadError as exc:
             unread = exc
-    return did, unread
+    return source, did, unread
 
 
 CHECKS = (
