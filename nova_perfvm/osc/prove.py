@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import signal
-import subprocess
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,13 +19,12 @@ from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.cloud import candidates, images, proof_servers, servers
 from nova_perfvm.cloud.proof_servers import ProofServer, WantedServers
 from nova_perfvm.diagnose import explain
-from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.findings import CANNOT_TELL
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import run
 from nova_perfvm.measure.bench.record import Record
-from nova_perfvm.measure.bench.scenario import Target
+from nova_perfvm.osc import proof_machines
 from nova_perfvm.osc.base import Arguments, argument, count, file_argument, flag
 from nova_perfvm.osc.explain import headline
 from nova_perfvm.osc.judging import JudgingCommand, ObservingCommand
@@ -36,27 +34,11 @@ from nova_perfvm.policy import Policy, VMClass, loader
 
 if TYPE_CHECKING:
     from nova_perfvm.generate.flavors import PolicyFlavor
-    from nova_perfvm.measure.prove.plan import Machines
 
 _NOT_PROVEN: Final = 1
 # Guests boot, and install what they lack.
 _PATIENCE_S: Final = 900
 _QUIET_S: Final = 60
-_USER_DATA: Final = """\
-#cloud-config
-disable_root: false
-runcmd:
-  - - sh
-    - -c
-    - |
-      for tool in sysbench iperf3 fio cyclictest numactl ethtool python3; do
-        command -v $tool && continue
-        apt-get update && DEBIAN_FRONTEND=noninteractive apt-get -y install \
-          sysbench iperf3 fio rt-tests numactl ethtool python3 ||
-          dnf -y install sysbench iperf3 fio realtime-tests numactl ethtool python3
-        break
-      done
-"""
 
 
 class Prove(JudgingCommand, ObservingCommand):
@@ -178,14 +160,14 @@ class Prove(JudgingCommand, ObservingCommand):
             proof_servers.existing(self.cloud, one.id)
             for one in servers.named(self.cloud, parsed_args.servers)
         ]
-        host = _host_of(parsed_args, there, flavor.name)
+        host = proof_machines.host_of(parsed_args, there, flavor.name)
         if not there and (missing := self._no_room(parsed_args, policy, host)):
             for line in missing:
                 self._tell(line)
             self.write(f"NOT PROVEN {flavor.name} on {host}: there is no room\n")
             self.exit_status = _NOT_PROVEN
             return
-        machines = _machines(
+        machines = proof_machines.machines(
             parsed_args, host, len(there) or vm_class.max_per_host or 1
         )
         machines = replace(machines, nodes=loaded.nodes(machines.host))
@@ -203,7 +185,9 @@ class Prove(JudgingCommand, ObservingCommand):
             loaded.await_ready(known, planned, 0, progress)
             if not there:
                 there = self._boot(parsed_args, host, flavor, vm_class)
-            machines = replace(machines, vms=tuple(_targets(parsed_args, there)))
+            machines = replace(
+                machines, vms=tuple(proof_machines.targets(parsed_args, there))
+            )
             planned = plan.scenario_of(flavor, vm_class, machines, **how)
             loaded.await_ready(machines.vms, planned, _PATIENCE_S, progress)
             progress.clear()
@@ -259,8 +243,8 @@ class Prove(JudgingCommand, ObservingCommand):
             network=proof_servers.find_network(api, parsed_args.network),
             floating_network=floating
             and proof_servers.find_network(api, floating, external=True),
-            public_key=make_key(f"{parsed_args.output}.key"),
-            user_data=_USER_DATA,
+            public_key=proof_machines.make_key(f"{parsed_args.output}.key"),
+            user_data=proof_machines.USER_DATA,
             volume_gb=parsed_args.volume_gb if of_volume else None,
             volume_type=vm_class.disk.volume_type if of_volume else None,
         )
@@ -330,72 +314,6 @@ def _check_files(parsed_args: argparse.Namespace) -> None:
             f"{path} is there already: go on with it by --servers and --resume, or "
             "name another --output"
         )
-
-
-def _host_of(
-    parsed_args: argparse.Namespace, there: list[ProofServer], flavor: str
-) -> str:
-    """Return the host, that of the servers if there are some.
-
-    :raises PerfVMError: when there is none, they are not all on it, or have another
-        flavor
-    """
-    if others := [
-        f"{one.name} has {one.flavor}" for one in there if one.flavor != flavor
-    ]:
-        raise PerfVMError(f"expected flavor {flavor}, and {', '.join(others)}")
-    names = {one.host for one in there} | ({parsed_args.host} - {None})
-    if len(names) != 1:
-        raise PerfVMError(
-            f"expected one host, found {', '.join(sorted(names)) or 'none'}: name it "
-            "with --host, and with --servers only those on it"
-        )
-    (name,) = names
-    return str(name)
-
-
-def _machines(parsed_args: argparse.Namespace, host: str, number: int) -> Machines:
-    """Return the machines, with placeholders of VMs."""
-    from nova_perfvm.measure.prove.plan import GENERATOR, Machines  # noqa: PLC0415
-
-    options = tuple(parsed_args.ssh_option)
-    destination = parsed_args.generator
-    return Machines(
-        host=Target("host", "host", parsed_args.host_ssh or f"root@{host}", options),
-        nodes=(),
-        vms=tuple(Target(f"vm{n + 1}", "guest") for n in range(number)),
-        generator=destination and Target(GENERATOR, "host", destination, options),
-        address=parsed_args.generator_address or (destination or "").rpartition("@")[2],
-    )
-
-
-def _targets(
-    parsed_args: argparse.Namespace, there: list[ProofServer]
-) -> Iterator[Target]:
-    output, user = parsed_args.output, parsed_args.user
-    options = [*parsed_args.ssh_option]
-    if Path(f"{output}.key").exists():
-        options += ["-i", f"{output}.key", "-o", "IdentitiesOnly=yes"]
-        options += ["-o", "StrictHostKeyChecking=accept-new"]
-        options += ["-o", f"UserKnownHostsFile={output}.known"]
-    if parsed_args.jump:
-        options += ["-J", parsed_args.jump]
-    sudo = () if user == "root" else ("sudo", "-n")
-    for number, one in enumerate(there, 1):
-        destination = f"{user}@{one.address}"
-        yield Target(f"vm{number}", "guest", destination, tuple(options), sudo)
-
-
-def make_key(path: str) -> str:
-    """Make a key for the VMs; return what is public of it."""
-    for old in (path, f"{path}.pub", f"{path.removesuffix('.key')}.known"):
-        Path(old).unlink(missing_ok=True)
-    line = ("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "perfvm", "-f", path)
-    try:
-        subprocess.run(line, check=True, stdin=subprocess.DEVNULL)  # noqa: S603
-    except (OSError, subprocess.CalledProcessError) as exc:
-        raise PerfVMError(f"ssh-keygen: {exc}: install OpenSSH's client") from exc
-    return textfile.read(f"{path}.pub").strip()
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from nova_perfvm.cloud import proof_servers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.cloud.proof_servers import WantedServers
-from nova_perfvm.osc.prove import make_key
+from nova_perfvm.osc.proof_machines import make_key
 from nova_perfvm.sandbox.processes import content, waiting
 from tests import documented
 from tests.bench import machine

@@ -7,7 +7,7 @@ import io
 
 from nova_perfvm.cloud.proof_servers import ProofServer
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.osc import output, prove
+from nova_perfvm.osc import output, proof_machines
 from tests.directory import DirectoryCase
 from tests.unit.osc import invocations
 
@@ -49,23 +49,25 @@ class ProveTest(DirectoryCase):
             (None, [VM1, VM2._replace(flavor="g.2c.4g")], "vm2 has g.2c.4g"),
         ):
             given = argparse.Namespace(host=host)
-            error = self.assertRaises(PerfVMError, prove._host_of, given, there, FLAVOR)
+            error = self.assertRaises(
+                PerfVMError, proof_machines.host_of, given, there, FLAVOR
+            )
             self.assertIn(words, str(error))
         given = argparse.Namespace(host=None)
-        self.assertEqual("cmp7", prove._host_of(given, [VM1, VM2], FLAVOR))
+        self.assertEqual("cmp7", proof_machines.host_of(given, [VM1, VM2], FLAVOR))
 
     def test_how_vms_are_reached(self):
         given = argparse.Namespace(
             output=str(self.output), user="debian", jump="jump", ssh_option=["-v"]
         )
-        (target,) = prove._targets(given, [VM2])
+        (target,) = proof_machines.targets(given, [VM2])
         self.assertEqual("debian@192.0.2.22", target.ssh)
         self.assertEqual(("-v", "-J", "jump"), target.ssh_options)
         self.assertEqual(("sudo", "-n"), target.prefix)
         # With the key that was made for it.
-        prove.make_key(f"{self.output}.key")
+        proof_machines.make_key(f"{self.output}.key")
         given.user = "root"
-        (target,) = prove._targets(given, [VM2])
+        (target,) = proof_machines.targets(given, [VM2])
         self.assertIn(f"{self.output}.key", target.ssh_options)
         self.assertEqual((), target.prefix)
 
