@@ -33,6 +33,7 @@ _COMMANDS: Final = {
     Selection.AUDIT: "audit",
     Selection.PREFLIGHT: "preflight",
     Selection.POLICY: "policy check",
+    Selection.COLLECTED: "audit --collected",
 }
 _AUDIT_PAGE: Final = Path(__file__).parents[1] / "source/admin/audit.rst"
 

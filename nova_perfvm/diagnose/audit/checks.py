@@ -40,11 +40,13 @@ class Selection(enum.Flag):
     :cvar AUDIT: what slipped past
     :cvar PREFLIGHT: what would break when hosts are enrolled or the filter enforces
     :cvar POLICY: whether a cloud is as a policy says (``policy check``)
+    :cvar COLLECTED: the audit, of hosts on which was collected
     """
 
     AUDIT = enum.auto()
     PREFLIGHT = enum.auto()
     POLICY = enum.auto()
+    COLLECTED = enum.auto()
 
 
 class CloudCheck(NamedTuple):
@@ -89,6 +91,7 @@ class AuditReport(Report):
 _AUDIT: Final = Selection.AUDIT
 _PREFLIGHT: Final = Selection.PREFLIGHT
 _POLICY: Final = Selection.POLICY
+_COLLECTED: Final = Selection.COLLECTED
 _BOTH: Final = _AUDIT | _PREFLIGHT
 _ROWS: Final = (
     ("Policy", _PREFLIGHT | _POLICY, policy.check_policy),
@@ -106,7 +109,7 @@ _ROWS: Final = (
     ("Hosts with slots have their label", _BOTH, hosts.check_labels),
     ("General VMs keep off slots", _POLICY, hosts.check_isolation),
     ("Hosts offer what the policy says", _AUDIT | _POLICY, offers.check),
-    ("Placement has what hosts' files say", _AUDIT, provider_files.check),
+    ("Placement has what hosts' files say", _COLLECTED, provider_files.check),
     ("Placement knows the hosts", _PREFLIGHT | _POLICY, hosts.check_known),
     ("Filters", _POLICY, settings.check_filters),
     ("Elastic hosts have their options", _PREFLIGHT, settings.check_elastic),
@@ -117,7 +120,7 @@ _ROWS: Final = (
     ("Usage is within inventory", _BOTH, usage.check),
     ("Allocations are the servers'", _AUDIT, placement.check),
     ("Providers belong to hosts", _AUDIT, placement.check_orphans),
-    ("Nova, libvirt and the kernel agree", _AUDIT, hypervisors.check),
+    ("Nova, libvirt and the kernel agree", _COLLECTED, hypervisors.check),
     ("Nova gets on with its work", _AUDIT, progress.check),
     ("Builds came to an end", _AUDIT, progress.check_builds),
     ("No cell is down", _PREFLIGHT, settings.check_cells),
@@ -128,7 +131,7 @@ CHECKS: Final = tuple(itertools.starmap(CloudCheck, _ROWS))
 
 def selected(selection: Selection) -> tuple[CloudCheck, ...]:
     """Return the checks of a command, in their order."""
-    return tuple(check for check in CHECKS if selection in check.selections)
+    return tuple(check for check in CHECKS if selection & check.selections)
 
 
 def run(subject: Subject, selection: Selection = Selection.AUDIT) -> AuditReport:
@@ -136,6 +139,8 @@ def run(subject: Subject, selection: Selection = Selection.AUDIT) -> AuditReport
 
     What the policy accepts is noted.
     """
+    if selection is Selection.AUDIT and subject.collected:
+        selection |= Selection.COLLECTED
     accept = subject.policy.accept
     results = (
         CheckFindings(

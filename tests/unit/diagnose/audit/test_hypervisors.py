@@ -103,6 +103,24 @@ class ServersTest(testtools.TestCase):
         self.assertEqual((codes.NOT_COMPARED, "compute1"), (found.code, found.subject))
         self.assertIn("install libvirt-clients", found.remedy)
 
+    def test_it_is_no_check_where_nothing_was_collected(self):
+        snapshot = hosts.snapshot(*BOTH)
+        without, collected = (
+            {result.title for result in audit.run(asked).results}
+            for asked in (
+                audit.Subject(POLICY, snapshot),
+                subject(hosts.roomy(), *BOTH),
+            )
+        )
+        self.assertEqual(
+            {
+                "Nova, libvirt and the kernel agree",
+                "Placement has what hosts' files say",
+            },
+            collected - without,
+        )
+        self.assertEqual(set(), without - collected)
+
     def test_a_host_that_the_cloud_does_not_have(self):
         host = dataclasses.replace(hosts.roomy(), hostname="vm")
         error = self.assertRaises(PerfVMError, self.found, host)
