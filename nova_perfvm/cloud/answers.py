@@ -27,6 +27,16 @@ from nova_perfvm.policy import HostShape
 
 _VOLUMES: Final = "os-extended-volumes:volumes_attached"
 _HOST: Final = "OS-EXT-SRV-ATTR:host"
+# Extra specs, or images' properties, that give a server a NUMA topology.
+_TOPOLOGY_KEYS: Final = (
+    const.CPU_POLICY,
+    const.MEM_PAGE_SIZE,
+    "hw:cpu_realtime",
+    "hw:pmem",
+    "hw:mem_encryption",
+)
+# Nova refuses an image that wants pinned CPUs with a flavor that says this.
+SHARED: Final = "shared"
 # The hypervisors of some hosts, as Nova shows them.
 Hypervisors = Sequence[Mapping[str, Any]]
 
@@ -213,6 +223,21 @@ def one_server(api: API, uuid: str) -> Server:
     """
     found = api.nova("GET", f"/servers/{quote(uuid)}", key="server")
     return server(found, volume_root=has_volume_root(api, found))
+
+
+def wants_topology(server: Server, properties: Mapping[str, str] | None) -> bool:
+    """Return whether a server's flavor or its image gives it a NUMA topology.
+
+    :param properties: of its image; None if that is not known
+    """
+    named = {
+        key.replace("_", ":", 1): value for key, value in (properties or {}).items()
+    }
+    named.update(server.extra_specs)
+    if named.get(const.CPU_POLICY) == SHARED:
+        # As general flavors say it: by itself it makes no topology.
+        del named[const.CPU_POLICY]
+    return any(key in _TOPOLOGY_KEYS or key.startswith("hw:numa_") for key in named)
 
 
 def with_topology(api: API, server: Server) -> Server:

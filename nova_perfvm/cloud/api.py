@@ -118,15 +118,19 @@ class API:
         """Make a request to Cinder; return the answer, or one member of it."""
         return self._request("block_storage", method, path, body, key)
 
-    def cinder_list(self, path: str, key: str) -> Iterator[dict[str, Any]]:
-        """Return all members of a collection of Cinder, none without a Cinder."""
+    def has_cinder(self) -> bool:
+        """Return whether the catalogue has a Cinder."""
         try:
             kinds = {service["type"] for service in self._connection.service_catalog}
         except _expected() as exc:
             raise _no_answer("Keystone", exc) from exc
-        if not kinds & _CINDER:
-            return iter(())
-        return self._pages("block_storage", path, key)
+        return bool(kinds & _CINDER)
+
+    def cinder_list(self, path: str, key: str) -> Iterator[dict[str, Any]]:
+        """Return all members of a collection of Cinder, none without a Cinder."""
+        return (
+            self._pages("block_storage", path, key) if self.has_cinder() else iter(())
+        )
 
     def images(self, **query: str) -> Iterator[dict[str, Any]]:
         """Return the images of all projects that fit a query, hidden ones last.

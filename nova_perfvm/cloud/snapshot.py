@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud import answers, at_once
+from nova_perfvm.cloud import answers, at_once, volumes
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.facts.snapshot import Snapshot, child_name
@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 
     from nova_perfvm.cloud.answers import Hypervisors
     from nova_perfvm.cloud.api import API
-    from nova_perfvm.facts.snapshot import Flavor, Image, Migration, Provider, Server
+    from nova_perfvm.facts.snapshot import (
+        Flavor,
+        Image,
+        Migration,
+        Provider,
+        RootVolume,
+        Server,
+    )
 
     # Told what is being read, how much of it is done, and of how much.
     Progress = Callable[[str, int, int], None]
@@ -39,17 +46,6 @@ _FEW: Final = 2
 _PAGE: Final = 64
 # So many hosts of cells that are down are named.
 _NAMED: Final = 3
-
-# Extra specs, or images' properties, that give a server a NUMA topology.
-_TOPOLOGY_KEYS: Final = (
-    const.CPU_POLICY,
-    const.MEM_PAGE_SIZE,
-    "hw:cpu_realtime",
-    "hw:pmem",
-    "hw:mem_encryption",
-)
-# Nova refuses an image that wants pinned CPUs with a flavor that says this.
-_SHARED: Final = "shared"
 
 
 def read_snapshot(
@@ -107,6 +103,7 @@ class _Reader:
         flavors = self._flavors()
         images = self._images()
         servers = self._servers()
+        volume_types, root_volumes = self._volumes()
         if not whole:
             providers = self._providers()
         migrations = self._migrations()
@@ -128,6 +125,8 @@ class _Reader:
             servers=tuple(servers),
             flavors=flavors,
             images=images,
+            volume_types=volume_types,
+            root_volumes=root_volumes,
             migrations=migrations,
             names=names,
             gaps=tuple(self._gaps),
@@ -253,6 +252,16 @@ class _Reader:
             self._gaps.append(f"images: {exc}")
             return None
 
+    def _volumes(self) -> tuple[tuple[str, ...] | None, tuple[RootVolume, ...]]:
+        """Return volume types and root volumes; without Cinder all else is judged."""
+        try:
+            if self._some is None and self._api.has_cinder():
+                types = volumes.volume_types(self._api)
+                return types, volumes.root_volumes(self._api)
+        except CloudError as exc:
+            self._gaps.append(f"volumes: {exc}")
+        return None, ()
+
     def _servers(self) -> list[Server]:
         if self._some is None:
             found = self._list("/servers/detail?all_tenants=1", "servers")
@@ -355,12 +364,12 @@ class _Reader:
             if server.host is not None
             and (
                 server.id in owners
-                or _wants_topology(server, properties.get(server.image or ""))
+                or answers.wants_topology(server, properties.get(server.image or ""))
                 # The image of a volume could say so, and no list has it.
                 or (
                     server.image not in properties
                     and (server.node not in counting or server.id not in holders)
-                    and server.extra_specs.get(const.CPU_POLICY) != _SHARED
+                    and server.extra_specs.get(const.CPU_POLICY) != answers.SHARED
                 )
             )
         ]
@@ -379,14 +388,3 @@ class _Reader:
             found.append(future.result())
             self._progress(what, len(found), len(items))
         return found
-
-
-def _wants_topology(server: Server, properties: Mapping[str, str] | None) -> bool:
-    named = {
-        key.replace("_", ":", 1): value for key, value in (properties or {}).items()
-    }
-    named.update(server.extra_specs)
-    if named.get(const.CPU_POLICY) == _SHARED:
-        # As general flavors say it: by itself it makes no topology.
-        del named[const.CPU_POLICY]
-    return any(key in _TOPOLOGY_KEYS or key.startswith("hw:numa_") for key in named)

@@ -22,6 +22,7 @@ from nova_perfvm.diagnose.audit import (
     settings,
     units,
     usage,
+    volumes,
 )
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.findings import (
@@ -103,6 +104,8 @@ _ROWS: Final = (
     ("Servers have today's flavors", _AUDIT, claims.check_changed),
     ("Flavors are the policy's", _AUDIT, claims.check_flavors),
     ("Images agree with the classes", _AUDIT, claims.check_images),
+    ("Classes have their volume types", _BOTH | _POLICY, volumes.check_types),
+    ("Root volumes are of their class's type", _AUDIT, volumes.check_roots),
     ("Keys are spelled right", _AUDIT, claims.check_spelling),
     ("Classes of aggregates", _AUDIT | _POLICY, hosts.check_aggregates),
     ("Some host is judged", _POLICY, hosts.check_judged),

@@ -12,6 +12,7 @@ from nova_perfvm.facts.snapshot.model import (
     UNKNOWN,
     ComputeHost,
     HostCell,
+    RootVolume,
     Snapshot,
 )
 from nova_perfvm.facts.snapshot.reader import host_facts
@@ -46,6 +47,7 @@ __all__ = [
     "Inventory",
     "Migration",
     "Provider",
+    "RootVolume",
     "Server",
     "ServerCell",
     "Snapshot",

@@ -118,6 +118,19 @@ class ComputeHost:
 
 
 @dataclass(frozen=True)
+class RootVolume:
+    """A volume of Cinder that a server boots from.
+
+    :ivar server: the server's ID
+    :ivar volume_type: name; empty for none
+    """
+
+    id: str
+    server: str
+    volume_type: str
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """What a cloud shows.
 
@@ -127,6 +140,7 @@ class Snapshot:
         for credentials without one
     :ivar providers: of all trees that a compute host or this project has
     :ivar images: None where they could not be listed
+    :ivar volume_types: of Cinder; None without a Cinder, or where nobody asked
     :ivar migrations: those that are not over, or await their source
     :ivar names: the project's traits and resource classes that exist
     :ivar gaps: what could not be seen, and why
@@ -141,6 +155,8 @@ class Snapshot:
     servers: tuple[Server, ...] = ()
     flavors: tuple[Flavor, ...] = ()
     images: tuple[Image, ...] | None = ()
+    volume_types: tuple[str, ...] | None = None
+    root_volumes: tuple[RootVolume, ...] = ()
     migrations: tuple[Migration, ...] = ()
     names: frozenset[str] = frozenset()
     gaps: tuple[str, ...] = ()
@@ -171,6 +187,11 @@ class Snapshot:
     def server_by_id(self) -> dict[str, Server]:
         """The servers by ID."""
         return {server.id: server for server in self.servers}
+
+    @cached_property
+    def root_volume_by_server(self) -> dict[str, RootVolume]:
+        """The volume that each server boots from, by the server's ID."""
+        return {volume.server: volume for volume in self.root_volumes}
 
     def image_of(self, server: Server) -> Image | None:
         """Return the image that a server was booted from, if it is to be seen."""

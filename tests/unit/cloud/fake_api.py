@@ -27,7 +27,7 @@ def answer(status=200, body=None, text=None, headers=()):
 
 
 class FakeAPI:
-    """Answers as Nova, Placement and Glance do, and counts.
+    """Answers as Nova, Placement, Glance and Cinder do, and counts.
 
     Real ones answer in the functional tests; here are clouds that those cannot
     be: large ones, and such that are half gone.
@@ -45,6 +45,8 @@ class FakeAPI:
             {"id": "image", "name": "i", "hw_x": "1"}
             | {"owner": "me", "visibility": "private"}
         ]
+        # Lists of Cinder by their paths; None without a Cinder.
+        self.cinder = None
         self.resource_classes = ("PCPU",)
         # Hosts of cells that are down, and which is the first in the order in which
         # Nova lists hypervisors.
@@ -79,6 +81,15 @@ class FakeAPI:
         if isinstance(self.glance, Exception):
             raise self.glance
         return iter(self.glance)
+
+    def has_cinder(self):
+        return self.cinder is not None
+
+    def cinder_list(self, path, key):
+        found = self.cinder[path.split("?")[0]]
+        if isinstance(found, Exception):
+            raise found
+        return iter(found)
 
     def nova_list(self, path, key):
         self._count(path.split("?")[0])

@@ -95,6 +95,35 @@ class TakeTest(testtools.TestCase):
         self.assertIsNone(found.images)
         self.assertEqual(("images: Glance does not answer",), found.gaps)
 
+    def test_volumes(self):
+        def volume(name, volume_type, *attached):
+            attachments = [{"server_id": s, "device": d} for s, d in attached]
+            return {"id": name, "volume_type": volume_type, "attachments": attachments}
+
+        api = FakeAPI()
+        self.assertIsNone(read_snapshot(api).volume_types)
+        api.cinder = {
+            "/types": [{"name": "nvme-tcp"}, {"name": "fast"}],
+            "/volumes/detail": [
+                volume("data", "fast", ("a", "/dev/vdb")),
+                volume("root", "nvme-tcp", ("a", "/dev/vda")),
+                volume("other", None, ("b", "/dev/vda")),
+            ],
+        }
+        found = read_snapshot(api)
+        self.assertEqual(("fast", "nvme-tcp"), found.volume_types)
+        self.assertEqual(
+            {"a": ("root", "nvme-tcp"), "b": ("other", "")},
+            {
+                server: (volume.id, volume.volume_type)
+                for server, volume in found.root_volume_by_server.items()
+            },
+        )
+        api.cinder["/types"] = CloudError("Cinder does not answer")
+        found = read_snapshot(api)
+        self.assertIsNone(found.volume_types)
+        self.assertEqual(("volumes: Cinder does not answer",), found.gaps)
+
     def test_faults_that_are_in_no_list(self):
         """As up to 2025.2 those of servers in another cell than nova-api's own."""
         api = FakeAPI()

@@ -18,6 +18,7 @@ from nova_perfvm.facts.snapshot import (
     Inventory,
     Migration,
     Provider,
+    RootVolume,
     Server,
 )
 from nova_perfvm.findings import LEVELS, Level
@@ -429,6 +430,30 @@ class FlavorsTest(AuditTest):
             self.assertEqual(remedy, finding.remedy)
         cloud.change_flavor(HP, extra_specs={const.CLASS_KEY: "gold"})
         self.assertEqual(["class_unknown flavor by-hand"], self.found(cloud))
+
+    def test_volumes(self):
+        def volumes(**types):
+            def change(cloud):
+                cloud.parts["volume_types"] = ("fast", "nvme-tcp")
+                cloud.parts["root_volumes"] = tuple(
+                    RootVolume(f"v-{name}", f"i-{name}", volume_type)
+                    for name, volume_type in types.items()
+                )
+
+            return change
+
+        def no_type(cloud):
+            cloud.parts["volume_types"] = ("fast",)
+
+        retype = "volume set --type nvme-tcp --retype-policy on-demand v-a"
+        self.one(volumes(a="nvme-tcp", b="nvme-tcp", c="fast"), [])
+        self.one(volumes(a="fast"), ["volume_type_differs a"], retype, "is of fast")
+        self.one(volumes(b=""), ["volume_type_differs b"], "is of no type")
+        self.one(
+            no_type,
+            ["volume_type_missing class high-performance"],
+            "openstack volume type create",
+        )
 
     def test_near_misses_and_remedies_that_can_be_pasted(self):
         cloud = Cloud()
