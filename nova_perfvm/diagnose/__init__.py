@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audit, explain, capacity, survey: pure functions of a policy and a snapshot."""
+"""What is wrong with a cloud, why a VM finds no host, how much room is left.
+
+Pure functions of a policy and a snapshot: audit, explain, capacity, survey.
+"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules: one decision for the scheduler, the simulator and the audit.
+"""The rules: whether a request may come to a host, and if not, why.
 
 Pure functions of policy and facts.  Each rule is stated once, in a file of its own:
 its check, and for each of its reasons the code, the words, what the audit makes of

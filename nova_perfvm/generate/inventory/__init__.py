@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The inventory file: the NUMA nodes of hosts, as their operator keeps them."""
+"""The operator's file of hosts and their NUMA nodes; no inventory of Placement."""
 
 from nova_perfvm.generate.inventory.document import load, parse
 from nova_perfvm.generate.inventory.merge import with_inventory

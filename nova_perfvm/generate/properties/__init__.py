@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extra specs and image properties, one generator per concern.
+"""What flavors and images of a class carry: one generator for each concern.
 
 A generator is a function ``(policy, vm_class) -> Properties``.  The four of
 :mod:`nova_perfvm.generate.properties.built_in` are entry points in the namespace

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks: who runs what, how the tools are run, what they say."""
+"""Benchmarks: run tools on a host and its VMs at once, and read their figures."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the collected texts mean: one file for each source, each with its reader."""
+"""Readers of what was collected on machines: one file for each source."""

@@ -177,10 +177,15 @@ class Scheme:
         name = self.slot_class(policy, vm_class) if vm_class else ""
         if not name or vm_class is None or not slots:
             return HostOffer()
-        trait = self.trait(policy, vm_class)
+        trait, taken = self.trait(policy, vm_class), self._taken(policy, vm_class)
         return HostOffer(
-            {name: Inventory(slots, 1)}, frozenset({trait} if trait else ())
+            {name: Inventory(slots * taken, taken)},
+            frozenset({trait} if trait else ()),
         )
+
+    def _taken(self, policy: Policy, vm_class: VMClass) -> int:
+        """Return how much of what counts VMs each takes."""
+        return self.amounts(policy, vm_class)[self.slot_class(policy, vm_class)]
 
     def children(self, policy: Policy, host: str, slots: int) -> tuple[Child, ...]:
         """Return the child providers that enrolling gives a host.
@@ -222,7 +227,7 @@ class Scheme:
         :param slots: by class, how many VMs it holds
         """
         return {
-            name: str(slots[vm_class.name])
+            name: str(slots[vm_class.name] * self._taken(policy, vm_class))
             for vm_class in policy.pinned_classes
             if (name := self.slot_class(policy, vm_class))
         }
@@ -234,10 +239,11 @@ class Scheme:
 
         :returns: None if they show nothing by which the scheme counts
         """
+        # A VM takes as much as it may.
         found = [
-            (provider.total(name), provider.used(name))
+            (offered.total // offered.max_unit, provider.used(name) // offered.max_unit)
             for provider in tree
-            for name in provider.inventories
+            for name, offered in provider.inventories.items()
             if self.counts_by(name)
         ]
         if not found:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main job on an embedded cloud: ``python -m nova_perfvm.sandbox.demo``."""
+"""What ``make demo`` shows: VMs that boot and are refused on a real Nova."""

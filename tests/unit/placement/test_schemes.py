@@ -9,6 +9,7 @@ import typing
 
 import nova_perfvm
 from nova_perfvm.diagnose import audit, capacity
+from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.generate.hosts import generate
 from nova_perfvm.placement import schemes
@@ -153,10 +154,16 @@ class SchemeMixin:
         subject = audit.Subject(self.policy, cloud.snapshot(), right)
         return [found.code for found in audit.run(subject).findings]
 
+    def test_an_empty_host_has_it(self):
+        found = self.scheme.inventory(self.policy, {"high-performance": 2})
+        self.assertEqual({self.scheme.resource_class: str(2 * self.amount)}, found)
+
     def test_capacity_counts_it(self):
         cloud = Cloud(self.policy)
         cloud.add_host("hp1")
         cloud.add_hp("a", "hp1")
+        (view,) = views_of(cloud.snapshot())
+        self.assertEqual((2, 1), self.scheme.slots_seen(view.tree))
         (found,) = capacity.host_capacity(self.policy, cloud.snapshot())
         self.assertEqual((2, 1, 1), (found.total, found.used, found.free))
         cloud.change_inventories("hp1", **{self.scheme.resource_class: None})

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of guests, one file each."""
+"""Whether a guest is set up to use what it has: a check in each file."""

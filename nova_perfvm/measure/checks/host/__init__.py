@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of hypervisors, one file each."""
+"""Whether a host is set up to keep the policy's promise: a check in each file."""
