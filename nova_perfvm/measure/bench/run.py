@@ -19,7 +19,7 @@ from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.measure.bench.scenario import LEAST_REPEATS, Scenario, Step, Target
 from nova_perfvm.measure.bench.target_state import Look
 from nova_perfvm.measure.bench.tools import memory
-from nova_perfvm.measure.bench.tools.tool import OutputError
+from nova_perfvm.measure.bench.tools.tool import OutputError, meaning
 from nova_perfvm.measure.samples import Machine, Measurement
 
 # From when all are ready to the start: what the message there takes.
@@ -338,20 +338,21 @@ def _measurements(
         target.kind, look.kernel, look.cpu_model, look.governor, target.node
     )
     found = []
-    for figure in run.parse(output.stdout):
-        if not figure.value > 0:
-            raise OutputError(f"{figure.metric} is {figure.value:g}: nothing was done")
+    for metric, value in run.parse(output.stdout).items():
+        if not value > 0:
+            raise OutputError(f"{metric} is {value:g}: nothing was done")
+        unit, better = meaning(metric)
         found.append(
             Measurement(
                 who=who,
                 machine=machine,
                 tool=run.tool,
                 tool_version=look.versions[run.tool],
-                metric=figure.metric,
-                unit=figure.unit,
-                better=figure.better,
+                metric=metric,
+                unit=unit,
+                better=better,
                 threads=run.threads,
-                value=figure.value,
+                value=value,
                 round=step.round,
                 at_once=len(step.runs),
                 loaded_neighbours=len(step.neighbours),

@@ -7,25 +7,22 @@ real-time priorities.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
 from nova_perfvm.documents.keys import count
 from nova_perfvm.measure.bench.tools.tool import (
     VCPUS,
-    Figure,
-    OutputError,
     Place,
     Run,
     Seconds,
     Threads,
-    at,
-    number,
+    documents_of,
+    output_of,
     shell,
 )
 
@@ -69,61 +66,42 @@ class CyclicTest:
                 *(f"--interval={self.interval_us}", f"--threads={threads}"),
                 *(f"--duration={self.seconds}", f"--histogram={_BINS_US}"),
             )
-            yield Run(
-                NAME,
-                NAME,
-                threads,
-                self.seconds,
-                shell(_RUN, *line),
-                partial(parse, "loaded." if self.loaded else ""),
-                loaded=self.loaded,
-            )
+            command = shell(_RUN, *line)
+            read = partial(parse, "loaded." if self.loaded else "")
+            of_run = (NAME, NAME, threads, self.seconds)
+            yield Run(*of_run, command, read, loaded=self.loaded)
 
 
-def parse(state: str, text: str) -> list[Figure]:
+@output_of(NAME)
+def parse(state: str, text: str) -> dict[str, float]:
     """Read cyclictest's JSON.
 
     :param state: what the metrics say of the load, with a dot
-
     :raises OutputError: when it is no such thing
     """
-    try:
-        document = json.loads(text)
-    except ValueError as exc:
-        raise OutputError(f"cyclictest printed no JSON: {exc}") from None
-    threads = at(document, "thread")
-    if not isinstance(threads, dict) or not threads:
-        raise OutputError("cyclictest: no thread in its output")
-    latest = max(number(thread, "max") for thread in threads.values())
-    cycles = int(sum(number(thread, "cycles") for thread in threads.values()))
-    bins = _bins(threads.values())
-    return [
-        *(
-            Figure(f"scheduling.{state}latency_{label}_us", value, "us", "lower")
-            for label, per_mille in _PER_MILLE.items()
-            if (value := _quantile(bins, cycles, per_mille, latest)) > 0
-        ),
-        Figure(f"scheduling.{state}latency_max_us", latest, "us", "lower"),
-    ]
-
-
-def _bins(threads: Any) -> Counter[int]:
-    found: Counter[int] = Counter()
+    (document,) = documents_of(NAME, text)
+    threads = document["thread"].values()
+    latest = max(thread["max"] for thread in threads)
+    cycles = sum(thread["cycles"] for thread in threads)
+    bins: Counter[int] = Counter()
     for thread in threads:
-        histogram = at(thread, "histogram")
-        try:
-            found.update({int(us): int(times) for us, times in histogram.items()})
-        except (AttributeError, TypeError, ValueError):
-            raise OutputError("cyclictest: no histogram in its output") from None
-    return found
+        bins.update({int(us): times for us, times in thread["histogram"].items()})
+    found = {
+        label: _quantile(bins, math.ceil(cycles * per_mille / 1000), latest)
+        for label, per_mille in _PER_MILLE.items()
+    }
+    return {
+        f"scheduling.{state}latency_{label}_us": us
+        for label, us in (*found.items(), ("max", latest))
+        if us > 0 or label == "max"
+    }
 
 
-def _quantile(bins: Counter[int], cycles: int, per_mille: int, latest: float) -> float:
+def _quantile(bins: Counter[int], cycles: int, latest: int) -> int:
     """Return the latency that a number of cycles do not exceed."""
-    wanted = math.ceil(cycles * per_mille / 1000)
     seen = 0
     for us in sorted(bins):
         seen += bins[us]
-        if seen >= wanted:
+        if seen >= cycles:
             return us
     return latest

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,20 +11,18 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from nova_perfvm.documents.keys import NAME as KEY
 from nova_perfvm.documents.keys import Form, count, matching, some
 from nova_perfvm.measure.bench.tools.tool import (
-    Figure,
     OutputError,
     Place,
     Run,
     Seconds,
-    at,
-    number,
+    documents_of,
+    output_of,
     shell,
 )
 
 NAME: Final = "fio"
 VERSION: Final = (NAME, "--version")
 
-_NS_PER_MS: Final = 1e6
 _TAILS: Final = {"p99": "99.000000", "p99_9": "99.900000"}
 # What fio calls the file of a thread begins with the name of the job.
 _JOB: Final = "test"
@@ -130,47 +127,43 @@ class Fio:
         )
 
 
-def parse(job: str, text: str) -> list[Figure]:
+@output_of(NAME)
+def parse(job: str, text: str) -> dict[str, float]:
     """Read fio's JSON.
 
     :param job: what the metrics are named after
     :raises OutputError: when it is no such thing, or the job failed
     """
-    found = job_of(text)
-    figures = [f for way in ("read", "write") for f in _figures(job, way, found)]
-    if not figures:
+    done = job_of(text)
+    found: dict[str, float] = {}
+    for way in ("read", "write"):
+        if done[way]["total_ios"]:
+            name = f"disk.{job}.{way}"
+            found |= figures(f"{name}_iops", f"{name}_latency", done[way])
+    if not found:
         raise OutputError("fio: the job did no I/O")
-    return figures
+    return found
 
 
 def job_of(text: str) -> Any:
     """Return what fio's JSON has of its only job.
 
-    :raises OutputError: when it is no such thing, or the job failed
+    :raises OutputError: when the job failed
     """
-    # Warnings stand before it.
-    start = text.find("{")
-    try:
-        document = json.loads(text[start:] if start >= 0 else text)
-    except ValueError as exc:
-        raise OutputError(f"fio printed no JSON: {exc}") from None
-    found = at(document, "jobs", 0)
-    error = number(found, "error")
-    if error:
-        raise OutputError(f"fio: the job ended with error {error:g}")
-    return found
+    (document,) = documents_of(NAME, text)
+    (job,) = document["jobs"]
+    if job["error"]:
+        raise OutputError(f"fio: the job ended with error {job['error']}")
+    return job
 
 
-def _figures(job: str, way: str, found: Any) -> Iterator[Figure]:
-    if not number(found, way, "total_ios"):
-        return
-    name = f"disk.{job}.{way}"
-    yield Figure(f"{name}_iops", number(found, way, "iops"), "1/s", "higher")
-    yield from tails(f"{name}_latency", at(found, way))
+def figures(rate: str, latency: str, done: Any) -> dict[str, float]:
+    """Return operations per second, and percentiles of the time that each takes.
 
-
-def tails(name: str, found: Any) -> Iterator[Figure]:
-    """Yield percentiles of the time that an operation takes, of fio's own histogram."""
-    for label, key in _TAILS.items():
-        ns = number(found, "clat_ns", "percentile", key)
-        yield Figure(f"{name}_{label}_ms", ns / _NS_PER_MS, "ms", "lower")
+    :param rate: the metric of the one, ``latency`` what begins those of the others
+    :param done: of fio's JSON, with a histogram of its own
+    """
+    ns = done["clat_ns"]["percentile"]
+    return {rate: float(done["iops"])} | {
+        f"{latency}_{label}_ms": ns[key] / 1e6 for label, key in _TAILS.items()
+    }

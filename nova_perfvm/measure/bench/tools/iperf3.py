@@ -7,24 +7,23 @@ which is the limit long before 25 Gbit/s are: several processes run at once.
 
 from __future__ import annotations
 
-import json
+import itertools
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from nova_perfvm.documents.keys import EACH_ONCE, count, some
 from nova_perfvm.measure.bench.tools.tool import (
-    Figure,
     OutputError,
     Place,
     Run,
     Seconds,
     Served,
     ServerCommand,
-    at,
-    number,
+    documents_of,
+    output_of,
     shell,
 )
 
@@ -35,7 +34,6 @@ VERSION: Final = (NAME, "--version")
 # this percentile would be the lowest.
 _PERCENTILE: Final = 5
 _LEAST_INTERVALS: Final = 100 // _PERCENTILE
-_US_PER_MS: Final = 1000
 # A seventeenth connection may not fail a run for a moment's load.
 _CONNECT_MS: Final = 10_000
 # Each process writes to a file, as they would mix on one standard output.
@@ -95,122 +93,91 @@ class IPerf3(Served):
 
     def runs(self, place: Place) -> Iterator[Run]:
         """Yield the runs: protocols, directions, numbers of connections."""
-        for protocol in self.protocols:
-            for direction in self.directions:
-                for connections in self.connections:
-                    yield self._run(place, protocol, direction, connections)
-
-    def _run(
-        self, place: Place, protocol: str, direction: str, connections: int
-    ) -> Run:
-        # The packets that are lost are counted with those that are dropped.
-        omit_s = self.omit_s if protocol == "tcp" else 0
-        client = [
-            *(NAME, "--client", self.address, "--json"),
-            *("--time", str(self.seconds), "--omit", str(omit_s)),
-            *("--connect-timeout", str(_CONNECT_MS)),
-        ]
-        if protocol == "udp":
-            client += ["--udp", "--length", str(_PAYLOAD), "--bitrate", "0"]
-        if direction == "receive":
-            client.append("--reverse")
-        ports = (str(self.first_port(place)), str(connections))
-        return Run(
-            NAME,
-            f"iperf3 {protocol} {direction}",
-            connections,
-            self.seconds + omit_s,
-            shell(_CLIENTS, *ports, *client),
-            parse,
-            ServerCommand(
-                self.server, shell(_SERVERS, *ports), "Server listening", connections
-            ),
-        )
+        for protocol, direction, connections in itertools.product(
+            self.protocols, self.directions, self.connections
+        ):
+            # The packets that are lost are counted with those that are dropped.
+            omit_s = self.omit_s if protocol == "tcp" else 0
+            client = [
+                *(NAME, "--client", self.address, "--json"),
+                *("--time", str(self.seconds), "--omit", str(omit_s)),
+                *("--connect-timeout", str(_CONNECT_MS)),
+            ]
+            if protocol == "udp":
+                client += ["--udp", "--length", str(_PAYLOAD), "--bitrate", "0"]
+            if direction == "receive":
+                client.append("--reverse")
+            ports = (str(self.first_port(place)), str(connections))
+            yield Run(
+                *(NAME, f"iperf3 {protocol} {direction}"),
+                *(connections, self.seconds + omit_s),
+                shell(_CLIENTS, *ports, *client),
+                parse,
+                ServerCommand(
+                    *(self.server, shell(_SERVERS, *ports)),
+                    ready="Server listening",
+                    times=connections,
+                ),
+            )
 
 
-def parse(text: str) -> list[Figure]:
+@output_of(NAME)
+def parse(text: str) -> dict[str, float]:
     """Read the JSON of one or several processes, one after the other.
 
     :raises OutputError: when it is no such thing, or says that one of them failed
     """
-    found = list(_documents(text))
-    if not found:
-        raise OutputError("iperf3 printed nothing")
+    found = documents_of(NAME, text)
     for document in found:
-        if isinstance(document, dict) and "error" in document:
+        if "error" in document:
             raise OutputError(f"iperf3: {document['error']}")
-    test = at(found[0], "start", "test_start")
-    metric = "network.received" if at(test, "reverse") else "network"
-    if at(test, "protocol") == "UDP":
-        rate = sum(map(_packets_per_second, found))
-        return [Figure(f"{metric}.packets_per_second", rate, "1/s", "higher")]
-    rates = [number(d, "end", "sum_received", "bits_per_second") for d in found]
-    name = f"{metric}.bits_per_second"
-    return [
-        Figure(name, sum(rates), "bit/s", "higher"),
-        *_low_rate(f"{name}_p{_PERCENTILE}", found),
-        *_round_trips(f"{metric}.latency_rtt", found),
-    ]
+    test = found[0]["start"]["test_start"]
+    ends = [document["end"] for document in found]
+    name = "network.received" if test["reverse"] else "network"
+    if test["protocol"] == "UDP":
+        arrived = [
+            (end["sum"]["packets"] - end["sum"]["lost_packets"]) / end["sum"]["seconds"]
+            for end in ends
+        ]
+        return {f"{name}.packets_per_second": sum(arrived)}
+    metric = f"{name}.bits_per_second"
+    rate = sum(end["sum_received"]["bits_per_second"] for end in ends)
+    low = _low_rate(f"{metric}_p{_PERCENTILE}", map(_rates, found))
+    return {metric: rate} | low | _round_trips(f"{name}.latency_rtt", ends)
 
 
-def _packets_per_second(document: Any) -> float:
-    """Return how many packets arrived."""
-    whole = at(document, "end", "sum")
-    arrived = number(whole, "packets") - number(whole, "lost_packets")
-    return arrived / number(whole, "seconds")
-
-
-def _low_rate(metric: str, documents: Sequence[Any]) -> Iterator[Figure]:
-    """Yield the rate that all but a few intervals reach, of all processes together."""
-    of_each = [_rates(document) for document in documents]
+def _low_rate(metric: str, of_each: Iterable[list[float]]) -> dict[str, float]:
+    """Return the rate that all but a few intervals reach, of all processes together."""
     # They start together, so that their intervals are the same ones.
     together = sorted(map(sum, zip(*of_each, strict=False)))
-    if len(together) >= _LEAST_INTERVALS:
-        low = together[math.ceil(len(together) * _PERCENTILE / 100) - 1]
-        if not low > 0:
-            # No figure has a ratio to nothing, and none would hide the worst.
-            raise OutputError(f"iperf3: it stood still in {_PERCENTILE} % of the time")
-        yield Figure(metric, low, "bit/s", "higher")
+    if len(together) < _LEAST_INTERVALS:
+        return {}
+    low = together[math.ceil(len(together) * _PERCENTILE / 100) - 1]
+    if not low > 0:
+        # No figure has a ratio to nothing, and none would hide the worst.
+        raise OutputError(f"iperf3: it stood still in {_PERCENTILE} % of the time")
+    return {metric: low}
 
 
 def _rates(document: Any) -> list[float]:
     """Return the rate of each whole interval that is not dropped at the start."""
-    sums = [at(interval, "sum") for interval in at(document, "intervals")]
-    kept = [one for one in sums if not at(one, "omitted")]
-    seconds = [number(one, "seconds") for one in kept]
+    sums = [interval["sum"] for interval in document["intervals"]]
+    kept = [one for one in sums if not one["omitted"]]
     # The last one may be what was left of a moment.
-    least = statistics.median(seconds) / 2 if seconds else 0
-    return [number(one, "bits_per_second") for one in kept if one["seconds"] > least]
+    least = statistics.median(one["seconds"] for one in kept) / 2 if kept else 0
+    return [one["bits_per_second"] for one in kept if one["seconds"] > least]
 
 
-def _round_trips(metric: str, documents: Sequence[Any]) -> Iterator[Figure]:
-    """Yield the round trips' time under this load, as the sender's kernel has it.
+def _round_trips(metric: str, ends: Iterable[Any]) -> dict[str, float]:
+    """Return the round trips' time under this load, as the sender's kernel has it.
 
     It is asked once an interval, and tells a smoothed one: the longest is no maximum
     of all packets.
     """
-    senders = [
-        at(stream, "sender")
-        for document in documents
-        for stream in at(document, "end", "streams")
-    ]
+    senders = [stream["sender"] for end in ends for stream in end["streams"]]
     # Receivers have 0, and kernels but Linux nothing.
-    if any(not sender.get("max_rtt") for sender in senders):
-        return
-    for label, us in (
-        ("mean", statistics.fmean(number(one, "mean_rtt") for one in senders)),
-        ("max", max(number(one, "max_rtt") for one in senders)),
-    ):
-        yield Figure(f"{metric}_{label}_ms", us / _US_PER_MS, "ms", "lower")
-
-
-def _documents(text: str) -> Iterator[Any]:
-    decoder = json.JSONDecoder()
-    rest = text.lstrip()
-    while rest:
-        try:
-            found, end = decoder.raw_decode(rest)
-        except ValueError as exc:
-            raise OutputError(f"iperf3 printed no JSON: {exc}") from None
-        yield found
-        rest = rest[end:].lstrip()
+    if not all(sender.get("max_rtt") for sender in senders):
+        return {}
+    mean_us = statistics.fmean(sender["mean_rtt"] for sender in senders)
+    longest_us = max(sender["max_rtt"] for sender in senders)
+    return {f"{metric}_mean_ms": mean_us / 1000, f"{metric}_max_ms": longest_us / 1000}

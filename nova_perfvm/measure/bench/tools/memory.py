@@ -9,7 +9,6 @@ numademo, stress-ng 0.15 has no such test.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +17,14 @@ from typing import ClassVar, Final
 from nova_perfvm.measure.bench.tools import sysbench
 from nova_perfvm.measure.bench.tools.tool import (
     VCPUS,
-    Figure,
-    OutputError,
     Place,
     Run,
     Seconds,
     Threads,
-    number,
+    documents_of,
+    output_of,
     shell,
 )
-from nova_perfvm.measure.samples import Better
 
 # As STREAM asks for: of all caches of the last level, https://www.cs.virginia.edu/stream.
 TIMES_LAST_LEVEL: Final = 4
@@ -43,11 +40,8 @@ shift 2
 sysbench "$f" "--threads=${threads:-$(nproc)}" "$@" run
 """
 
-# {what memory.lua prints: (unit, better)}
-_FIGURES: Final[dict[str, tuple[str, Better]]] = {
-    "bandwidth_mib_per_second": ("MiB/s", "higher"),
-    "random_access_ns": ("ns", "lower"),
-}
+# Either is all that memory.lua prints, by its mode.
+_FIGURES: Final = {"bandwidth_mib_per_second", "random_access_ns"}
 # What the load prints when it runs.
 LOADED: Final = "Threads started!"
 
@@ -66,10 +60,9 @@ class Memory:
     def runs(self, place: Place) -> Iterator[Run]:
         """Yield the runs, one for each number of threads."""
         for threads in self.threads:
-            command = _command(
-                self.mode, place.working_set_mb, self.seconds, str(threads)
-            )
-            yield Run(self.program, self.name, threads, self.seconds, command, parse)
+            size_mb, seconds = place.working_set_mb, self.seconds
+            command = _command(self.mode, size_mb, seconds, str(threads))
+            yield Run(self.program, self.name, threads, seconds, command, parse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +91,12 @@ def _command(mode: str, mb: int, seconds: int, threads: str) -> tuple[str, ...]:
     return shell(_RUN, _LUA.read_text("utf-8"), threads, *options)
 
 
-def parse(text: str) -> list[Figure]:
+@output_of("memory.lua")
+def parse(text: str) -> dict[str, float]:
     """Read the JSON that ``memory.lua`` prints behind sysbench's own words.
 
     :raises OutputError: when there is none
     """
-    try:
-        document = json.loads(text[text.index("{") :])
-    except ValueError as exc:
-        raise OutputError(f"memory.lua printed no JSON: {exc}") from None
-    key = next((key for key in _FIGURES if key in document), "figure of memory.lua")
-    return [Figure(f"memory.{key}", number(document, key), *_FIGURES[key])]
+    (found,) = documents_of("memory.lua", text)
+    (figure,) = _FIGURES & found.keys()
+    return {f"memory.{figure}": float(found[figure])}

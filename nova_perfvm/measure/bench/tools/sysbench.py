@@ -13,21 +13,17 @@ from typing import ClassVar, Final
 
 from nova_perfvm.measure.bench.tools.tool import (
     VCPUS,
-    Figure,
-    OutputError,
     Place,
     Run,
     Seconds,
     Threads,
+    output_of,
 )
 
 NAME: Final = "sysbench"
 VERSION: Final = (NAME, "--version")
 
-_PERCENTILE: Final = 99
-_EVENTS: Final = re.compile(r"events per second:\s+([\d.]+)")
-_MAX: Final = re.compile(r"^\s+max:\s+([\d.]+)", re.MULTILINE)
-_TAIL: Final = re.compile(rf"^\s+{_PERCENTILE}th percentile:\s+([\d.]+)", re.MULTILINE)
+_ROW: Final = re.compile(r"^\s+(\w[\w ]*):\s+([\d.]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,36 +40,23 @@ class CPU:
         for threads in self.threads:
             command = (
                 *(NAME, "cpu", f"--threads={threads}", f"--time={self.seconds}"),
-                *(f"--percentile={_PERCENTILE}", "run"),
+                *("--percentile=99", "run"),
             )
             yield Run(NAME, "sysbench cpu", threads, self.seconds, command, parse)
 
 
-def parse(text: str) -> list[Figure]:
+@output_of(NAME)
+def parse(text: str) -> dict[str, float]:
     """Read the output.
 
     :raises OutputError: when it is another one
     """
-    events = _number(_EVENTS, text, "events per second")
-    return [
-        Figure("cpu.events_per_second", events, "1/s", "higher"),
-        *_tails(text),
-    ]
-
-
-def _tails(text: str) -> Iterator[Figure]:
-    for label, pattern, words in (
-        (f"p{_PERCENTILE}", _TAIL, f"{_PERCENTILE}th percentile"),
-        ("max", _MAX, "max"),
-    ):
-        value = _number(pattern, text, words)
-        # Two decimals are printed: 0.00 is shorter than it can tell.
-        if value > 0:
-            yield Figure(f"cpu.latency_{label}_ms", value, "ms", "lower")
-
-
-def _number(pattern: re.Pattern[str], text: str, words: str) -> float:
-    match = pattern.search(text)
-    if match is None:
-        raise OutputError(f"sysbench's output has no {words!r}")
-    return float(match[1])
+    found = dict(_ROW.findall(text))
+    latencies = {
+        "cpu.latency_p99_ms": float(found["99th percentile"]),
+        "cpu.latency_max_ms": float(found["max"]),
+    }
+    # Two decimals are printed: 0.00 is shorter than it can tell.
+    return {"cpu.events_per_second": float(found["events per second"])} | {
+        metric: ms for metric, ms in latencies.items() if ms > 0
+    }

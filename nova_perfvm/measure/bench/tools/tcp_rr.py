@@ -13,15 +13,13 @@ from typing import ClassVar
 
 from nova_perfvm.measure.bench.tools import fio
 from nova_perfvm.measure.bench.tools.tool import (
-    Figure,
     OutputError,
     Place,
     Run,
     Seconds,
     Served,
     ServerCommand,
-    at,
-    number,
+    output_of,
 )
 
 
@@ -36,44 +34,36 @@ class TCPRR(Served):
     def runs(self, place: Place) -> Iterator[Run]:
         """Yield the runs, one for each number of connections."""
         for connections in self.connections:
+            protocol = "tcpv6" if ":" in self.address else "tcp"
+            # Each job takes the next port.
+            port = self.first_port(place)
             common = (
                 *(fio.NAME, "--name=rr", "--thread", f"--numjobs={connections}"),
-                "--ioengine=net",
-                f"--protocol={'tcpv6' if ':' in self.address else 'tcp'}",
-                # Each job takes the next port.
-                f"--port={self.first_port(place)}",
+                *("--ioengine=net", f"--protocol={protocol}", f"--port={port}"),
                 *("--pingpong=1", "--nodelay=1", "--bs=64", "--size=1t"),
             )
-            yield Run(
-                fio.NAME,
-                "tcp_rr",
-                connections,
-                self.seconds,
-                (
-                    *(*common, f"--hostname={self.address}", "--rw=write"),
-                    *(f"--runtime={self.seconds}", "--time_based=1"),
-                    *("--group_reporting", "--output-format=json+"),
-                ),
-                parse,
-                ServerCommand(
-                    self.server,
-                    (*common, "--listen", "--rw=read"),
-                    "waiting for connection",
-                    connections,
-                ),
+            client = (
+                *(*common, f"--hostname={self.address}", "--rw=write"),
+                *(f"--runtime={self.seconds}", "--time_based=1"),
+                *("--group_reporting", "--output-format=json+"),
             )
+            server = ServerCommand(
+                self.server,
+                (*common, "--listen", "--rw=read"),
+                ready="waiting for connection",
+                times=connections,
+            )
+            of_run = ("tcp_rr", connections, self.seconds)
+            yield Run(fio.NAME, *of_run, client, parse, server)
 
 
-def parse(text: str) -> list[Figure]:
+@output_of(fio.NAME)
+def parse(text: str) -> dict[str, float]:
     """Read fio's JSON.
 
     :raises OutputError: when it is no such thing, or nobody answered
     """
-    sent = at(fio.job_of(text), "write")
-    if not number(sent, "total_ios"):
+    sent = fio.job_of(text)["write"]
+    if not sent["total_ios"]:
         raise OutputError("fio: no request was answered")
-    rate = number(sent, "iops")
-    return [
-        Figure("network.tcp_rr_per_second", rate, "1/s", "higher"),
-        *fio.tails("network.tcp_rr_latency", sent),
-    ]
+    return fio.figures("network.tcp_rr_per_second", "network.tcp_rr_latency", sent)

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final, NamedTuple
+from typing import Annotated, Any, ClassVar, Final
 
 from nova_perfvm.documents.keys import EACH_ONCE, Expected, count, some
 from nova_perfvm.exceptions import PerfVMError
@@ -23,22 +25,29 @@ Threads = Annotated[
 # interrupts have CPUs to themselves, which they have not when all are in use.
 VCPUS: Final = 20
 
+# {what a metric's name ends with: (unit, which values are better)}; the first holds.
+_MEANINGS: Final[dict[str, tuple[str, Better]]] = {
+    "_mib_per_second": ("MiB/s", "higher"),
+    "bits_per_second": ("bit/s", "higher"),
+    "bits_per_second_p5": ("bit/s", "higher"),
+    "_per_second": ("1/s", "higher"),
+    "_iops": ("1/s", "higher"),
+    "_ms": ("ms", "lower"),
+    "_us": ("us", "lower"),
+    "_ns": ("ns", "lower"),
+}
+# What reading an output of another form ends with.
+_NOT_AS_EXPECTED: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+
 
 class OutputError(PerfVMError):
     """A tool's output in which its figures are not found."""
-
-
-class Figure(NamedTuple):
-    """One figure of a tool's output.
-
-    :ivar metric: as in :class:`nova_perfvm.measure.samples.Measurement`
-    :ivar better: whether a higher or a lower value is better
-    """
-
-    metric: str
-    value: float
-    unit: str
-    better: Better
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +74,7 @@ class Run:
     :ivar threads: threads, jobs or connections
     :ivar seconds: how long it measures
     :ivar command: the command line
-    :ivar parse: what makes figures of its standard output
+    :ivar parse: what makes {metric: value} of its standard output
     :ivar server: what has to run elsewhere meanwhile
     :ivar loaded: whether all CPUs of the target are to be busy besides
     """
@@ -75,7 +84,7 @@ class Run:
     threads: int
     seconds: int
     command: tuple[str, ...]
-    parse: Callable[[str], list[Figure]]
+    parse: Callable[[str], dict[str, float]]
     server: ServerCommand | None = None
     loaded: bool = False
 
@@ -127,28 +136,38 @@ def shell(script: str, *arguments: str) -> tuple[str, ...]:
     return ("sh", "-c", script, "sh", *arguments)
 
 
-def at(document: Any, *keys: str | int) -> Any:
-    """Return what stands in JSON below keys.
+def documents_of(program: str, text: str) -> list[Any]:
+    """Return the JSON documents that a program printed, one after the other.
 
-    :raises OutputError: when it is not there
+    What stands around them is left out: warnings, mostly.
+
+    :raises OutputError: when there is none, or a part of one
     """
-    found = document
-    for key in keys:
-        try:
-            found = found[key]
-        except (KeyError, IndexError, TypeError):
-            place = ".".join(map(str, keys))
-            raise OutputError(f"the tool's output has no {place}") from None
+    decoder = json.JSONDecoder()
+    found = []
+    start = text.find("{")
+    try:
+        while start >= 0:
+            document, end = decoder.raw_decode(text, start)
+            found.append(document)
+            start = text.find("{", end)
+    except (ValueError, RecursionError) as exc:
+        raise OutputError(f"{program} printed no JSON: {exc}") from None
+    if not found:
+        raise OutputError(f"{program} printed no JSON")
     return found
 
 
-def number(document: Any, *keys: str | int) -> float:
-    """Return the number that stands in JSON below keys.
+@contextlib.contextmanager
+def output_of(program: str) -> Iterator[None]:
+    """Make an OutputError of whatever is not found in a program's output."""
+    try:
+        yield
+    except _NOT_AS_EXPECTED as exc:
+        message = f"{program} printed something else than expected: {exc!r}"
+        raise OutputError(message) from exc
 
-    :raises OutputError: when there is none
-    """
-    found = at(document, *keys)
-    if isinstance(found, bool) or not isinstance(found, (int, float)):
-        place = ".".join(map(str, keys))
-        raise OutputError(f"the tool's output has no number as {place}")
-    return float(found)
+
+def meaning(metric: str) -> tuple[str, Better]:
+    """Return the unit of a metric, and which values of it are better."""
+    return next(found for end, found in _MEANINGS.items() if metric.endswith(end))
