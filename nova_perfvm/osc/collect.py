@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from pathlib import Path
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.hypervisor import Hypervisor
-from nova_perfvm.measure.collect import collector
+from nova_perfvm.measure.collect import collector, reading
 from nova_perfvm.osc.base import (
     Argument,
     PerfVMCommand,
@@ -86,7 +85,7 @@ class _Collect(PerfVMCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Collect, and write a file; or print the script."""
         if parsed_args.script:
-            self.write(Path(collector.__file__).read_text(encoding="utf-8"))
+            self.write(reading.script())
             return
         with collector.CollectorProgress() as progress:
             found = collector.collect(

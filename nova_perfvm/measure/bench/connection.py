@@ -10,9 +10,10 @@ import shlex
 import signal
 import time
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.bench.scenario import Target
@@ -24,6 +25,7 @@ _ANSWER_S: Final = 60
 # What is written in this time after the limit may still arrive.
 _LATE_S: Final = 30
 _END_S: Final = 10
+# Of a line.
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _PINGS: Final = 9
 
@@ -65,7 +67,8 @@ class TargetError(PerfVMError):
         super().__init__(f"{reason}\n{stderr}".strip())
 
 
-class Clock(NamedTuple):
+@dataclass(frozen=True)
+class Clock:
     """How a target's clock differs from the one here.
 
     :ivar offset_s: seconds that it is ahead
@@ -77,13 +80,12 @@ class Clock(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What a command left.
+    """What a command printed.
 
     :ivar started_s: when it was started, in seconds since 1970 of the clock there
     """
 
     stdout: str
-    stderr: str
     started_s: float
 
 
@@ -117,17 +119,9 @@ async def run(
     :raises TargetError: when it fails, or takes longer
     """
     async with _process(line(target, command, bound=bound)) as process:
-        try:
-            async with asyncio.timeout(timeout_s):
-                _send(process, stdin)
-                _close(process)
-                stdout, stderr = await _outputs(process)
-                code = await process.wait()
-        except TimeoutError:
-            raise TargetError(f"no end after {timeout_s:g} s") from None
-    if code:
-        raise TargetError(_exit_words(code), stderr)
-    return stdout
+        process.send(stdin)
+        process.close()
+        return await process.end(timeout_s)
 
 
 async def clock(target: Target) -> Clock:
@@ -139,92 +133,152 @@ async def clock(target: Target) -> Clock:
         return Clock()
     found = []
     async with _process(line(target, ["sh", "-c", _CLOCK], bound=False)) as process:
-        await _until_ready(process)
+        await process.ready()
         for _ in range(_PINGS):
             before = time.time()
-            _send(process, b"?\n")
-            answer = await _line(process)
+            process.send(b"?\n")
+            answer = await process.line()
             after = time.time()
             if not answer.isdecimal():
                 raise TargetError(f"date +%s%N: expected a number, found {answer!r}")
-            took = after - before
-            found.append(
-                Clock(int(answer) / _NS - (before + after) / 2, uncertainty_s=took / 2)
-            )
+            middle = (before + after) / 2
+            found.append(Clock(int(answer) / _NS - middle, (after - before) / 2))
     return min(found, key=lambda one: one.uncertainty_s)
 
 
-class Waiting:
-    """A command on a target that waits for its start."""
+async def each(doing: Mapping[str, Coroutine[Any, Any, Any]]) -> dict[str, Any]:
+    """Do all at the same time; return {key: result}, a TargetError where it failed."""
+    found = await asyncio.gather(*doing.values(), return_exceptions=True)
+    for result in found:
+        if isinstance(result, BaseException) and not isinstance(result, TargetError):
+            raise result
+    return dict(zip(doing, found, strict=True))
+
+
+class Command:
+    """A command that runs on a target."""
 
     def __init__(self, process: Process, limit_s: int) -> None:
-        """Keep the process."""
-        self._process = process
+        """Keep the process, whose standard streams are pipes."""
+        self._process: Any = process
         self._limit_s = limit_s
 
+    @property
+    def ended(self) -> bool:
+        """Return whether it runs no more."""
+        return self._process.returncode is not None
+
+    def send(self, data: bytes) -> None:
+        """Write to its standard input."""
+        self._process.stdin.write(data)
+
+    def close(self) -> None:
+        """Close its standard input."""
+        self._process.stdin.close()
+
+    async def line(self, timeout_s: float = _ANSWER_S) -> str:
+        """Return the next line that it prints.
+
+        :raises TargetError: when there is none
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                found: bytes = await self._process.stdout.readline()
+        except TimeoutError:
+            raise TargetError(f"no answer for {timeout_s:g} s") from None
+        if found:
+            return found.decode(errors="replace").strip()
+        self.close()
+        _, stderr, reason = await self._rest(timeout_s)
+        raise TargetError(f"ended too early: {reason or 'exit code 0'}", stderr)
+
     async def ready(self) -> None:
-        """Wait until the command is there and waits.
+        """Wait until it is there, and waits itself.
 
         :raises TargetError: when it ends before
         """
-        await _until_ready(self._process)
+        while await self.line() != _READY:
+            # A greeting of the shell there.
+            pass
 
     async def start(self, at_s: float) -> Output:
         """Start it at a time of the clock there; return what it leaves.
 
         :raises TargetError: when it fails, or takes longer than its limit
         """
-        process = self._process
-        _send(process, f"{round(at_s * _NS)}\n".encode())
+        self.send(f"{round(at_s * _NS)}\n".encode())
         wait_s = max(0, at_s - time.time()) + self._limit_s + _LATE_S
+        began = await self.line(wait_s)
+        stdout = await self.end(wait_s)
+        start, _, ns = began.partition(" ")
+        if start != _START or not ns.isdecimal():
+            raise TargetError(f"expected {_START}, found {began!r}")
+        return Output(stdout, int(ns) / _NS)
+
+    async def end(self, timeout_s: float) -> str:
+        """Wait for its end; return what it prints until then.
+
+        :raises TargetError: when it fails, or takes longer
+        """
+        stdout, stderr, reason = await self._rest(timeout_s)
+        if reason:
+            raise TargetError(reason, stderr or stdout[-2000:])
+        return stdout
+
+    async def _rest(self, timeout_s: float) -> tuple[str, str, str]:
+        """Return what it still prints, and why it failed; empty if it did not."""
+        process = self._process
         try:
-            async with asyncio.timeout(wait_s):
-                started = (await _line(process, wait_s)).partition(" ")
-                stdout, stderr = await _outputs(process)
+            async with asyncio.timeout(timeout_s):
+                outputs = await asyncio.gather(
+                    process.stdout.read(), process.stderr.read()
+                )
                 code = await process.wait()
         except TimeoutError:
-            raise TargetError(f"no end after {wait_s:.0f} s") from None
-        if code == _TIMED_OUT:
+            raise TargetError(f"no end after {timeout_s:.4g} s") from None
+        stdout, stderr = (data.decode(errors="replace") for data in outputs)
+        reason = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        if self._limit_s and code == _TIMED_OUT:
             reason = f"stopped after {self._limit_s} s: raise grace_s, or look why"
-            raise TargetError(reason, stderr)
-        if code:
-            raise TargetError(_exit_words(code), stderr or _end_of(stdout))
-        if started[0] != _START or not started[2].isdecimal():
-            raise TargetError(f"expected {_START}, found {' '.join(started)!r}")
-        return Output(stdout, stderr, int(started[2]) / _NS)
+        return stdout, stderr, reason if code else ""
 
 
 @contextlib.asynccontextmanager
 async def waiting(
     target: Target, command: Sequence[str], limit_s: int
-) -> AsyncIterator[Waiting]:
+) -> AsyncIterator[Command]:
     """Have a command wait on a target, bound to its node; end it at last."""
     barrier = ["sh", "-c", _BARRIER, "sh", str(limit_s), *command]
-    async with _process(line(target, barrier)) as process:
-        yield Waiting(process, limit_s)
-
-
-@contextlib.asynccontextmanager
-async def serving(
-    target: Target, command: Sequence[str], ready: str, times: int, limit_s: int
-) -> AsyncIterator[Process]:
-    """Have a server run on a target, from when it is ready.
-
-    :param ready: what it prints when it is
-    :param times: how often
-    :raises TargetError: when it ends before
-    """
-    barrier = ["sh", "-c", _BARRIER, "sh", str(limit_s), *command]
-    async with _process(line(target, barrier)) as process:
-        _send(process, b"0\n")
-        seen = 0
-        while seen < times:
-            seen += ready in await _line(process)
+    async with _process(line(target, barrier), limit_s) as process:
         yield process
 
 
 @contextlib.asynccontextmanager
-async def _process(command: Sequence[str]) -> AsyncIterator[Process]:
+async def serving(
+    target: Target,
+    command: Sequence[str],
+    ready: str,
+    times: int,
+    limit_s: int,
+    patience_s: float = _ANSWER_S,
+) -> AsyncIterator[Command]:
+    """Have a server run on a target, from when it is ready.
+
+    :param ready: what it prints when it is
+    :param times: how often
+    :param patience_s: how long each line may take
+    :raises TargetError: when it ends before, or takes longer
+    """
+    async with waiting(target, command, limit_s) as process:
+        process.send(b"0\n")
+        seen = 0
+        while seen < times:
+            seen += ready in await process.line(patience_s)
+        yield process
+
+
+@contextlib.asynccontextmanager
+async def _process(command: Sequence[str], limit_s: int = 0) -> AsyncIterator[Command]:
     try:
         # Ctrl-C is for this process; it ends the others.
         process = await asyncio.create_subprocess_exec(
@@ -238,8 +292,10 @@ async def _process(command: Sequence[str]) -> AsyncIterator[Process]:
     except OSError as exc:
         raise TargetError(f"{command[0]}: {exc.strerror}") from None
     try:
-        yield process
+        yield Command(process, limit_s)
     finally:
+        if process.stdin:
+            process.stdin.close()
         ending = asyncio.ensure_future(_end(process))
         try:
             await asyncio.shield(ending)
@@ -250,12 +306,11 @@ async def _process(command: Sequence[str]) -> AsyncIterator[Process]:
 
 
 async def _end(process: Process) -> None:
-    """End a process and what it has started: ask, then force."""
-    _close(process)
+    """End a process and what it has started: wait, as it was asked to, then force."""
     if process.returncode is None:
         try:
             async with asyncio.timeout(_END_S):
-                await asyncio.gather(_outputs(process), process.wait())
+                await process.communicate()
         except TimeoutError:
             _kill_session(process.pid)
     with contextlib.suppress(ProcessLookupError):
@@ -274,64 +329,3 @@ def _kill_session(leader: int) -> None:
             session = stat.rpartition(")")[2].split()[3]
             if int(session) == leader:
                 os.kill(int(path.parent.name), signal.SIGKILL)
-
-
-async def _until_ready(process: Process) -> None:
-    while await _line(process) != _READY:
-        # A greeting of the shell there.
-        pass
-
-
-def _send(process: Process, data: bytes) -> None:
-    if process.stdin is not None:
-        process.stdin.write(data)
-
-
-def _close(process: Process) -> None:
-    if process.stdin is not None:
-        process.stdin.close()
-
-
-async def _line(process: Process, timeout_s: float = _ANSWER_S) -> str:
-    """Return the next line of standard output.
-
-    :raises TargetError: when there is none
-    """
-    if process.stdout is None:
-        return ""
-    try:
-        async with asyncio.timeout(timeout_s):
-            found = await process.stdout.readline()
-            if found:
-                return found.decode(errors="replace").strip()
-            _close(process)
-            _, stderr = await _outputs(process)
-            code = await process.wait()
-    except TimeoutError:
-        raise TargetError(f"no answer for {timeout_s:g} s") from None
-    raise TargetError(f"ended too early: {_exit_words(code)}", stderr)
-
-
-async def _outputs(process: Process) -> tuple[str, str]:
-    """Return all that is still printed to standard output and error."""
-    streams = [stream for stream in (process.stdout, process.stderr) if stream]
-    stdout, stderr = await asyncio.gather(*map(_all, streams))
-    return stdout, stderr
-
-
-async def _all(stream: asyncio.StreamReader) -> str:
-    pieces, length = [], 0
-    while piece := await stream.read(1 << 16):
-        length += len(piece)
-        if length > _MOST_BYTES:
-            raise TargetError(f"more than {_MOST_BYTES // 2**20} MiB of output")
-        pieces.append(piece)
-    return b"".join(pieces).decode(errors="replace")
-
-
-def _exit_words(code: int) -> str:
-    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-
-
-def _end_of(text: str) -> str:
-    return text[-2000:]

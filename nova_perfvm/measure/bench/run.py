@@ -7,19 +7,19 @@ import asyncio
 import contextlib
 import math
 import time
-from asyncio.subprocess import Process
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.bench import busy_vms, connection, target_state
-from nova_perfvm.measure.bench.connection import Clock, Output, TargetError
+from nova_perfvm.measure.bench.connection import Command, Output, TargetError
 from nova_perfvm.measure.bench.record import Record
-from nova_perfvm.measure.bench.scenario import LEAST_REPEATS, Scenario, Step, Target
+from nova_perfvm.measure.bench.scenario import LEAST_REPEATS, Scenario, Step
 from nova_perfvm.measure.bench.target_state import Look
 from nova_perfvm.measure.bench.tools import memory
-from nova_perfvm.measure.bench.tools.tool import OutputError, meaning
+from nova_perfvm.measure.bench.tools.tool import OutputError, Place, meaning
 from nova_perfvm.measure.samples import Machine, Measurement
 
 # From when all are ready to the start: what the message there takes.
@@ -28,7 +28,6 @@ _AHEAD_S: Final = 0.5
 _FAR_APART_S: Final = 0.5
 # What a step takes beside the tool's time, until it is known.
 _OVERHEAD_S: Final = 2.0
-_REMOVE_S: Final = 60
 
 # What is done, how many steps are, of how many.
 Tell = Callable[[str, int, int], None]
@@ -53,15 +52,13 @@ def run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> RunOutcom
 
     :raises NothingToRunError: when targets do not answer, or lack tools
     """
-    return asyncio.run(_run(scenario, record, tell, warn))
-
-
-async def _run(
-    scenario: Scenario, record: Record, tell: Tell, warn: Warn
-) -> RunOutcome:
     steps = list(scenario.steps(record.seed))
-    if all(step.key in record.done for step in steps):
-        return RunOutcome(len(steps), record.failures)
+    if any(step.key not in record.done for step in steps):
+        asyncio.run(_run(scenario, record, tell, warn))
+    return RunOutcome(len(steps), record.failures)
+
+
+async def _run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> None:
     if scenario.repeats < LEAST_REPEATS:
         warn(f"fewer than {LEAST_REPEATS} repeats: bench compare can tell no interval")
     tell("looking at the targets", 0, 0)
@@ -71,55 +68,46 @@ async def _run(
             warn(f"{who}: its state is not recorded: {look.not_collected}")
     if scenario.needs_working_set and not record.working_set_mb:
         record.working_set_mb = scenario.working_set_mb or _working_set_mb(looks)
-    record.session(_now(), {who: look.as_document() for who, look in looks.items()})
+    started_at = _iso(time.time())
+    record.session(started_at, {who: asdict(look) for who, look in looks.items()})
     record.save()
-    await _prepare(scenario, record, tell)
-    left = [
-        step
-        for step in scenario.steps(record.seed, record.working_set_mb)
-        if step.key not in record.done
-    ]
+    fio = scenario.tools.fio
+    if fio:
+        # So that no run has to begin with that.
+        tell("writing fio's files", 0, 0)
+        for who, exc in (await _on_each(scenario, fio.preparation)).items():
+            record.fail("fio's files", who, exc.reason, exc.stderr)
+    steps = list(scenario.steps(record.seed, record.working_set_mb))
+    left = [step for step in steps if step.key not in record.done]
     overheads: list[float] = []
     for number, step in enumerate(left):
-        remaining = _remaining(left[number:], overheads)
-        tell(
-            f"{step.title}; {remaining} left",
-            len(steps) - len(left) + number + 1,
-            len(steps),
-        )
+        words = f"{step.title}; {_remaining(left[number:], overheads)} left"
+        tell(words, len(steps) - len(left) + number + 1, len(steps))
         before = time.monotonic()
         await _step(step, scenario, looks, record, warn)
         overheads.append(time.monotonic() - before - step.run.seconds)
         record.save()
-    if not record.failures:
-        await _remove(scenario, warn)
-    return RunOutcome(len(steps), record.failures)
+    if fio and not record.failures:
+        for who, exc in (await _on_each(scenario, fio.removal)).items():
+            warn(f"{who}: fio's files are not removed: {exc}")
 
 
 async def _looks(scenario: Scenario) -> dict[str, Look]:
     """Look at all targets at once.
 
-    :raises NothingToRunError: with all that is missing on any of them
+    :raises NothingToRunError: with what is missing on any of them
     """
-    targets = scenario.targets
-    found = await asyncio.gather(
-        *(target_state.look(target, scenario) for target in targets),
-        return_exceptions=True,
+    looks = await connection.each(
+        {one.name: target_state.look(one, scenario) for one in scenario.targets}
     )
-    looks: dict[str, Look] = {}
-    reasons = []
-    for target, result in zip(targets, found, strict=True):
-        if isinstance(result, TargetError):
-            reasons.append(f"{target.name}: {result}")
-        elif isinstance(result, BaseException):
-            raise result
-        elif result.missing:
-            reasons += [f"{target.name}: {reason}" for reason in result.missing]
-        else:
-            looks[target.name] = result
+    reasons = [
+        f"\n  {who}: {found}"
+        for who, found in looks.items()
+        if isinstance(found, TargetError)
+    ]
     if reasons:
-        lines = "\n".join(f"  {reason}" for reason in reasons)
-        raise NothingToRunError(f"the scenario cannot run on all targets:\n{lines}")
+        words = f"the scenario cannot run on all targets:{''.join(reasons)}"
+        raise NothingToRunError(words)
     return looks
 
 
@@ -137,51 +125,20 @@ def _working_set_mb(looks: Mapping[str, Look]) -> int:
     return math.ceil(memory.TIMES_LAST_LEVEL * most / 2**20)
 
 
-async def _prepare(scenario: Scenario, record: Record, tell: Tell) -> None:
-    """Write the files that fio works on, so that no run has to begin with that."""
-    fio = scenario.tools.fio
-    if fio is None:
-        return
-    tell("writing fio's files", 0, 0)
-    targets = _measuring(scenario)
-    await asyncio.gather(
-        *(
-            _tried(
-                connection.run(
-                    target,
-                    fio.preparation(scenario.place(target.name)),
-                    scenario.prepare_s,
-                ),
-                record,
-                target.name,
+async def _on_each(
+    scenario: Scenario, command: Callable[[Place], tuple[str, ...]]
+) -> dict[str, TargetError]:
+    """Run a command of fio's for each target that measures; return what failed."""
+    busy = sorted({who for group in scenario.groups.values() for who in group})
+    found = await connection.each(
+        {
+            who: connection.run(
+                scenario.target(who), command(scenario.place(who)), scenario.prepare_s
             )
-            for target in targets
-        )
+            for who in busy
+        }
     )
-
-
-async def _tried(doing: Coroutine[Any, Any, str], record: Record, who: str) -> None:
-    try:
-        await doing
-    except TargetError as exc:
-        record.fail("fio's files", who, exc.reason, exc.stderr)
-
-
-async def _remove(scenario: Scenario, warn: Warn) -> None:
-    fio = scenario.tools.fio
-    if fio is None:
-        return
-    for target in _measuring(scenario):
-        try:
-            command = fio.removal(scenario.place(target.name))
-            await connection.run(target, command, _REMOVE_S)
-        except TargetError as exc:
-            warn(f"{target.name}: fio's files are not removed: {exc}")
-
-
-def _measuring(scenario: Scenario) -> list[Target]:
-    busy = {who for group in scenario.groups.values() for who in group}
-    return [target for target in scenario.targets if target.name in busy]
+    return {who: one for who, one in found.items() if isinstance(one, TargetError)}
 
 
 async def _step(
@@ -192,87 +149,51 @@ async def _step(
     warn: Warn,
 ) -> None:
     """Run a step; record its figures, or what failed."""
-    limit_s = step.run.seconds + scenario.grace_s
+    targets = [scenario.target(who) for who in step.runs]
     async with contextlib.AsyncExitStack() as stack:
-        try:
-            await _serve(step, scenario, stack, limit_s)
-        except TargetError as exc:
-            who = step.run.server.target if step.run.server else step.group
-            record.fail(step.key, who, exc.reason, exc.stderr)
-            warn(f"{step.title}: {who}: {exc}")
-            return
-        targets = [scenario.target(who) for who in step.runs]
         before, began_s = await busy_vms.look(targets), time.monotonic()
-        outputs = await _at_once(step, scenario, looks, stack, limit_s)
+        outputs = await _at_once(step, scenario, looks, stack)
         took_s = time.monotonic() - began_s
-        after, ahead_s = await busy_vms.look(targets), await _ahead_s(targets)
-    noted = busy_vms.between(before, after)
+        noted = busy_vms.between(before, await busy_vms.look(targets))
+        clocks = {one.name: connection.clock(one) for one in targets}
+        ahead = await connection.each(clocks)
     for who in [who for who, one in noted.items() if one is None]:
         warn(f"{step.title}: {who}: what VMs did beside it is not known")
     measured: list[Measurement] = []
-    failed = []
+    starts = {}
+    failed = False
     for who, output in outputs.items():
         try:
             if isinstance(output, TargetError):
                 raise output
             measured += _measurements(step, who, output, scenario, looks[who])
-        except TargetError as exc:
-            failed.append(who)
-            record.fail(step.key, who, exc.reason, exc.stderr)
-        except OutputError as exc:
-            failed.append(who)
-            record.fail(step.key, who, str(exc))
+            starts[who] = output.started_s - looks[who].clock.offset_s
+        except (TargetError, OutputError) as exc:
+            failed = True
+            reason = getattr(exc, "reason", str(exc))
+            record.fail(step.key, who, reason, getattr(exc, "stderr", ""))
+            warn(f"{step.title}: {who}: {exc}")
     if failed:
-        for failure in record.failures[-len(failed) :]:
-            words = f"{failure['reason']}\n{failure['stderr']}".strip()
-            warn(f"{step.title}: {failure['who']}: {words}")
         # The others were not as many at once as their figures would say.
         return
-    starts = {
-        who: output.started_s - looks[who].clock.offset_s
-        for who, output in outputs.items()
-        if isinstance(output, Output)
-    }
-    apart = max(starts.values()) - min(starts.values())
-    if apart > _FAR_APART_S:
-        warn(f"{step.title}: the targets started {apart:.2f} s apart")
+    apart_s = max(starts.values()) - min(starts.values())
+    if apart_s > _FAR_APART_S:
+        warn(f"{step.title}: the targets started {apart_s:.2f} s apart")
     record.step(
         step,
         measured if step.round > 0 else (),
         {
             "started_at": _iso(min(starts.values())),
-            "started_apart_s": round(apart, 6),
+            "started_apart_s": round(apart_s, 6),
             "took_s": round(took_s, 3),
-            "ahead_s": ahead_s,
+            # None where nobody can tell.
+            "ahead_s": {
+                who: None if isinstance(one, TargetError) else round(one.offset_s, 6)
+                for who, one in ahead.items()
+            },
             "beside": noted,
         },
     )
-
-
-async def _ahead_s(targets: Collection[Target]) -> dict[str, float | None]:
-    """Return how far each target's clock is ahead now; None where nobody can tell."""
-    found = await asyncio.gather(
-        *map(connection.clock, targets), return_exceptions=True
-    )
-    return {
-        target.name: round(one.offset_s, 6) if isinstance(one, Clock) else None
-        for target, one in zip(targets, found, strict=True)
-    }
-
-
-async def _serve(
-    step: Step, scenario: Scenario, stack: contextlib.AsyncExitStack, limit_s: int
-) -> None:
-    for run in step.runs.values():
-        server = run.server
-        if server is not None:
-            await stack.enter_async_context(
-                connection.serving(
-                    scenario.target(server.target),
-                    *(server.command, server.ready, server.times),
-                    limit_s + scenario.grace_s,
-                )
-            )
 
 
 async def _at_once(
@@ -280,63 +201,49 @@ async def _at_once(
     scenario: Scenario,
     looks: Mapping[str, Look],
     stack: contextlib.AsyncExitStack,
-    limit_s: int,
-) -> dict[str, Output | TargetError]:
-    """Start a step's runs at the same time, as soon as all of them wait for it."""
-    found: dict[str, Output | TargetError] = {}
-    loads: dict[str, Process] = {}
-    load = memory.load(step.working_set_mb)
-    for who in step.loaded:
-        busy = connection.serving(
-            *(scenario.target(who), load, memory.LOADED, 1), 2 * limit_s
-        )
-        try:
-            loads[who] = await stack.enter_async_context(busy)
-        except TargetError as exc:
-            found[who] = exc
-    waiting: dict[str, connection.Waiting] = {}
-    for who, run in step.runs.items():
-        try:
-            waiting[who] = await stack.enter_async_context(
-                connection.waiting(scenario.target(who), run.command, limit_s)
-            )
-        except TargetError as exc:
-            found[who] = exc
-    ready = await _all_of({who: one.ready() for who, one in waiting.items()})
-    found |= {who: e for who, e in ready.items() if isinstance(e, TargetError)}
-    if found:
-        # No figure of this step would be kept.
-        return found
+) -> Mapping[str, Output | TargetError]:
+    """Start a step's runs at the same time, as soon as all of them wait for it.
+
+    :returns: {target: what its run left}; where one of them, or what it needs, cannot
+        be started, only the errors, as no figure of the step would be kept
+    """
+    limit_s = step.run.seconds + scenario.grace_s
+    loads: dict[str, Command] = {}
+    waiting: dict[str, Command] = {}
+    who = step.group
+    try:
+        for server in [run.server for run in step.runs.values() if run.server]:
+            who = server.target
+            words = (server.command, server.ready, server.times)
+            serving = connection.serving(scenario.target(who), *words, 2 * limit_s)
+            await stack.enter_async_context(serving)
+        for who in step.loaded:
+            words = (memory.load(step.working_set_mb), memory.LOADED, 1)
+            serving = connection.serving(scenario.target(who), *words, 2 * limit_s)
+            loads[who] = await stack.enter_async_context(serving)
+        for who, run in step.runs.items():
+            command = connection.waiting(scenario.target(who), run.command, limit_s)
+            waiting[who] = await stack.enter_async_context(command)
+    except TargetError as exc:
+        return {who: exc}
+    ready = await connection.each({who: one.ready() for who, one in waiting.items()})
+    if failed := {w: one for w, one in ready.items() if isinstance(one, TargetError)}:
+        return failed
     at_s = time.time() + _AHEAD_S
-    outputs = await _all_of(
+    outputs = await connection.each(
         {
             who: one.start(at_s + looks[who].clock.offset_s)
             for who, one in waiting.items()
         }
     )
-    return outputs | {
-        who: TargetError("it was to be busy until the end, and ended before")
-        for who, process in loads.items()
-        if process.returncode is not None
-    }
-
-
-async def _all_of(doing: Mapping[str, Coroutine[Any, Any, Any]]) -> dict[str, Any]:
-    found = await asyncio.gather(*doing.values(), return_exceptions=True)
-    for result in found:
-        if isinstance(result, BaseException) and not isinstance(result, TargetError):
-            raise result
-    return dict(zip(doing, found, strict=True))
+    early = TargetError("it was to be busy until the end, and ended before")
+    return outputs | {who: early for who, load in loads.items() if load.ended}
 
 
 def _measurements(
     step: Step, who: str, output: Output, scenario: Scenario, look: Look
 ) -> list[Measurement]:
-    run = step.runs[who]
-    target = scenario.target(who)
-    machine = Machine(
-        target.kind, look.kernel, look.cpu_model, look.governor, target.node
-    )
+    run, target = step.runs[who], scenario.target(who)
     found = []
     for metric, value in run.parse(output.stdout).items():
         if not value > 0:
@@ -345,7 +252,10 @@ def _measurements(
         found.append(
             Measurement(
                 who=who,
-                machine=machine,
+                machine=Machine(
+                    *(target.kind, look.kernel, look.cpu_model, look.governor),
+                    node=target.node,
+                ),
                 tool=run.tool,
                 tool_version=look.versions[run.tool],
                 metric=metric,
@@ -378,10 +288,6 @@ def _remaining(left: list[Step], overheads: list[float]) -> str:
     if hours:
         return f"{hours} h {minutes:02} min"
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
-
-
-def _now() -> str:
-    return _iso(time.time())
 
 
 def _iso(seconds: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -161,73 +161,65 @@ class Scenario:
     def mistakes(self) -> Iterator[Mistake]:
         """List what contradicts itself."""
         used, served = self.tools.used(), self.tools.served()
+        targets = [target.name for target in self.targets]
+        members = [
+            (("groups", name, str(number)), who)
+            for name, group in self.groups.items()
+            for number, who in enumerate(group)
+        ]
+        servers = [(("tools", k, "server"), tool.server) for k, tool in served.items()]
+        noisy = [
+            (("noisy_neighbour", str(number)), key)
+            for number, key in enumerate(self.noisy_neighbour)
+        ]
+        for what, known, named in (
+            ("target", targets, (*members, *servers)),
+            ("tool", used, noisy),
+        ):
+            for place, name in named:
+                if name not in known:
+                    reason = f"no {what} {name!r}; there are: {', '.join(known)}"
+                    yield Mistake(place, reason)
         if not used:
             names = ", ".join(one.name for one in fields(Tools))
             yield Mistake(("tools",), f"no tool: name one of {names}")
-        servers = {tool.server: key for key, tool in served.items()}
-        yield from self._group_mistakes(servers)
-        yield from self._same_size()
-        yield from self._target_mistakes(servers)
+        serving = {tool.server: key for key, tool in served.items()}
+        for place, who in members:
+            if who in serving:
+                reason = f"{who} serves {serving[who]}: it cannot measure, too"
+                yield Mistake(place, f"{reason}; remove it")
+        most = max(map(len, self.groups.values()))
         for key, tool in served.items():
-            yield from self._server_mistakes(key, tool)
-        for number, key in enumerate(self.noisy_neighbour):
-            if key not in used:
-                yield Mistake(
-                    ("noisy_neighbour", str(number)),
-                    f"no tool {key!r}; there are: {', '.join(used)}",
-                )
-        if self.noisy_neighbour and not any(self._noisy()):
-            reason = "no group has two guests or more: add one, or leave this out"
-            yield Mistake(("noisy_neighbour",), reason)
+            if (last := tool.last_port(most)) > _LAST_PORT:
+                reason = f"the targets at once need ports up to {last}: begin lower"
+                yield Mistake(("tools", key, "port"), reason)
+        yield from self._of_targets({who for _, who in members}, serving)
+        yield from self._of_groups()
 
-    def _group_mistakes(self, servers: Mapping[str, str]) -> Iterator[Mistake]:
-        known = [target.name for target in self.targets]
-        for name, group in self.groups.items():
-            for number, who in enumerate(group):
-                place = ("groups", name, str(number))
-                if who not in known:
-                    reason = f"no target {who!r}; there are: {', '.join(known)}"
-                    yield Mistake(place, reason)
-                elif who in servers:
-                    reason = f"{who} serves {servers[who]}: it cannot measure, too"
-                    yield Mistake(place, f"{reason}; remove it")
-
-    def _target_mistakes(self, servers: Mapping[str, str]) -> Iterator[Mistake]:
-        busy = {who for group in self.groups.values() for who in group}
+    def _of_targets(
+        self, measuring: Container[str], serving: Container[str]
+    ) -> Iterator[Mistake]:
         disk = self.tools.fio
         for target in self.targets:
             place = ("targets", target.name)
-            if target.name not in {*busy, *servers}:
+            if target.name not in measuring and target.name not in serving:
                 yield Mistake(place, "in no group: add it to one, or leave it out")
             nowhere = disk and not (disk.directory or target.fio_directory)
-            if nowhere and target.name in busy:
+            if nowhere and target.name in measuring:
                 reason = "missing, as tools.fio has no directory"
                 yield Mistake((*place, "fio_directory"), reason)
 
-    def _same_size(self) -> Iterator[Mistake]:
+    def _of_groups(self) -> Iterator[Mistake]:
         pairs = itertools.combinations(self.groups.items(), 2)
         for (name, one), (other, two) in pairs:
-            both = [who for who in two if who in one]
+            both = ", ".join(who for who in two if who in one)
             if len(one) == len(two) and both:
-                yield Mistake(
-                    ("groups", other),
-                    f"{', '.join(both)} is in {name}, too, which has as many targets: "
-                    "the figures could not be told apart; remove one",
-                )
-
-    def _server_mistakes(self, key: str, tool: Served) -> Iterator[Mistake]:
-        targets = [target.name for target in self.targets]
-        if tool.server not in targets:
-            yield Mistake(
-                ("tools", key, "server"),
-                f"no target {tool.server!r}; there are: {', '.join(targets)}",
-            )
-        last = tool.last_port(max(map(len, self.groups.values())))
-        if last > _LAST_PORT:
-            yield Mistake(
-                ("tools", key, "port"),
-                f"the targets at once need ports up to {last}: begin lower",
-            )
+                reason = f"{both} is in {name}, too, which has as many targets"
+                remedy = "the figures could not be told apart; remove one"
+                yield Mistake(("groups", other), f"{reason}: {remedy}")
+        if self.noisy_neighbour and not any(self._noisy()):
+            reason = "no group has two guests or more: add one, or leave this out"
+            yield Mistake(("noisy_neighbour",), reason)
 
     def steps(self, seed: int, working_set_mb: int = 0) -> Iterator[Step]:
         """Yield what is run, in this order.

@@ -3,6 +3,7 @@
 
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from nova_perfvm.documents.document import (
@@ -17,6 +18,11 @@ from nova_perfvm.measure.collect.collected import Collected, Kind
 # Of a host with hundreds of VMs.
 MOST_BYTES: Final = KINDS["host"].most_bytes
 _INTERRUPTS: Final = re.compile(r"\s*CPU\d+\s")
+
+
+def script() -> str:
+    """Return the source of the script that collects."""
+    return Path(collector.__file__).read_text(encoding="utf-8")
 
 
 def read(path: str, kind: Kind | None = None) -> Collected:

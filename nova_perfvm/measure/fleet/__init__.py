@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import resources
-from pathlib import Path
 from typing import Final
 
-from nova_perfvm.measure.collect import collector
+from nova_perfvm.measure.collect import reading
 
 COLLECTOR: Final = "collector.py"
 PLAYBOOK: Final = "fleet.yml"
@@ -27,5 +26,5 @@ def files() -> Mapping[str, str]:
     """Return what ``ansible-playbook`` needs, of the same directory: {name: text}."""
     own = resources.files(__name__)
     return {name: own.joinpath(name).read_text(encoding="utf-8") for name in _OWN} | {
-        COLLECTOR: Path(collector.__file__).read_text(encoding="utf-8")
+        COLLECTOR: reading.script()
     }

@@ -84,10 +84,10 @@ async def _missing(target: Target, scenario: Scenario, deadline: float) -> str:
     try:
         left_s = max(_ASK_S, deadline - time.monotonic())
         await connection.run(target, _CLOUD_INIT, left_s)
-        seen = await target_state.look(target, scenario)
+        await target_state.look(target, scenario)
     except TargetError as exc:
         return f"{target.name} ({target.ssh or 'this machine'}): {exc}"
-    return f"{target.name}: {'; '.join(seen.missing)}" if seen.missing else ""
+    return ""
 
 
 def collect(
