@@ -33,6 +33,7 @@ from nova_perfvm.osc.base import (
     one_of,
 )
 from nova_perfvm.osc.collect import collected_argument, hypervisors
+from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.osc.reports import FORMATS, STRICT, FindingsLister
 
 NOVA_VIEW: Final = file_argument(
@@ -232,6 +233,6 @@ def _read(parsed_args: argparse.Namespace, kind: Kind) -> Collected:
         if kind == "guest":
             return reading.read_guest(parsed_args.file)
         return reading.read(parsed_args.file, kind)
-    with collector.CollectorProgress() as progress:
+    with ProgressLine() as progress:
         found = collector.collect(kind, parsed_args.interval, progress=progress)
     return reading.loads(collector.dumps(found), "this machine", kind)

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
-from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.documents import textfile
 from nova_perfvm.facts.hypervisor import Hypervisor
 from nova_perfvm.measure.collect import collector, reading
 from nova_perfvm.osc.base import (
@@ -17,8 +19,11 @@ from nova_perfvm.osc.base import (
     flag,
     one_of,
 )
+from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
+
+_ARCHIVES: Final = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".tar")
 
 
 def collected_argument(meaning: str) -> Argument:
@@ -51,6 +56,20 @@ def hypervisors(
     return tuple(hypervisor.load(path, policy) for path in paths)
 
 
+def _output_file(text: str) -> str:
+    if not text or text.endswith(_ARCHIVES):
+        message = f"{text!r}: expected the name of a file, which will be plain JSON"
+        raise argparse.ArgumentTypeError(message)
+    return text
+
+
+def _default_name(document: Mapping[str, Any]) -> str:
+    """Return a file name that says what was collected, where and when."""
+    hostname = re.sub(r"[^A-Za-z0-9_.-]", "_", document["hostname"]) or "_"
+    taken_at = re.sub(r"[^0-9T]", "", document["taken_at"].split("+")[0])
+    return f"perfvm-{document['kind']}-{hostname}-{taken_at}Z.json"
+
+
 class _Collect(PerfVMCommand):
     """Collect what this machine shows.
 
@@ -70,7 +89,7 @@ class _Collect(PerfVMCommand):
         one_of(
             file_argument(
                 "--output",
-                type=collector.output_file,
+                type=_output_file,
                 help="file to write, - for standard output (default: a new file here, "
                 "named by host and time)",
             ),
@@ -87,18 +106,15 @@ class _Collect(PerfVMCommand):
         if parsed_args.script:
             self.write(reading.script())
             return
-        with collector.CollectorProgress() as progress:
+        with ProgressLine() as progress:
             found = collector.collect(
                 self.kind, parsed_args.interval, progress=progress
             )
-        output = parsed_args.output or collector.default_name(found)
+        output = parsed_args.output or _default_name(found)
         if output == "-":
             self.write(collector.dumps(found))
             return
-        try:
-            collector.write(found, output)
-        except OSError as exc:
-            raise PerfVMError(f"cannot write {output}: {exc.strerror}") from exc
+        textfile.replace(output, collector.dumps(found), private=True)
         self.write(
             f"{output}: {number_of(len(found['files']), 'file')}, "
             f"{number_of(len(found['commands']), 'command')}; "

@@ -24,20 +24,9 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from datetime import datetime, timezone
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Sequence, Tuple
 
 SCHEMA_VERSION = "1.0"
 KINDS = ("host", "guest")
@@ -49,7 +38,6 @@ _PIECE = 64 * 1024
 _TIMEOUT_S = 30.0
 # Where ethtool is; ordinary users do not look there.
 _MORE_PATH = ("/usr/sbin", "/sbin")
-_ARCHIVES = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".tar")
 
 # {a,b} is either; the rest is as in a shell.  A name without a wildcard is looked
 # for in every directory that matches so far, and is unread where it is absent.
@@ -107,15 +95,27 @@ _LINKS = (
     "/sys/block/*",
     "/sys/block/*/device/driver",
 )
+_OF_NIC = ("ethtool -l", "ethtool -i", "ethtool -S", "ethtool -x")
+_OF_DOMAIN = ("virsh -r dumpxml", "virsh -r schedinfo")
 _OF_PROCESS = ("cmdline", "comm", "stat", "status", "cgroup", "numa_maps")
 _OF_TASK = ("comm", "stat", "status", "cgroup")
 _OF_KERNEL_THREAD = ("comm", "status")
 # How long a thread ran, and how long it waited for a CPU.
 _COUNTERS_OF_TASK = "schedstat"
-_CPUSET_V1 = ("cpuset.cpus", "cpuset.mems")
-_CPUSET_V2 = tuple(
-    name + effective for name in _CPUSET_V1 for effective in ("", ".effective")
-)
+_CGROUPS = "/sys/fs/cgroup"
+# By the version of cgroups: where they are, and the files.
+_CPUSETS = {
+    1: (_CGROUPS + "/cpuset", ("cpuset.cpus", "cpuset.mems")),
+    2: (
+        _CGROUPS,
+        (
+            "cpuset.cpus",
+            "cpuset.cpus.effective",
+            "cpuset.mems",
+            "cpuset.mems.effective",
+        ),
+    ),
+}
 # What a cgroup limits, by its controllers, and what it counts meanwhile.
 LIMITS_V1 = {
     "cpu": ("cpu.cfs_quota_us", "cpu.shares"),
@@ -139,14 +139,13 @@ _COUNTERS_OF_CGROUP = {
 # In /sys/class/net, beside the NICs.
 _NO_DIRECTORIES = ("bonding_masters",)
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_DIGITS = re.compile(r"\d+")
 _TASK_COMM = re.compile(r"(/proc/\d+/task/\d+/)comm")
 # What reads of a process or a NIC that is gone end with.
 _GONE = (errno.ENOENT, errno.ESRCH)
 
-Output = Tuple[int, str, str]
 Document = Dict[str, Any]
-Progress = Callable[[str], None]
+# What is being read, how many steps are done, of how many.
+Progress = Callable[[str, int, int], None]
 
 
 class UnreadError(Exception):
@@ -177,8 +176,16 @@ class LocalMachine:
 
         :raises UnreadError: when it cannot be read, or is too long
         """
+        data = bytearray()
         with _reasons(), open(path, "rb", buffering=0) as file:
-            return _text(b"".join(_pieces(file)))
+            while len(data) <= MOST_BYTES:
+                # In pieces, as the kernel makes room for all that a read of /proc/sys
+                # asks for.
+                piece = file.read(_PIECE)
+                if not piece:
+                    break
+                data += piece
+        return _text(bytes(data))
 
     def names(self, path: str) -> List[str]:
         """Return the names in a directory.
@@ -196,7 +203,7 @@ class LocalMachine:
         with _reasons():
             return os.readlink(path)
 
-    def run(self, command: Sequence[str]) -> Output:
+    def run(self, command: Sequence[str]) -> Tuple[int, str, str]:
         """Return exit code, standard output and standard error of a command.
 
         :raises UnreadError: when it cannot be run, or does not end
@@ -235,30 +242,13 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
 
 @contextlib.contextmanager
 def _reasons() -> Iterator[None]:
+    """Have an UnreadError say why, such as ``permission denied``."""
     try:
         yield
     except OSError as exc:
-        raise UnreadError(_reason(exc), gone=exc.errno in _GONE) from None
-
-
-def _reason(exc: OSError) -> str:
-    """Return the words of an error, such as ``permission denied``."""
-    words = exc.strerror or str(exc)
-    return words[:1].lower() + words[1:]
-
-
-def _pieces(file: Any) -> Iterator[bytes]:
-    """Yield the data of a file, up to more than is kept.
-
-    In pieces, as the kernel makes room for all that a read of /proc/sys asks for.
-    """
-    size = 0
-    while size <= MOST_BYTES:
-        piece = file.read(_PIECE)
-        if not piece:
-            return
-        size += len(piece)
-        yield piece
+        words = exc.strerror or str(exc)
+        reason = words[:1].lower() + words[1:]
+        raise UnreadError(reason, gone=exc.errno in _GONE) from None
 
 
 def _text(data: bytes) -> str:
@@ -285,62 +275,40 @@ class Collector:
     def look(self, patterns: Iterable[str]) -> None:
         """Read files."""
         for path in self._paths(patterns):
-            self._read(path, self.files)
+            self._read(path)
 
     def look_again(self, patterns: Iterable[str]) -> None:
         """Read files a second time, those that were there at the first."""
         for path in self._paths(patterns):
             if path in self.files:
-                self._read(path, self.later)
+                self._note(path, self.later, self._machine.read)
 
-    def list(self, patterns: Iterable[str]) -> None:
-        """Note the names in directories."""
-        for path in self._paths(patterns):
+    def listings_and_links(self) -> None:
+        """Note the names in directories, and where links lead to."""
+        for path in self._paths(_LISTINGS):
             names = _sorted(self._names(path))
             if path not in self.unread:
                 self.files[path] = "".join(name + "\n" for name in names)
-
-    def follow(self, patterns: Iterable[str]) -> None:
-        """Note where links lead to."""
-        for path in self._paths(patterns):
-            try:
-                self.links[path] = self._machine.link(path)
-            except UnreadError as exc:
-                self.unread[path] = str(exc)
-
-    def run(self, *command: str) -> str:
-        """Run a command; return what it printed, nothing if it failed."""
-        line = " ".join(command)
-        try:
-            exit_code, stdout, stderr = self._machine.run(command)
-        except UnreadError as exc:
-            self.unread[line] = str(exc)
-            return ""
-        self.commands[line] = {
-            "exit_code": exit_code,
-            "stdout": stdout,
-            "stderr": stderr,
-        }
-        return "" if exit_code else stdout
+        for path in self._paths(_LINKS):
+            self._note(path, self.links, self._machine.link)
 
     def nics(self) -> None:
         """Ask ethtool about every interface."""
-        for path in self._paths(("/sys/class/net/*",)):
-            nic = path.rpartition("/")[-1]
-            for option in ("-l", "-i", "-S", "-x"):
+        for nic in _sorted(self._names("/sys/class/net")):
+            for command in _OF_NIC:
+                line = command + " " + nic
                 if nic.startswith("-"):
-                    line = f"ethtool {option} {nic}"
                     self.unread[line] = "ethtool takes this name for an option"
                 else:
-                    self.run("ethtool", option, nic)
+                    self._run(line)
 
     def domains(self) -> None:
         """Ask libvirt about its capabilities and every domain."""
-        self.run("virsh", "-r", "capabilities")
-        for line in self.run("virsh", "-r", "list", "--all", "--uuid").splitlines():
+        self._run("virsh -r capabilities")
+        for line in self._run("virsh -r list --all --uuid").splitlines():
             if _UUID.fullmatch(line.strip()):
-                self.run("virsh", "-r", "dumpxml", line.strip())
-                self.run("virsh", "-r", "schedinfo", line.strip())
+                for command in _OF_DOMAIN:
+                    self._run(command + " " + line.strip())
 
     def processes(self) -> None:
         """Read what the kernel says of QEMU's processes and of vhost's threads."""
@@ -356,7 +324,7 @@ class Collector:
                     self.unread[path + "/comm"] = str(exc)
                 continue
             if comm.startswith("qemu-") or comm == "kvm":
-                self._process(path)
+                self._qemu(path)
             elif comm.startswith("vhost-"):
                 self._of_process(path, _OF_KERNEL_THREAD)
 
@@ -372,102 +340,92 @@ class Collector:
                 found.append(directory + "/" + _COUNTERS_OF_CGROUP[name])
         return tuple(found)
 
-    def _process(self, path: str) -> None:
+    def _qemu(self, path: str) -> None:
+        """Read files of a process, its threads and their cgroups."""
         if not self._of_process(path, _OF_PROCESS):
             return
-        groups = {path + "/cgroup"}
-        for tid in self._numbers(path + "/task"):
-            task = path + "/task/" + tid
-            if self._of_process(task, _OF_TASK):
-                groups.add(task + "/cgroup")
-        if not self._machine_has(path + "/status"):
-            self._forget(path)
-            return
-        for text in {self.files.get(group, "") for group in groups}:
-            self._cpuset(text)
-            self._limits(text)
+        tasks = [path + "/task/" + tid for tid in self._numbers(path + "/task")]
+        alive = [task for task in tasks if self._of_process(task, _OF_TASK)]
+        if self._of_process(path, ()):
+            for text in {self.files.get(one + "/cgroup", "") for one in [path, *alive]}:
+                self._cgroups(text)
 
     def _of_process(self, path: str, names: Sequence[str]) -> bool:
         """Read files of a process or a task, all or none: it may end meanwhile."""
         for name in names:
-            self._read(path + "/" + name, self.files)
-        if self._machine_has(path + "/status"):
-            return True
-        self._forget(path)
-        return False
+            self._read(path + "/" + name)
+        try:
+            self._machine.read(path + "/status")
+        except UnreadError as exc:
+            if exc.gone:
+                for known in (self.files, self.unread):
+                    for name in [n for n in known if n.startswith(path + "/")]:
+                        del known[name]
+                return False
+        return True
 
-    def _forget(self, path: str) -> None:
-        for known in (self.files, self.unread):
-            for name in [name for name in known if name.startswith(path + "/")]:
-                del known[name]
+    def _cgroups(self, text: str) -> None:
+        """Read a process's cpuset, and what its cgroups limit.
 
-    def _cpuset(self, cgroup: str) -> None:
-        """Read the cpuset that /proc/PID/cgroup names, or the next one above it.
-
-        A cgroup of version 2 without the controller has none of its own.
+        :param text: of /proc/PID/cgroup
         """
-        version, path = cgroup_of(cgroup, "cpuset")
-        if not version:
-            return
-        root = "/sys/fs/cgroup/cpuset" if version == 1 else "/sys/fs/cgroup"
-        if ".." in path.split("/"):
-            self.unread[root + path] = "it is outside of this cgroup namespace"
-            return
-        while True:
-            found = [
-                self._read(root + path.rstrip("/") + "/" + name, self.files)
-                for name in (_CPUSET_V1 if version == 1 else _CPUSET_V2)
-            ]
-            if any(found) or path in {"", "/"}:
-                return
-            path = path.rpartition("/")[0] or "/"
-
-    def _limits(self, cgroup: str) -> None:
-        """Read what a cgroup and all above it limit; the root limits nothing."""
+        version, path = cgroup_of(text, "cpuset")
+        if version:
+            root, names = _CPUSETS[version]
+            groups = _groups(root, path)
+            if not groups:
+                self.unread[root + path] = "it is outside of this cgroup namespace"
+            # A cgroup of version 2 without the controller has none of its own.
+            for group in groups:
+                self._read_new(group, names)
+                if any(group + "/" + name in self.files for name in names):
+                    break
+        # The root limits nothing.
         for controller, names in LIMITS_V1.items():
-            version, path = cgroup_of(cgroup, controller)
+            version, path = cgroup_of(text, controller)
             if version == 1:
-                for group in _groups("/sys/fs/cgroup/" + controller, path):
-                    self._read_once(group, names)
-        version, path = cgroup_of(cgroup, "")
-        for group in _groups("/sys/fs/cgroup", path) if version == 2 else ():
-            self._read_once(group, ("cgroup.controllers",))
+                for group in _groups(_CGROUPS + "/" + controller, path)[:-1]:
+                    self._read_new(group, names)
+        version, path = cgroup_of(text, "")
+        for group in _groups(_CGROUPS, path)[:-1] if version == 2 else ():
+            self._read_new(group, ("cgroup.controllers",))
             for controller in self.files.get(group + "/cgroup.controllers", "").split():
-                self._read_once(group, _LIMITS_V2.get(controller, ()))
+                self._read_new(group, _LIMITS_V2.get(controller, ()))
 
-    def _read_once(self, directory: str, names: Iterable[str]) -> None:
-        for name in names:
-            path = directory + "/" + name
+    def _read_new(self, directory: str, names: Iterable[str]) -> None:
+        """Read files that were not read yet: cgroups have others above in common."""
+        for path in [directory + "/" + name for name in names]:
             if path not in self.files and path not in self.unread:
-                self._read(path, self.files)
+                self._read(path)
 
-    def _read(self, path: str, into: Dict[str, str]) -> bool:
-        try:
-            into[path] = self._machine.read(path)
-        except UnreadError as exc:
-            self.unread[path] = str(exc)
-            return False
-        return True
+    def _read(self, path: str) -> None:
+        self._note(path, self.files, self._machine.read)
 
-    def _machine_has(self, path: str) -> bool:
+    def _note(self, place: str, into: Document, get: Callable[[str], Any]) -> None:
+        """Keep what is there, or why it cannot be read."""
         try:
-            self._machine.read(path)
+            into[place] = get(place)
         except UnreadError as exc:
-            return not exc.gone
-        return True
+            self.unread[place] = str(exc)
+
+    def _run(self, line: str) -> str:
+        """Run a command; return what it printed, nothing if it failed."""
+        self._note(line, self.commands, self._output)
+        done = self.commands.get(line, {"exit_code": 1})
+        return "" if done["exit_code"] else done["stdout"]
+
+    def _output(self, line: str) -> Document:
+        exit_code, stdout, stderr = self._machine.run(line.split())
+        return {"exit_code": exit_code, "stdout": stdout, "stderr": stderr}
 
     def _names(self, path: str) -> List[str]:
         """Return the names in a directory, none where it cannot be read."""
-        try:
-            names = self._machine.names(path)
-        except UnreadError as exc:
-            self.unread[path] = str(exc)
-            return []
-        return [name for name in names if name not in _NO_DIRECTORIES]
+        found: Dict[str, List[str]] = {}
+        self._note(path, found, self._machine.names)
+        return [name for name in found.get(path, ()) if name not in _NO_DIRECTORIES]
 
     def _numbers(self, path: str) -> List[str]:
-        names = self._names(path)
-        return _sorted(name for name in names if _DIGITS.fullmatch(name))
+        return _sorted(name for name in self._names(path) if name.isdigit())
 
     def _paths(self, patterns: Iterable[str]) -> Iterator[str]:
         for pattern in patterns:
@@ -517,22 +475,22 @@ def cgroup_of(cgroup: str, controller: str) -> Tuple[int, str]:
     return found
 
 
-def _groups(root: str, path: str) -> Iterator[str]:
-    """Yield the directory of a cgroup and of those above it, but for the root.
+def _groups(root: str, path: str) -> List[str]:
+    """List the directories of a cgroup and of those above it, the root last.
 
-    Nothing of one that is outside of this cgroup namespace.
+    None of one that is outside of this cgroup namespace.
     """
-    path = path.rstrip("/")
-    while path and ".." not in path.split("/"):
-        yield root + path
-        path = path.rpartition("/")[0]
+    names = [name for name in path.split("/") if name]
+    if ".." in names:
+        return []
+    return ["/".join([root, *names[:n]]) for n in range(len(names), -1, -1)]
 
 
 def collect(
     kind: str,
     interval_s: float = DEFAULT_INTERVAL_S,
     machine: Any = None,
-    progress: Optional[Progress] = None,
+    progress: Progress = lambda *_: None,
 ) -> Document:
     """Return what a machine shows.
 
@@ -542,27 +500,28 @@ def collect(
     :param progress: is told what is being read
     """
     machine = machine or LocalMachine()
-    tell = progress or _tell_nobody
     found = Collector(machine)
-    tell("files of CPUs, memory, NICs and disks")
-    found.look(_FILES + (_HOST_FILES if kind == "host" else ()))
-    found.list(_LISTINGS)
-    found.follow(_LINKS)
-    tell("ethtool")
-    found.nics()
+    files = _FILES + (_HOST_FILES if kind == "host" else ())
+    steps: List[Tuple[str, Callable[[], None]]] = [
+        ("files of CPUs, memory, NICs and disks", lambda: found.look(files)),
+        ("directories and links", found.listings_and_links),
+        ("ethtool", found.nics),
+    ]
     if kind == "host":
-        tell("domains of libvirt")
-        found.domains()
-        tell("QEMU's processes")
-        found.processes()
+        steps += [
+            ("domains of libvirt", found.domains),
+            ("QEMU's processes", found.processes),
+        ]
+    for number, (what, read) in enumerate(steps):
+        progress(what, number, len(steps) + 1)
+        read()
     # Last, so that what was done until here does not count.
-    tell("counters")
+    progress(f"counters, for {interval_s:g} s", len(steps), len(steps) + 1)
     taken_at, began = machine.now(), time.monotonic()
     counters = _COUNTERS + found.task_counters()
     found.look(counters)
     passed_s = 0.0
     if interval_s:
-        tell(f"counters, once more after {interval_s:g} s")
         time.sleep(max(0.0, began + interval_s - time.monotonic()))
         passed_s = round(time.monotonic() - began, 3)
         found.look_again(counters)
@@ -580,46 +539,9 @@ def collect(
     }
 
 
-def _tell_nobody(_what: str) -> None:
-    """Show no progress."""
-
-
 def dumps(document: Document) -> str:
     """Return the JSON of what was collected."""
     return json.dumps(document, indent=1) + "\n"
-
-
-def write(document: Document, path: str) -> None:
-    """Write what was collected, whole or not at all, for its owner to read.
-
-    :raises OSError: when it cannot be written
-    """
-    data = dumps(document).encode("ascii")
-    if os.path.exists(path) and not os.path.isfile(path):
-        # A pipe, or a device: there is nothing to replace.
-        with open(path, "wb") as file:
-            file.write(data)
-        return
-    directory, name = os.path.split(path)
-    handle, scratch = tempfile.mkstemp(prefix="." + name, dir=directory or ".")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(scratch, path)
-    except BaseException:
-        os.unlink(scratch)
-        raise
-
-
-def _file_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", text) or "_"
-
-
-def default_name(document: Document) -> str:
-    """Return a file name that says what was collected, where and when."""
-    hostname = _file_name(document["hostname"])
-    taken_at = re.sub(r"[^0-9T]", "", document["taken_at"].split("+")[0])
-    return f"perfvm-{document['kind']}-{hostname}-{taken_at}Z.json"
 
 
 def interval(text: str) -> float:
@@ -637,46 +559,10 @@ def interval(text: str) -> float:
     return value
 
 
-def output_file(text: str) -> str:
-    """Take the path of a file to write from the command line.
+def main(arguments: Any = None) -> int:
+    """Collect, and print what was collected.
 
-    :raises argparse.ArgumentTypeError: for none, and for the name of an archive
-    """
-    if not text or text.endswith(_ARCHIVES):
-        message = f"{text!r}: expected the name of a file, which will be plain JSON"
-        raise argparse.ArgumentTypeError(message)
-    return text
-
-
-class CollectorProgress:
-    """A line of standard error that says what is being done, on a terminal."""
-
-    def __init__(self) -> None:
-        """Show nothing yet."""
-        self._width = 0
-
-    def __call__(self, what: str) -> None:
-        """Show what is being done."""
-        if sys.stderr.isatty():
-            sys.stderr.write("\r" + what.ljust(self._width))
-            sys.stderr.flush()
-            self._width = len(what)
-
-    def __enter__(self) -> "CollectorProgress":  # noqa: PYI034 - not in Python 3.6
-        """Return the line itself."""
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Remove the line."""
-        if self._width:
-            self("")
-            sys.stderr.write("\r")
-
-
-def main(arguments: Optional[Sequence[str]] = None) -> int:
-    """Collect, and write what was collected.
-
-    :returns: 0; 1 when it cannot be written
+    :returns: 0; 1 when it cannot be printed
     """
     parser = argparse.ArgumentParser(
         prog="collector.py",
@@ -692,27 +578,16 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         help="time between the two looks at counters, 0 for one look (default: "
         "%(default)g)",
     )
-    parser.add_argument(
-        "--output",
-        type=output_file,
-        default="-",
-        metavar="FILE",
-        help="file to write (default: standard output)",
-    )
     options = parser.parse_args(arguments)
     try:
-        with CollectorProgress() as progress:
-            document = collect(options.kind, options.interval, progress=progress)
-        if options.output == "-":
-            sys.stdout.write(dumps(document))
+        with _reasons():
+            sys.stdout.write(dumps(collect(options.kind, options.interval)))
             sys.stdout.flush()
-        else:
-            write(document, options.output)
     except KeyboardInterrupt:
         sys.stderr.write("\n")
         return 130
-    except OSError as exc:
-        sys.stderr.write(f"cannot write {options.output}: {_reason(exc)}\n")
+    except UnreadError as exc:
+        sys.stderr.write(f"cannot write: {exc}\n")
         return 1
     return 0
 

@@ -33,6 +33,9 @@ class CollectTest(CommandCase):
         arguments = ("guest", "collect", "--interval", "0", "--output")
         self.assertEqual(0, self.run_command(*arguments, "vm1.json"))
         self.assertEqual("guest", reading.read("vm1.json").kind)
+        # Command lines and names of others are in it.
+        path = self.directory / "vm1.json"
+        self.assertEqual(0o600, path.stat().st_mode & 0o777)
         self.assertEqual(0, self.run_command(*arguments, "-"))
         self.assertEqual("guest", json.loads(self.stdout)["kind"])
         self.assert_refused(
@@ -40,7 +43,7 @@ class CollectTest(CommandCase):
         )
         for name in ("", "vm1.tar.gz", "vm1.zip"):
             self.assert_refused(2, f"{name!r}: expected the name", *arguments, name)
-        self.assertEqual([self.directory / "vm1.json"], [*self.directory.iterdir()])
+        self.assertEqual([path], [*self.directory.iterdir()])
 
     def test_script(self):
         self.assertEqual(0, self.run_command("guest", "collect", "--script"))
