@@ -9,14 +9,16 @@ together, and extrapolated from what these got in sum.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from nova_perfvm.documents.document import KINDS, kind_of
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.measure.bench.tools import fio
+from nova_perfvm.measure.bench.tools.tool import OutputError, documents_of, output_of
+from nova_perfvm.printable import number_of
 
 # Latencies and depths are rounded, and ramp-up counts, too.
 _NEAR: Final = 0.05
@@ -24,6 +26,9 @@ _NEAR: Final = 0.05
 _MORE: Final = 1.10
 # Engines of fio for which iodepth means nothing; the first is its default.
 _SYNCHRONOUS: Final = frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"})
+# Where fio has mean latencies, and how many of its units are a millisecond; fio 2 has
+# the last one.
+_LATENCIES: Final = (("lat_ns", 1e6), ("clat_ns", 1e6), ("lat", 1e3))
 
 Count = Literal["rule", "demonstrated", "extrapolated"]
 
@@ -50,37 +55,41 @@ class Figures:
     cached: bool = False
 
     @property
+    def iops(self) -> float:
+        """Return reads and writes per second."""
+        return self.read_iops + self.write_iops
+
+    @property
     def outstanding(self) -> float | None:
         """Return how many I/Os were outstanding on average, by Little's law."""
-        total = 0.0
+        total_ms = 0.0
         for iops, ms in (
             (self.read_iops, self.read_ms),
             (self.write_iops, self.write_ms),
         ):
             if iops and ms is None:
                 return None
-            total += iops * (ms or 0.0) / 1000
-        return total
+            total_ms += iops * (ms or 0.0)
+        return total_ms / 1000
 
     @property
-    def queue_full(self) -> bool | None:
-        """Return whether the queue was always full; None if that is not known.
+    def queue_full(self) -> bool:
+        """Return whether the queue was always full, as far as that is known.
 
         Where the depth is not known: whether it is near a whole number.
         """
         found = self.outstanding
         if found is None:
-            return None
+            return False
         depth = self.depth or max(round(found), 1)
         return abs(found - depth) <= _NEAR * depth
 
     @property
     def latency_ms(self) -> float | None:
         """Return the mean latency of reads and writes together."""
-        total = self.read_iops + self.write_iops
-        if self.outstanding is None or not total:
+        if self.outstanding is None or not self.iops:
             return None
-        return self.outstanding / total * 1000
+        return self.outstanding / self.iops * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +122,9 @@ class Consolidation:
 
 @dataclass(frozen=True, slots=True)
 class DiskPlan:
-    """Three counts of VMs, and what the disk gives for certain.
-
-    :ivar capacity: reads and writes per second that several VMs got in sum, or
-        one if that is all there is
-    :ivar depth_limited: whether the figures are limited by the depth of the queue
-        and not by the disk; None if that cannot be told
-    """
+    """Three counts of VMs, and what has to be known of them."""
 
     counts: tuple[Consolidation, ...]
-    capacity: tuple[int, int]
-    guarantee: Guarantee
-    depth_limited: bool | None
     remarks: tuple[str, ...] = ()
 
     def vms(self, count: Count) -> int | None:
@@ -139,26 +139,141 @@ def plan(
 
     :param alone: what one VM got, with nobody beside it
     :param contended: what each of several got that ran at once
+    :raises PerfVMError: when neither reads nor writes are guaranteed
     """
-    counts = [_by_rule(alone, guarantee)]
-    total = (alone.read_iops, alone.write_iops)
-    if contended:
-        total = (
-            sum(vm.read_iops for vm in contended),
-            sum(vm.write_iops for vm in contended),
+    if guarantee.read_iops is None and guarantee.write_iops is None:
+        raise PerfVMError(
+            "nothing is guaranteed: give --guarantee-read, --guarantee-write or both"
         )
+    counts = [_by_rule(alone, guarantee)]
+    if contended:
         counts += [
             _demonstrated(contended, guarantee),
-            _extrapolated(alone, contended, guarantee, total),
+            _extrapolated(alone, contended, guarantee),
         ]
-    limited = _depth_limited(alone, contended, total)
-    return DiskPlan(
-        counts=tuple(counts),
-        capacity=(math.floor(total[0]), math.floor(total[1])),
-        guarantee=guarantee,
-        depth_limited=limited,
-        remarks=tuple(_remarks(alone, contended, total, limited=limited)),
+    return DiskPlan(tuple(counts), tuple(_remarks(alone, contended)))
+
+
+def _by_rule(alone: Figures, guarantee: Guarantee) -> Consolidation:
+    return Consolidation(
+        "rule",
+        *_fitting(alone, guarantee),
+        alone.latency_ms,
+        f"one VM alone: {_rates(alone)}; the latency is that of one VM, not of so many",
     )
+
+
+def _demonstrated(contended: Sequence[Figures], guarantee: Guarantee) -> Consolidation:
+    """Count those that ran at once if each of them got what is promised."""
+    least = Figures(
+        min(vm.read_iops for vm in contended), min(vm.write_iops for vm in contended)
+    )
+    slowest_ms = _slowest_ms(contended)
+    broken = [
+        f"{kind} {got:g} of {wanted:g}"
+        for kind, got, wanted in _promised(least, guarantee)
+        if got < wanted
+    ]
+    most_ms = guarantee.latency_ms
+    if most_ms is not None and slowest_ms is None:
+        broken.append("latency not measured")
+    elif most_ms is not None and slowest_ms is not None and slowest_ms > most_ms:
+        broken.append(f"latency {slowest_ms:.4g} of {most_ms:g} ms")
+    together = number_of(len(contended), "VM")
+    at_least = f"{together} at once; more were not measured"
+    return Consolidation(
+        "demonstrated",
+        0 if broken else len(contended),
+        f"broken with {together}: {', '.join(broken)}" if broken else at_least,
+        slowest_ms,
+        f"the least that one of {together} got: {_rates(least)}",
+    )
+
+
+def _extrapolated(
+    alone: Figures, contended: Sequence[Figures], guarantee: Guarantee
+) -> Consolidation:
+    total = _sum(contended)
+    vms, limit = _fitting(total, guarantee)
+    # Each VM keeps as many I/Os outstanding as it did.
+    own = [vm.outstanding for vm in contended]
+    known = [value for value in own if value is not None]
+    each = sum(known) / len(known) if len(known) == len(own) else alone.outstanding
+    per_vm_ms = None if each is None or not total.iops else each / total.iops * 1000
+    if guarantee.latency_ms is not None and per_vm_ms:
+        by_latency = math.floor(guarantee.latency_ms / per_vm_ms)
+        if by_latency < vms:
+            vms, limit = by_latency, f"latency of {guarantee.latency_ms:g} ms"
+    together = number_of(len(contended), "VM")
+    return Consolidation(
+        "extrapolated",
+        vms,
+        f"{limit}; nobody measured more than {together} at once",
+        None if per_vm_ms is None or not vms else per_vm_ms * vms,
+        f"{together} in sum: {_rates(total)}; the latency is what Little's law gives "
+        "for so many",
+    )
+
+
+def _sum(contended: Sequence[Figures]) -> Figures:
+    return Figures(
+        sum(vm.read_iops for vm in contended), sum(vm.write_iops for vm in contended)
+    )
+
+
+def _rates(of: Figures) -> str:
+    return f"{of.read_iops:g} reads, {of.write_iops:g} writes a second"
+
+
+def _promised(got: Figures, guarantee: Guarantee) -> Iterator[tuple[str, float, int]]:
+    """Yield what is promised: its kind, what there is of it, how much is promised."""
+    if guarantee.read_iops is not None:
+        yield "reads", got.read_iops, guarantee.read_iops
+    if guarantee.write_iops is not None:
+        yield "writes", got.write_iops, guarantee.write_iops
+
+
+def _fitting(got: Figures, guarantee: Guarantee) -> tuple[int, str]:
+    """Return how often the guarantee is in what there is, and what limits it."""
+    return min(
+        (math.floor(there / wanted), f"{kind}: {there:g} / {wanted:g}")
+        for kind, there, wanted in _promised(got, guarantee)
+    )
+
+
+def _slowest_ms(contended: Sequence[Figures]) -> float | None:
+    """Return the highest mean latency: of all I/Os of a VM, or of its reads."""
+    found = [vm.latency_ms or vm.read_ms or vm.write_ms for vm in contended]
+    known = [value for value in found if value is not None]
+    return max(known) if len(known) == len(found) else None
+
+
+def _remarks(alone: Figures, contended: Sequence[Figures]) -> Iterator[str]:
+    total = _sum(contended)
+    # A full queue is all that one run can show.
+    limited = not contended or total.iops > _MORE * alone.iops
+    if any(figures.cached for figures in (alone, *contended)):
+        yield (
+            "fio ran without direct=1: these are figures of the page cache, not of the "
+            "disk; measure again with --direct=1"
+        )
+    if alone.outstanding is None:
+        yield "no latencies: whether the queue's depth is the limit is not known"
+    elif alone.queue_full and limited:
+        text = (
+            f"Little's law: {alone.outstanding:.1f} I/Os were outstanding, so that the "
+            "figures of one VM are limited by the depth of its queue and are not what "
+            "the disk can do"
+        )
+        if contended:
+            together = number_of(len(contended), "VM")
+            text += f" ({together} got {total.iops:g} a second in sum)"
+        yield text
+    if not contended:
+        yield (
+            "measured with one VM only: measure several at once (--contended), as "
+            "neither rule says what happens then"
+        )
 
 
 def read_fio(text: str, source: str) -> Figures:
@@ -168,244 +283,70 @@ def read_fio(text: str, source: str) -> Figures:
 
     :raises FioError: when it is no such file
     """
+    remedy = "run fio with --output-format=json+"
     if kind := kind_of(text):
-        raise FioError(
-            f"{source}: this is {KINDS[kind].title}; expected JSON of fio "
-            "(--output-format=json+)"
-        )
-    # Before it, fio prints what it has to say about the machine.
-    start = text.find("{")
+        raise FioError(f"{source}: this is {KINDS[kind].title}: {remedy}")
     try:
-        document = json.JSONDecoder().raw_decode(text[max(start, 0) :])[0]
-    except (ValueError, RecursionError):
-        raise FioError(
-            f"{source}: no JSON of fio: run fio with --output-format=json+"
-        ) from None
-    jobs = document.get("jobs") if isinstance(document, dict) else None
-    if not isinstance(jobs, list) or not jobs:
-        raise FioError(f"{source}: jobs: missing; expected fio's list of jobs")
-    found = [_fio_job(job, f"{source}: jobs.{i}") for i, job in enumerate(jobs)]
-    read, write = (sum(job[kind][0] for job in found) for kind in ("read", "write"))
-    if not read + write:
-        raise FioError(f"{source}: no I/O was done: look for fio's errors")
-    common = document.get("global options")
-    options = [_options(job, common) for job in jobs]
+        return _figures(text)
+    except OutputError as exc:
+        raise FioError(f"{source}: {exc}: {remedy}") from None
+
+
+@output_of(fio.NAME)
+def _figures(text: str) -> Figures:
+    document = documents_of(fio.NAME, text)[0]
+    jobs = document["jobs"]
+    for job in jobs:
+        if error := job.get("error"):
+            raise OutputError(f"fio ended with error {error}")
+    read_iops, read_ms = _of_way([job["read"] for job in jobs])
+    write_iops, write_ms = _of_way([job["write"] for job in jobs])
+    if not 0 < read_iops + write_iops < math.inf:
+        raise OutputError("no I/O was done")
+    common = document.get("global options", {})
+    options = [common | job.get("job options", {}) for job in jobs]
     return Figures(
-        read_iops=read,
-        write_iops=write,
-        read_ms=_mean_ms([job["read"] for job in found]),
-        write_ms=_mean_ms([job["write"] for job in found]),
-        depth=_depth(jobs, options),
+        read_iops=read_iops,
+        write_iops=write_iops,
+        read_ms=read_ms,
+        write_ms=write_ms,
+        depth=_depth([job.get("jobname") for job in jobs], options),
         cached=any(str(of_job.get("direct", "0")) != "1" for of_job in options),
     )
 
 
-def _by_rule(alone: Figures, guarantee: Guarantee) -> Consolidation:
-    vms, limit = _fitting((alone.read_iops, alone.write_iops), guarantee)
-    return Consolidation(
-        "rule",
-        vms,
-        limit,
-        alone.latency_ms,
-        f"one VM alone: {alone.read_iops:g} reads, {alone.write_iops:g} writes a "
-        "second; the latency is that of one VM, not of so many",
-    )
+def _of_way(parts: Sequence[Any]) -> tuple[float, float | None]:
+    """Return IOPS of all jobs, and their mean latency in milliseconds.
 
-
-def _demonstrated(contended: Sequence[Figures], guarantee: Guarantee) -> Consolidation:
-    """Count those that ran at once if each of them got what is promised."""
-    worst_read = min(vm.read_iops for vm in contended)
-    worst_write = min(vm.write_iops for vm in contended)
-    slowest = _slowest(contended)
-    broken = [
-        f"{kind} {got:g} of {wanted:g}"
-        for kind, got, wanted in (
-            ("reads", worst_read, guarantee.read_iops),
-            ("writes", worst_write, guarantee.write_iops),
-        )
-        if wanted is not None and got < wanted
+    The latency is None where it is not known of each that did something.
+    """
+    done = [
+        (float(part["iops"]), _mean_ms(part)) for part in parts if float(part["iops"])
     ]
-    if guarantee.latency_ms is not None:
-        if slowest is None:
-            broken.append("latency not measured")
-        elif slowest > guarantee.latency_ms:
-            broken.append(f"latency {slowest:.4g} of {guarantee.latency_ms:g} ms")
-    together = _vms(contended)
-    at_least = f"{together} at once; more were not measured"
-    return Consolidation(
-        "demonstrated",
-        0 if broken else len(contended),
-        f"broken with {together}: {', '.join(broken)}" if broken else at_least,
-        slowest,
-        f"the least that one of {_vms(contended)} got: {worst_read:g} reads, "
-        f"{worst_write:g} writes a second",
-    )
+    iops = sum(one for one, _ in done)
+    known = [one * ms for one, ms in done if ms is not None]
+    return iops, sum(known) / iops if done and len(known) == len(done) else None
 
 
-def _extrapolated(
-    alone: Figures,
-    contended: Sequence[Figures],
-    guarantee: Guarantee,
-    total: tuple[float, float],
-) -> Consolidation:
-    vms, limit = _fitting(total, guarantee)
-    # Each VM keeps as many I/Os outstanding as it did.
-    own = [vm.outstanding for vm in contended]
-    known = [value for value in own if value is not None]
-    each = sum(known) / len(known) if len(known) == len(own) else alone.outstanding
-    operations = sum(total)
-    per_vm = None if each is None or not operations else each / operations * 1000
-    if guarantee.latency_ms is not None and per_vm:
-        by_latency = math.floor(guarantee.latency_ms / per_vm)
-        if by_latency < vms:
-            vms, limit = by_latency, f"latency of {guarantee.latency_ms:g} ms"
-    return Consolidation(
-        "extrapolated",
-        vms,
-        f"{limit}; nobody measured more than {_vms(contended)} at once",
-        None if per_vm is None or not vms else per_vm * vms,
-        f"{_vms(contended)} in sum: {total[0]:g} reads, {total[1]:g} writes a "
-        "second; the latency is what Little's law gives for so many",
-    )
+def _mean_ms(part: Mapping[str, Any]) -> float | None:
+    means = ((part.get(key, {}).get("mean"), per_ms) for key, per_ms in _LATENCIES)
+    return next((float(mean) / per_ms for mean, per_ms in means if mean), None)
 
 
-def _vms(measured: Sequence[Figures]) -> str:
-    return f"{len(measured)} VM{'s' if len(measured) > 1 else ''}"
-
-
-def _fitting(iops: tuple[float, float], guarantee: Guarantee) -> tuple[int, str]:
-    """Return how often the guarantee is in what there is, and what limits it."""
-    candidates = [
-        (math.floor(got / wanted), f"{kind}: {got:g} / {wanted:g}")
-        for kind, got, wanted in (
-            ("reads", iops[0], guarantee.read_iops),
-            ("writes", iops[1], guarantee.write_iops),
-        )
-        if wanted is not None
-    ]
-    if not candidates:
-        raise PerfVMError(
-            "nothing is guaranteed: give --guarantee-read, --guarantee-write or both"
-        )
-    return min(candidates)
-
-
-def _slowest(contended: Sequence[Figures]) -> float | None:
-    """Return the highest mean latency: of all I/Os of a VM, or of its reads."""
-    found = [vm.latency_ms or vm.read_ms or vm.write_ms for vm in contended]
-    known = [value for value in found if value is not None]
-    return max(known) if len(known) == len(found) else None
-
-
-def _depth_limited(
-    alone: Figures, contended: Sequence[Figures], total: tuple[float, float]
-) -> bool | None:
-    if alone.queue_full is not True:
-        return alone.queue_full
-    if not contended:
-        # A full queue is all that one run can show.
-        return True
-    return sum(total) > _MORE * (alone.read_iops + alone.write_iops)
-
-
-def _remarks(
-    alone: Figures,
-    contended: Sequence[Figures],
-    total: tuple[float, float],
-    *,
-    limited: bool | None,
-) -> list[str]:
-    found = []
-    if any(figures.cached for figures in (alone, *contended)):
-        found.append(
-            "fio ran without direct=1: these are figures of the page cache, not of the "
-            "disk; measure again with --direct=1"
-        )
-    if alone.outstanding is None:
-        found.append(
-            "no latencies: whether the queue's depth is the limit is not known"
-        )
-    elif limited:
-        text = (
-            f"Little's law: {alone.outstanding:.1f} I/Os were outstanding, so that the "
-            "figures of one VM are limited by the depth of its queue and are not what "
-            "the disk can do"
-        )
-        if contended:
-            text += f" ({_vms(contended)} got {sum(total):g} a second in sum)"
-        found.append(text)
-    if not contended:
-        found.append(
-            "measured with one VM only: measure several at once (--contended), as "
-            "neither rule says what happens then"
-        )
-    return found
-
-
-def _fio_job(job: Any, where: str) -> dict[str, tuple[float, float | None]]:
-    """Return (IOPS, mean latency in ms) of reads and writes."""
-    if not isinstance(job, dict):
-        raise FioError(f"{where}: expected a mapping")
-    if job.get("error"):
-        raise FioError(f"{where}: fio ended with error {job['error']}: run it again")
-    found = {}
-    for kind in ("read", "write"):
-        part = job.get(kind)
-        iops = part.get("iops") if isinstance(part, dict) else None
-        if not isinstance(part, dict) or not _is_amount(iops):
-            raise FioError(f"{where}.{kind}.iops: expected a number from 0 up")
-        found[kind] = (float(iops or 0), _fio_ms(part))
-    return found
-
-
-def _fio_ms(part: dict[str, Any]) -> float | None:
-    """Return the mean of the total latency; fio 2 has it in microseconds."""
-    for key, per_ms in (("lat_ns", 1e6), ("clat_ns", 1e6), ("lat", 1e3)):
-        times = part.get(key)
-        mean = times.get("mean") if isinstance(times, dict) else None
-        if mean and _is_amount(mean):
-            return float(mean) / per_ms
-    return None
-
-
-def _is_amount(value: Any) -> bool:
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and 0 <= value < math.inf
-    )
-
-
-def _mean_ms(parts: Sequence[tuple[float, float | None]]) -> float | None:
-    done = [(iops, ms) for iops, ms in parts if iops]
-    known = [(iops, ms) for iops, ms in done if ms is not None]
-    if not done or len(known) != len(done):
-        return None
-    return sum(iops * ms for iops, ms in known) / sum(iops for iops, _ in known)
-
-
-def _options(job: Any, common: Any) -> dict[str, Any]:
-    own = job.get("job options")
-    return {
-        **(common if isinstance(common, dict) else {}),
-        **(own if isinstance(own, dict) else {}),
-    }
-
-
-def _depth(jobs: Sequence[Any], options: Sequence[dict[str, Any]]) -> int | None:
+def _depth(names: Sequence[str], options: Sequence[Mapping[str, Any]]) -> int | None:
     """Return the I/Os that all jobs may have outstanding at once.
 
     With ``group_reporting`` one entry stands for all clones of a job; without it
     each clone has an entry, of the same name.
     """
-    names = [job.get("jobname") for job in jobs]
     total = 0
-    for job, of_job in zip(jobs, options, strict=True):
-        clones = 1 if names.count(job.get("jobname")) > 1 else of_job.get("numjobs", 1)
+    for name, of_job in zip(names, options, strict=True):
+        clones = 1 if names.count(name) > 1 else of_job.get("numjobs", 1)
         synchronous = of_job.get("ioengine", "psync") in _SYNCHRONOUS
         depth = 1 if synchronous else of_job.get("iodepth", 1)
         try:
             total += int(depth) * int(clones)
-        except (TypeError, ValueError):
+        except ValueError:
+            # Such as 1k.
             return None
     return total

@@ -28,7 +28,7 @@ class PlanDiskTest(CommandCase):
         path, empty = self.file(test_disk.fio()), self.file("{}")
         for words, *arguments in (
             ("nothing is guaranteed", "--alone", path),
-            ("jobs: missing", "--alone", empty, "--guarantee-read", "1"),
+            ("KeyError('jobs')", "--alone", empty, "--guarantee-read", "1"),
             ("cannot read /nowhere", "--alone", path, "--contended", "/nowhere"),
             ("arguments are required: --alone",),
         ):
