@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import configparser
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from nova_perfvm import cpuset
@@ -15,10 +15,6 @@ from nova_perfvm.exceptions import CPUSetError, PerfVMError
 PATH: Final = "/etc/nova/nova.conf"
 # As oslo.config takes it.
 _TRUE: Final = ("true", "1", "on", "yes")
-_EXPECTED: Final = (
-    "expected the host's nova.conf, with [DEFAULT] or [compute] in it, such as a copy "
-    f"of {PATH}"
-)
 # The longest nova.conf, with all its comments, has half a megabyte.
 _MOST_BYTES: Final = 4 * 1024 * 1024
 
@@ -46,14 +42,12 @@ def read(path: str) -> str:
     """
     try:
         text = textfile.read(path, _MOST_BYTES)
-    except UnreadableFileError as exc:
-        raise NovaConfError(f"{exc}; {_EXPECTED}") from None
-    if kind := kind_of(text):
-        raise NovaConfError(f"{path}: this is {KINDS[kind].title}; {_EXPECTED}")
-    try:
         parse(text)
-    except NovaConfError as exc:
-        raise NovaConfError(f"{path}: {exc}") from None
+    except (UnreadableFileError, NovaConfError) as exc:
+        raise NovaConfError(
+            f"{path}: {exc}; expected the host's nova.conf, with [DEFAULT] or "
+            f"[compute] in it, such as a copy of {PATH}"
+        ) from None
     return text
 
 
@@ -62,27 +56,28 @@ def parse(text: str) -> ConfiguredSets:
 
     :raises NovaConfError: when it is none, or they mean nothing
     """
-    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    # oslo.config takes time to load.
+    from nova_perfvm.documents import config_file  # noqa: PLC0415
+
+    if kind := kind_of(text):
+        raise NovaConfError(f"this is {KINDS[kind].title}")
     try:
-        parser.read_string(text)
-    except configparser.Error as exc:
-        reason = str(exc).partition("\n")[0]
-        raise NovaConfError(f"no nova.conf: {reason}; {_EXPECTED}") from None
-    if not parser.defaults() and not parser.has_section("compute"):
-        raise NovaConfError(f"nothing of Nova in it; {_EXPECTED}")
-    on = parser.get("libvirt", "cpu_power_management", fallback="") or ""
-    strategy = "libvirt", "cpu_power_management_strategy"
+        found = config_file.settings_of(text)
+    except config_file.SettingsError as exc:
+        raise NovaConfError(str(exc)) from None
+    if not {group for group, _ in found} & {"DEFAULT", "compute"}:
+        raise NovaConfError("nothing of Nova in it")
+    saves = found.get(("libvirt", "cpu_power_management"), "").lower() in _TRUE
+    strategy = found.get(("libvirt", "cpu_power_management_strategy")) or "cpu_state"
     return ConfiguredSets(
-        _set(parser, "cpu_dedicated_set"),
-        _set(parser, "cpu_shared_set"),
-        (parser.get(*strategy, fallback="") or "cpu_state").strip()
-        if on.strip().lower() in _TRUE
-        else "",
+        _set(found, "cpu_dedicated_set"),
+        _set(found, "cpu_shared_set"),
+        strategy if saves else "",
     )
 
 
-def _set(parser: configparser.RawConfigParser, name: str) -> frozenset[int]:
+def _set(found: Mapping[tuple[str, str], str], option: str) -> frozenset[int]:
     try:
-        return cpuset.parse(parser.get("compute", name, fallback="") or "")
+        return cpuset.parse(found.get(("compute", option), ""))
     except CPUSetError as exc:
-        raise NovaConfError(f"[compute]{name}: {exc}") from None
+        raise NovaConfError(f"[compute]{option}: {exc}") from None

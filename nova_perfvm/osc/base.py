@@ -330,7 +330,7 @@ def options_of(path: str | None) -> FileOptions | None:
     if path is None:
         return None
     # oslo.config takes time to load.
-    from nova_perfvm.cloud.config_file import read_settings  # noqa: PLC0415
+    from nova_perfvm.documents.config_file import read_settings  # noqa: PLC0415
 
     return read_settings(path)
 

@@ -26,10 +26,10 @@ from nova.virt import hardware
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import candidates, errors, nova_database
 from nova_perfvm.cloud.api import API
-from nova_perfvm.cloud.config_file import read_settings
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.verdicts import settings_for
+from nova_perfvm.documents.config_file import read_settings
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.processes import waiting
 from nova_perfvm.sandbox.processes.sandbox import Sandbox

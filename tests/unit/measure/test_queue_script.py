@@ -13,6 +13,8 @@ import yaml
 from nova_perfvm.measure import queue_script
 from tests.unit.measure import guests
 
+SCRIPT_PATH = "/usr/local/sbin/perfvm-queues"
+UNIT = "perfvm-queues.service"
 # Remembers how many queues are enabled, and makes their directories as the kernel
 # does.
 ETHTOOL = """\
@@ -179,25 +181,25 @@ class UserDataTest(testtools.TestCase):
         document = yaml.safe_load(text)
         script, unit = document["write_files"]
         self.assertEqual(queue_script.script(), script["content"])
-        self.assertEqual("0755", script["permissions"])
+        self.assertEqual((SCRIPT_PATH, "0755"), (script["path"], script["permissions"]))
         self.assertEqual(queue_script.unit(), unit["content"])
         self.assertIn(f"ExecStart={script['path']}\n", unit["content"])
-        self.assertEqual(f"/etc/systemd/system/{queue_script.UNIT}", unit["path"])
-        self.assertIn(["systemctl", "enable", queue_script.UNIT], document["runcmd"])
+        self.assertEqual(f"/etc/systemd/system/{UNIT}", unit["path"])
+        self.assertIn(["systemctl", "enable", UNIT], document["runcmd"])
         # People read it, too.
         self.assertIn("content: |\n    #!/bin/sh\n", text)
 
     def test_systemd_accepts_the_unit(self):
         if shutil.which("systemd-analyze") is None:
             self.skipTest("no systemd-analyze")
-        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, queue_script.UNIT)
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, UNIT)
         program = shutil.which("true")
-        path.write_text(queue_script.unit().replace(queue_script.SCRIPT_PATH, program))
+        path.write_text(queue_script.unit().replace(SCRIPT_PATH, program))
         done = subprocess.run(
             [shutil.which("systemd-analyze"), "verify", path],
             capture_output=True,
             check=False,
             text=True,
         )
-        self.assertNotIn(queue_script.UNIT, done.stderr)
+        self.assertNotIn(UNIT, done.stderr)
         self.assertEqual(0, done.returncode, done.stderr)

@@ -75,7 +75,7 @@ class CheckHostTest(CommandCase):
         for path, words in (
             (self.clean, "this is a collected file of a host"),
             (self.write("other.ini", "[cloud]\na = 1\n"), "nothing of Nova in it"),
-            (self.write("prose", "a = 1\n"), "no nova.conf: File contains no section"),
+            (self.write("prose", "a = 1\n"), "no configuration file: "),
             (self.directory, "Is a directory"),
         ):
             arguments = (self.clean, *self.known, "--nova-conf", path)

@@ -8,25 +8,35 @@ from oslo_config import iniparser
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.mistakes import UnreadableFileError
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.generate.options import FileOptions
 
 
 class SettingsError(PerfVMError):
     """A configuration file that cannot be read."""
 
 
-def read_settings(path: str) -> FileOptions:
+def read_settings(path: str) -> dict[tuple[str, str], str]:
     """Read a file of options: {(group, option): value}, the last value if several.
 
     :raises SettingsError: when it cannot be read, or is no such file
     """
-    parser = _Options()
     try:
-        parser.parse(textfile.read(path).split("\n"))
+        return settings_of(textfile.read(path))
     except UnreadableFileError as exc:
         raise SettingsError(f"{path} cannot be read: {exc.reason}") from exc
+    except SettingsError as exc:
+        raise SettingsError(f"{path} is {exc}") from exc
+
+
+def settings_of(text: str) -> dict[tuple[str, str], str]:
+    """Return the options of a text: {(group, option): value}.
+
+    :raises SettingsError: when it is none of options
+    """
+    parser = _Options()
+    try:
+        parser.parse(text.split("\n"))
     except iniparser.ParseError as exc:
-        raise SettingsError(f"{path} is no configuration file: {exc}") from exc
+        raise SettingsError(f"no configuration file: {exc}") from exc
     return parser.found
 
 
@@ -35,7 +45,7 @@ class _Options(iniparser.BaseParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: FileOptions = {}
+        self.found: dict[tuple[str, str], str] = {}
         self._group = ""
 
     def new_section(self, section: str) -> None:

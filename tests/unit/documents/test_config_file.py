@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oslo_config import cfg
 
-from nova_perfvm.cloud.config_file import SettingsError, read_settings
+from nova_perfvm.documents.config_file import SettingsError, read_settings
 
 # Each says something to oslo.config's parser, or is refused by it.
 LINES = (
