@@ -186,11 +186,10 @@ def load(paths: Iterable[str]) -> Samples:
     return whole
 
 
-def _contradictions(measurements: Iterable[Measurement]) -> list[Mistake]:
+def _contradictions(measurements: Iterable[Measurement]) -> Iterator[Mistake]:
     """List values that are there twice, and metrics that mean two things."""
-    problems: list[Mistake] = []
     seen: dict[tuple[object, ...], int] = {}
-    meaning: dict[str, tuple[str, str]] = {}
+    meanings: dict[str, str] = {}
     kinds: dict[str, Kind] = {}
     for index, m in enumerate(measurements):
         here = ("measurements", str(index))
@@ -199,30 +198,19 @@ def _contradictions(measurements: Iterable[Measurement]) -> list[Mistake]:
             *(m.round, m.repeat),
         )
         if key in seen:
-            problems.append(
-                Mistake(
-                    here,
-                    f"measurement {seen[key]} is of the same run ({m.who}, {m.metric}, "
-                    f"{m.threads} threads, round {m.round}, repeat {m.repeat}): "
-                    "remove one of them",
-                )
+            reason = (
+                f"measurement {seen[key]} is of the same run ({m.who}, {m.metric}, "
+                f"{m.threads} threads, round {m.round}, repeat {m.repeat})"
             )
+            yield Mistake(here, f"{reason}: remove one of them")
         seen.setdefault(key, index)
-        unit, better = meaning.setdefault(m.metric, (m.unit, m.better))
-        if (unit, better) != (m.unit, m.better):
-            problems.append(
-                Mistake(
-                    here,
-                    f"{m.metric} is in {m.unit} with {m.better} values better here, "
-                    f"and in {unit} with {better} ones before: use one for all",
-                )
-            )
-        if kinds.setdefault(m.who, m.machine.kind) != m.machine.kind:
-            problems.append(
-                Mistake(
-                    (*here, "machine", "kind"),
-                    f"{m.who} is a {m.machine.kind} here and a {kinds[m.who]} before: "
-                    "give each its own name",
-                )
-            )
-    return problems
+        meaning = f"in {m.unit} with {m.better} values better"
+        before = meanings.setdefault(m.metric, meaning)
+        if meaning != before:
+            reason = f"{m.metric} is {meaning} here, and {before} before"
+            yield Mistake(here, f"{reason}: use one for all")
+        kind, first = m.machine.kind, kinds.setdefault(m.who, m.machine.kind)
+        if kind != first:
+            reason = f"{m.who} is a {kind} here and a {first} before"
+            place = (*here, "machine", "kind")
+            yield Mistake(place, f"{reason}: give each its own name")

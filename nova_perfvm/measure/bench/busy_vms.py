@@ -3,16 +3,12 @@
 
 VMs that wait for their own turn are there, and idle.  Those that are busy take CPUs
 from the baseline, and a baseline that is too low flatters the VMs.
-
-jc's parser of /proc/PID/stat is not used: it finds nothing where a priority or a nice
-value is negative.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-import re
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -25,19 +21,18 @@ from nova_perfvm.printable import number_of
 # Of one CPU, for any VM: the ticks and services of an idle guest take less.
 IDLE_BELOW: Final = 0.05
 _LOOK_S: Final = 30
-# Ticks a second, then /proc/PID/stat of each process of QEMU.
+# Of each process of QEMU its number, and for how many seconds it was on a CPU: utime,
+# which has the guest's time in it, and stime, counted from behind the name.
 _SCRIPT: Final = """\
-getconf CLK_TCK
 [ -r /proc/1/comm ] || exit 1
+ticks=$(getconf CLK_TCK) || exit 1
 for process in /proc/[0-9]*; do
   read -r name < "$process/comm" || continue
   case $name in qemu-*|kvm) cat "$process/stat" ;; esac
-done 2> /dev/null
-exit 0
+done 2> /dev/null | awk -v ticks="$ticks" '
+    { pid = $1; sub(/^.*\\) /, ""); printf "%d %.2f\\n", pid, ($12 + $13) / ticks }
+'
 """
-_STAT: Final = re.compile(r"(\d+) \(.*\) \S+((?: -?\d+)+)")
-# utime and stime, counted from behind the state; time of guests is within utime.
-_UTIME, _STIME = 10, 11
 
 
 class Seen(NamedTuple):
@@ -110,14 +105,8 @@ async def _seen(target: Target) -> Seen | None:
         text = await connection.run(target, ["sh", "-c", _SCRIPT], _LOOK_S)
     except TargetError:
         return None
-    first, *lines = text.splitlines() or [""]
-    if not first.isdecimal():
-        return None
-    cpu_s = {}
-    for match in filter(None, map(_STAT.fullmatch, lines)):
-        fields = match[2].split()
-        cpu_s[int(match[1])] = (int(fields[_UTIME]) + int(fields[_STIME])) / int(first)
-    return Seen(time.monotonic(), cpu_s)
+    rows = map(str.split, text.splitlines())
+    return Seen(time.monotonic(), {int(pid): float(cpu_s) for pid, cpu_s in rows})
 
 
 def between(

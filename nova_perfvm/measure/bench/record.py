@@ -58,8 +58,6 @@ class Record:
 
         :raises RecordError: when the file is there, as it may hold hours of work
         """
-        if Path(path).is_dir():
-            raise RecordError(f"{path} is a directory: name a file in it")
         if Path(path).exists():
             raise RecordError(
                 f"{path} is there already: go on with it by --resume, or name another"
@@ -77,14 +75,11 @@ class Record:
             return record
         document = json_of(path)
         run = document.get("run")
-        if not isinstance(run, dict) or not isinstance(run.get("scenario"), dict):
+        begun = run.get("scenario") if isinstance(run, dict) else None
+        if not isinstance(begun, dict):
             raise RecordError(f"{path} is of no run of bench: name another file")
         wanted = record._document["run"]["scenario"]
-        other = [
-            key
-            for key in dict.fromkeys([*wanted, *run["scenario"]])
-            if wanted.get(key) != run["scenario"].get(key)
-        ]
+        other = [key for key in wanted | begun if wanted.get(key) != begun.get(key)]
         if other:
             raise RecordError(
                 f"{path} was begun with another scenario ({', '.join(other)} differ): "

@@ -9,12 +9,12 @@ import fnmatch
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 from nova_perfvm.documents.keys import REQUIRED, Expected, Time
 from nova_perfvm.exceptions import PerfVMError
 
-SCHEMA_VERSION: Final = "1.0"
+T = TypeVar("T")
 Kind = Literal["host", "guest"]
 _Seconds = Annotated[float, Expected("a number of seconds", lambda s: s >= 0)]
 _Path = Annotated[str, Expected("an absolute path", lambda path: path.startswith("/"))]
@@ -75,9 +75,7 @@ class Collected:
 
         :raises NotReadError: when it was not read
         """
-        if path not in self.files:
-            raise NotReadError(path, self._why_not(path))
-        return self.files[path]
+        return self._found(self.files, path)
 
     def looks(self, path: str) -> tuple[str, str]:
         """Return the texts of a file at the first and at the second look.
@@ -94,18 +92,14 @@ class Collected:
 
         :raises NotReadError: when it was not read
         """
-        if path not in self.links:
-            raise NotReadError(path, self._why_not(path))
-        return self.links[path]
+        return self._found(self.links, path)
 
     def output(self, command: str) -> str:
         """Return what a command printed.
 
         :raises NotReadError: when it was not run, or failed
         """
-        if command not in self.commands:
-            raise NotReadError(command, self._why_not(command))
-        done = self.commands[command]
+        done = self._found(self.commands, command)
         if done.exit_code:
             first, *_ = done.stderr.strip().splitlines() or ["nothing on stderr"]
             raise NotReadError(command, f"exit code {done.exit_code}: {first}")
@@ -119,5 +113,7 @@ class Collected:
         found = fnmatch.filter(self.files, pattern)
         return {path: self.files[path] for path in sorted(found)}
 
-    def _why_not(self, place: str) -> str:
-        return self.unread.get(place, "it was not collected")
+    def _found(self, among: Mapping[str, T], place: str) -> T:
+        if place not in among:
+            raise NotReadError(place, self.unread.get(place, "it was not collected"))
+        return among[place]

@@ -148,19 +148,11 @@ Document = Dict[str, Any]
 Progress = Callable[[str, int, int], None]
 
 
-class UnreadError(Exception):
-    """Something cannot be read; the message is why."""
-
-    def __init__(self, reason: str, *, gone: bool = False) -> None:
-        """Keep the reason, and whether the thing is not there."""
-        self.gone = gone
-        super().__init__(reason)
-
-
 class LocalMachine:
     """The machine that this runs on.
 
-    Anything with these methods and values can be collected from.
+    Anything with these methods and values can be collected from.  What cannot be read
+    is an OSError, whose words are the reason.
     """
 
     def __init__(self) -> None:
@@ -172,12 +164,9 @@ class LocalMachine:
         return datetime.now(timezone.utc).replace(microsecond=0).isoformat()
 
     def read(self, path: str) -> str:
-        """Return the text of a file.
-
-        :raises UnreadError: when it cannot be read, or is too long
-        """
+        """Return the text of a file; one that is too long cannot be read."""
         data = bytearray()
-        with _reasons(), open(path, "rb", buffering=0) as file:
+        with open(path, "rb", buffering=0) as file:
             while len(data) <= MOST_BYTES:
                 # In pieces, as the kernel makes room for all that a read of /proc/sys
                 # asks for.
@@ -188,43 +177,32 @@ class LocalMachine:
         return _text(bytes(data))
 
     def names(self, path: str) -> List[str]:
-        """Return the names in a directory.
-
-        :raises UnreadError: when it cannot be read
-        """
-        with _reasons():
-            return os.listdir(path)
+        """Return the names in a directory."""
+        return os.listdir(path)
 
     def link(self, path: str) -> str:
-        """Return where a symbolic link leads to.
-
-        :raises UnreadError: when it is none
-        """
-        with _reasons():
-            return os.readlink(path)
+        """Return where a symbolic link leads to."""
+        return os.readlink(path)
 
     def run(self, command: Sequence[str]) -> Tuple[int, str, str]:
-        """Return exit code, standard output and standard error of a command.
-
-        :raises UnreadError: when it cannot be run, or does not end
-        """
+        """Return exit code, standard output and standard error of a command."""
         path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_MORE_PATH])
         program = shutil.which(command[0], path=path)
         if program is None:
-            raise UnreadError("no such command: " + command[0], gone=True)
-        with _reasons():
-            process = subprocess.Popen(  # noqa: S603
-                [program, *command[1:]],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=dict(os.environ, LC_ALL="C", PATH=path),
-                start_new_session=True,
-            )
+            raise OSError(errno.ENOENT, "no such command: " + command[0])
+        process = subprocess.Popen(  # noqa: S603
+            [program, *command[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(os.environ, LC_ALL="C", PATH=path),
+            start_new_session=True,
+        )
         try:
             stdout, stderr = process.communicate(timeout=_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            raise UnreadError(f"not over after {_TIMEOUT_S:g} s") from None
+            words = f"not over after {_TIMEOUT_S:g} s"
+            raise OSError(errno.ETIMEDOUT, words) from None
         finally:
             if process.returncode is None:
                 _kill(process)
@@ -240,20 +218,15 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
         process.communicate(timeout=1)
 
 
-@contextlib.contextmanager
-def _reasons() -> Iterator[None]:
-    """Have an UnreadError say why, such as ``permission denied``."""
-    try:
-        yield
-    except OSError as exc:
-        words = exc.strerror or str(exc)
-        reason = words[:1].lower() + words[1:]
-        raise UnreadError(reason, gone=exc.errno in _GONE) from None
+def _reason(exc: OSError) -> str:
+    """Return the words of an error, such as ``permission denied``."""
+    words = exc.strerror or str(exc)
+    return words[:1].lower() + words[1:]
 
 
 def _text(data: bytes) -> str:
     if len(data) > MOST_BYTES:
-        raise UnreadError(f"longer than {MOST_BYTES >> 20} MiB")
+        raise OSError(errno.EFBIG, f"longer than {MOST_BYTES >> 20} MiB")
     return data.decode("utf-8", "replace")
 
 
@@ -319,9 +292,9 @@ class Collector:
             path = "/proc/" + pid
             try:
                 comm = self._machine.read(path + "/comm").strip()
-            except UnreadError as exc:
-                if not exc.gone:
-                    self.unread[path + "/comm"] = str(exc)
+            except OSError as exc:
+                if exc.errno not in _GONE:
+                    self.unread[path + "/comm"] = _reason(exc)
                 continue
             if comm.startswith("qemu-") or comm == "kvm":
                 self._qemu(path)
@@ -356,8 +329,8 @@ class Collector:
             self._read(path + "/" + name)
         try:
             self._machine.read(path + "/status")
-        except UnreadError as exc:
-            if exc.gone:
+        except OSError as exc:
+            if exc.errno in _GONE:
                 for known in (self.files, self.unread):
                     for name in [n for n in known if n.startswith(path + "/")]:
                         del known[name]
@@ -405,8 +378,8 @@ class Collector:
         """Keep what is there, or why it cannot be read."""
         try:
             into[place] = get(place)
-        except UnreadError as exc:
-            self.unread[place] = str(exc)
+        except OSError as exc:
+            self.unread[place] = _reason(exc)
 
     def _run(self, line: str) -> str:
         """Run a command; return what it printed, nothing if it failed."""
@@ -580,14 +553,13 @@ def main(arguments: Any = None) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        with _reasons():
-            sys.stdout.write(dumps(collect(options.kind, options.interval)))
-            sys.stdout.flush()
+        sys.stdout.write(dumps(collect(options.kind, options.interval)))
+        sys.stdout.flush()
     except KeyboardInterrupt:
         sys.stderr.write("\n")
         return 130
-    except UnreadError as exc:
-        sys.stderr.write(f"cannot write: {exc}\n")
+    except OSError as exc:
+        sys.stderr.write(f"cannot write: {_reason(exc)}\n")
         return 1
     return 0
 

@@ -86,8 +86,8 @@ class SamplesTest(testtools.TestCase):
             [
                 (
                     "measurements.1: cpu.events_per_second is in 1/h with higher "
-                    "values better here, and in 1/s with higher ones before: use "
-                    "one for all"
+                    "values better here, and in 1/s with higher values better "
+                    "before: use one for all"
                 ),
                 (
                     "measurements.2.machine.kind: host is a guest here and a host "

@@ -24,6 +24,7 @@ from nova_perfvm.measure.bench.tools.tool import (
     documents_of,
     output_of,
     shell,
+    words,
 )
 
 NAME: Final = "cyclictest"
@@ -31,8 +32,12 @@ NAME: Final = "cyclictest"
 VERSION: Final = (NAME, "--help")
 
 _PER_MILLE: Final = {"p99": 990, "p99_9": 999}
-# What is later is in no bin, but the latest of all is known.
-_BINS_US: Final = 20_000
+# What is later than the last bin, in microseconds, is in none, but the latest of all is
+# known.
+_LINE: Final = """
+cyclictest --quiet --mlockall --affinity --priority={0.priority} --histogram=20000
+--interval={0.interval_us} --threads={1} --duration={0.seconds}
+"""
 # It writes JSON to a file only.
 _RUN: Final = """\
 f=$(mktemp) || exit
@@ -60,13 +65,7 @@ class CyclicTest:
     def runs(self, _place: Place) -> Iterator[Run]:
         """Yield the runs, one for each number of threads."""
         for threads in self.threads:
-            line = (
-                *(NAME, "--quiet", "--mlockall", "--affinity"),
-                f"--priority={self.priority}",
-                *(f"--interval={self.interval_us}", f"--threads={threads}"),
-                *(f"--duration={self.seconds}", f"--histogram={_BINS_US}"),
-            )
-            command = shell(_RUN, *line)
+            command = shell(_RUN, *words(_LINE, self, threads))
             read = partial(parse, "loaded." if self.loaded else "")
             of_run = (NAME, NAME, threads, self.seconds)
             yield Run(*of_run, command, read, loaded=self.loaded)

@@ -18,16 +18,23 @@ from nova_perfvm.measure.bench.tools.tool import (
     documents_of,
     output_of,
     shell,
+    words,
 )
 
 NAME: Final = "fio"
 VERSION: Final = (NAME, "--version")
 
 _TAILS: Final = {"p99": "99.000000", "p99_9": "99.900000"}
-# What fio calls the file of a thread begins with the name of the job.
-_JOB: Final = "test"
+# LY's.
+_LINE: Final = """
+fio --name=test --directory=. --size={0.size} --direct=1 --bs={0.block_size}
+--ioengine=libaio --iodepth={0.iodepth} --thread --numjobs={0.numjobs}
+--runtime={0.seconds} --rw={1.rw} --rwmixread={1.rwmixread} --group_reporting
+--time_based=1 --output-format=json+
+"""
 _IN_DIRECTORY: Final = 'mkdir -p -- "$1" && cd -- "$1" && shift && exec "$@"'
-_REMOVE: Final = f'rm -f -- "$1"/{_JOB}.*.* && rmdir -- "$1"'
+# What fio calls the file of a thread begins with the name of the job.
+_REMOVE: Final = 'rm -f -- "$1"/test.*.* && rmdir -- "$1"'
 
 Size = Annotated[
     str,
@@ -91,18 +98,14 @@ class Fio:
         """Yield the runs, one for each job."""
         for job in self.jobs:
             yield Run(
-                NAME,
-                f"fio {job.name}",
-                self.numjobs,
-                self.seconds,
-                self._in_directory(place, *self._line(job)),
+                *(NAME, f"fio {job.name}", self.numjobs, self.seconds),
+                self._in_directory(place, job),
                 partial(parse, job.name),
             )
 
     def preparation(self, place: Place) -> tuple[str, ...]:
         """Return the command that writes the files, which is not measured."""
-        line = self._line(self.jobs[0])
-        return self._in_directory(place, *line, "--create_only=1")
+        return (*self._in_directory(place, self.jobs[0]), "--create_only=1")
 
     def removal(self, place: Place) -> tuple[str, ...]:
         """Return the command that removes the files."""
@@ -112,19 +115,8 @@ class Fio:
         directory = place.directory or self.directory or ""
         return f"{directory.rstrip('/')}/perfvm-{place.who}"
 
-    def _in_directory(self, place: Place, *command: str) -> tuple[str, ...]:
-        return shell(_IN_DIRECTORY, self._path(place), *command)
-
-    def _line(self, job: Job) -> tuple[str, ...]:
-        """Return LY's command line."""
-        return (
-            *(NAME, f"--name={_JOB}", "--directory=.", f"--size={self.size}"),
-            *("--direct=1", f"--bs={self.block_size}"),
-            *("--ioengine=libaio", f"--iodepth={self.iodepth}", "--thread"),
-            *(f"--numjobs={self.numjobs}", f"--runtime={self.seconds}"),
-            *(f"--rw={job.rw}", f"--rwmixread={job.rwmixread}", "--group_reporting"),
-            *("--time_based=1", "--output-format=json+"),
-        )
+    def _in_directory(self, place: Place, job: Job) -> tuple[str, ...]:
+        return shell(_IN_DIRECTORY, self._path(place), *words(_LINE, self, job))
 
 
 @output_of(NAME)

@@ -25,6 +25,7 @@ from nova_perfvm.measure.bench.tools.tool import (
     documents_of,
     output_of,
     shell,
+    words,
 )
 
 NAME: Final = "iperf3"
@@ -35,7 +36,13 @@ VERSION: Final = (NAME, "--version")
 _PERCENTILE: Final = 5
 _LEAST_INTERVALS: Final = 100 // _PERCENTILE
 # A seventeenth connection may not fail a run for a moment's load.
-_CONNECT_MS: Final = 10_000
+_LINE: Final = (
+    "iperf3 --client {0.address} --json --time {0.seconds} --omit {1} "
+    "--connect-timeout 10000 "
+)
+# Of a packet of UDP: what costs is the packet then, not its bytes.
+_PROTOCOLS: Final = {"tcp": "", "udp": "--udp --length 64 --bitrate 0 "}
+_DIRECTIONS: Final = {"send": "", "receive": "--reverse"}
 # Each process writes to a file, as they would mix on one standard output.
 _CLIENTS: Final = """\
 d=$(mktemp -d) || exit
@@ -59,9 +66,6 @@ while [ "$i" -lt "$2" ]; do
 done
 wait
 """
-
-# Of a packet of UDP: what costs is the packet then, not its bytes.
-_PAYLOAD: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +102,8 @@ class IPerf3(Served):
         ):
             # The packets that are lost are counted with those that are dropped.
             omit_s = self.omit_s if protocol == "tcp" else 0
-            client = [
-                *(NAME, "--client", self.address, "--json"),
-                *("--time", str(self.seconds), "--omit", str(omit_s)),
-                *("--connect-timeout", str(_CONNECT_MS)),
-            ]
-            if protocol == "udp":
-                client += ["--udp", "--length", str(_PAYLOAD), "--bitrate", "0"]
-            if direction == "receive":
-                client.append("--reverse")
+            line = _LINE + _PROTOCOLS[protocol] + _DIRECTIONS[direction]
+            client = words(line, self, omit_s)
             ports = (str(self.first_port(place)), str(connections))
             yield Run(
                 *(NAME, f"iperf3 {protocol} {direction}"),

@@ -18,11 +18,13 @@ from nova_perfvm.measure.bench.tools.tool import (
     Seconds,
     Threads,
     output_of,
+    words,
 )
 
 NAME: Final = "sysbench"
 VERSION: Final = (NAME, "--version")
 
+_LINE: Final = "sysbench cpu --threads={1} --time={0.seconds} --percentile=99 run"
 _ROW: Final = re.compile(r"^\s+(\w[\w ]*):\s+([\d.]+)$", re.MULTILINE)
 
 
@@ -38,10 +40,7 @@ class CPU:
     def runs(self, _place: Place) -> Iterator[Run]:
         """Yield the runs, one for each number of threads."""
         for threads in self.threads:
-            command = (
-                *(NAME, "cpu", f"--threads={threads}", f"--time={self.seconds}"),
-                *("--percentile=99", "run"),
-            )
+            command = words(_LINE, self, threads)
             yield Run(NAME, "sysbench cpu", threads, self.seconds, command, parse)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from nova_perfvm.measure.bench.tools import fio
 from nova_perfvm.measure.bench.tools.tool import (
@@ -20,7 +20,19 @@ from nova_perfvm.measure.bench.tools.tool import (
     Served,
     ServerCommand,
     output_of,
+    words,
 )
+
+# Each job takes the next port.
+_BOTH: Final = """
+fio --name=rr --thread --numjobs={1} --ioengine=net --protocol={2} --port={3}
+--pingpong=1 --nodelay=1 --bs=64 --size=1t
+"""
+_SERVER: Final = f"{_BOTH} --listen --rw=read"
+_CLIENT: Final = f"""
+{_BOTH} --hostname={{0.address}} --rw=write --runtime={{0.seconds}} --time_based=1
+--group_reporting --output-format=json+
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +47,13 @@ class TCPRR(Served):
         """Yield the runs, one for each number of connections."""
         for connections in self.connections:
             protocol = "tcpv6" if ":" in self.address else "tcp"
-            # Each job takes the next port.
-            port = self.first_port(place)
-            common = (
-                *(fio.NAME, "--name=rr", "--thread", f"--numjobs={connections}"),
-                *("--ioengine=net", f"--protocol={protocol}", f"--port={port}"),
-                *("--pingpong=1", "--nodelay=1", "--bs=64", "--size=1t"),
-            )
-            client = (
-                *(*common, f"--hostname={self.address}", "--rw=write"),
-                *(f"--runtime={self.seconds}", "--time_based=1"),
-                *("--group_reporting", "--output-format=json+"),
-            )
+            values = (self, connections, protocol, self.first_port(place))
             server = ServerCommand(
-                self.server,
-                (*common, "--listen", "--rw=read"),
+                *(self.server, words(_SERVER, *values)),
                 ready="waiting for connection",
                 times=connections,
             )
+            client = words(_CLIENT, *values)
             of_run = ("tcp_rr", connections, self.seconds)
             yield Run(fio.NAME, *of_run, client, parse, server)
 

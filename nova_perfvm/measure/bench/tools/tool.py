@@ -131,6 +131,11 @@ class Served:
         return self.port + targets * max(self.connections) - 1
 
 
+def words(line: str, *values: Any) -> tuple[str, ...]:
+    """Return the words of a command line; {0.name} is of the first value."""
+    return tuple(word.format(*values) for word in line.split())
+
+
 def shell(script: str, *arguments: str) -> tuple[str, ...]:
     """Return the command line of a shell script; its arguments are $1, $2..."""
     return ("sh", "-c", script, "sh", *arguments)

@@ -90,7 +90,7 @@ class RecordTest(DirectoryCase):
     def test_where_nothing_can_begin(self):
         path = str(self.directory)
         error = self.assertRaises(RecordError, Record.begin, path, SCENARIO)
-        self.assertEqual(f"{path} is a directory: name a file in it", str(error))
+        self.assertIn("or name another", str(error))
 
     def test_resume(self):
         self.begun()

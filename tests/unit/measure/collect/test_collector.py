@@ -3,6 +3,7 @@
 
 import ast
 import contextlib
+import errno
 import io
 import json
 import os
@@ -295,7 +296,7 @@ class Pretended:
         if isinstance(text, list):
             text = text.pop(0) if len(text) > 1 else text[0]
         if text is None:
-            raise collector.UnreadError("no such file or directory", gone=True)
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
         if isinstance(text, Exception):
             raise text
         return text
@@ -308,20 +309,20 @@ class Pretended:
             if known.startswith(start)
         }
         if not found:
-            raise collector.UnreadError("no such file or directory", gone=True)
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
         return sorted(found)
 
     def link(self, path):
         if path not in self.links:
-            raise collector.UnreadError("invalid argument")
+            raise OSError(errno.EINVAL, "Invalid argument")
         return self.links[path]
 
     def run(self, command):
         return self.commands.get(" ".join(command), (0, "", ""))
 
 
-GONE = collector.UnreadError("no such process", gone=True)
-DENIED = collector.UnreadError("permission denied")
+GONE = OSError(errno.ESRCH, "No such process")
+DENIED = OSError(errno.EACCES, "Permission denied")
 
 
 def processes(**changes):
@@ -516,10 +517,8 @@ class PretendedTest(testtools.TestCase):
             self.assertEqual(1 << 20, len(machine.read(str(path))))
             for endless in (path, "/dev/zero"):
                 path.write_bytes(b"x" * ((1 << 20) + 1))
-                error = self.assertRaises(
-                    collector.UnreadError, machine.read, str(endless)
-                )
-                self.assertEqual("longer than 1 MiB", str(error))
+                error = self.assertRaises(OSError, machine.read, str(endless))
+                self.assertEqual("longer than 1 MiB", error.strerror)
 
 
 class OutputTest(testtools.TestCase):
