@@ -15,17 +15,7 @@ from functools import partial
 from typing import Annotated, ClassVar, Final
 
 from nova_perfvm.documents.keys import count
-from nova_perfvm.measure.bench.tools.tool import (
-    VCPUS,
-    Place,
-    Run,
-    Seconds,
-    Threads,
-    documents_of,
-    output_of,
-    shell,
-    words,
-)
+from nova_perfvm.measure.bench.tools import tool
 
 NAME: Final = "cyclictest"
 # It has no option for its version alone.
@@ -54,31 +44,31 @@ class CyclicTest:
     :ivar loaded: whether all CPUs are busy meanwhile, as a VM's are that works
     """
 
-    threads: Threads = (VCPUS,)
-    seconds: Seconds = 60
+    threads: tool.Threads = (tool.VCPUS,)
+    seconds: tool.Seconds = 60
     priority: Annotated[int, count(1, 99, "priority")] = 90
     interval_us: Annotated[int, count(50, 1_000_000, "microseconds")] = 1000
     loaded: bool = True
 
     program: ClassVar[str] = NAME
 
-    def runs(self, _place: Place) -> Iterator[Run]:
+    def runs(self, _place: tool.Place) -> Iterator[tool.Run]:
         """Yield the runs, one for each number of threads."""
         for threads in self.threads:
-            command = shell(_RUN, *words(_LINE, self, threads))
+            command = tool.shell(_RUN, *tool.words(_LINE, self, threads))
             read = partial(parse, "loaded." if self.loaded else "")
             of_run = (NAME, NAME, threads, self.seconds)
-            yield Run(*of_run, command, read, loaded=self.loaded)
+            yield tool.Run(*of_run, command, read, loaded=self.loaded)
 
 
-@output_of(NAME)
+@tool.output_of(NAME)
 def parse(state: str, text: str) -> dict[str, float]:
     """Read cyclictest's JSON.
 
     :param state: what the metrics say of the load, with a dot
     :raises OutputError: when it is no such thing
     """
-    (document,) = documents_of(NAME, text)
+    (document,) = tool.documents_of(NAME, text)
     threads = document["thread"].values()
     latest = max(thread["max"] for thread in threads)
     cycles = sum(thread["cycles"] for thread in threads)

@@ -10,16 +10,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from nova_perfvm.documents.keys import NAME as KEY
 from nova_perfvm.documents.keys import Form, count, matching, some
-from nova_perfvm.measure.bench.tools.tool import (
-    OutputError,
-    Place,
-    Run,
-    Seconds,
-    documents_of,
-    output_of,
-    shell,
-    words,
-)
+from nova_perfvm.measure.bench.tools import tool
 
 NAME: Final = "fio"
 VERSION: Final = (NAME, "--version")
@@ -84,7 +75,7 @@ class Fio:
 
     directory: Directory | None = None
     size: Size = "20g"
-    seconds: Seconds = 300
+    seconds: tool.Seconds = 300
     jobs: Annotated[
         tuple[Job, ...], Form.BY_NAME, some("a mapping of names to jobs")
     ] = LY_JOBS
@@ -94,32 +85,34 @@ class Fio:
 
     program: ClassVar[str] = NAME
 
-    def runs(self, place: Place) -> Iterator[Run]:
+    def runs(self, place: tool.Place) -> Iterator[tool.Run]:
         """Yield the runs, one for each job."""
         for job in self.jobs:
-            yield Run(
+            yield tool.Run(
                 *(NAME, f"fio {job.name}", self.numjobs, self.seconds),
                 self._in_directory(place, job),
                 partial(parse, job.name),
             )
 
-    def preparation(self, place: Place) -> tuple[str, ...]:
+    def preparation(self, place: tool.Place) -> tuple[str, ...]:
         """Return the command that writes the files, which is not measured."""
         return (*self._in_directory(place, self.jobs[0]), "--create_only=1")
 
-    def removal(self, place: Place) -> tuple[str, ...]:
+    def removal(self, place: tool.Place) -> tuple[str, ...]:
         """Return the command that removes the files."""
-        return shell(_REMOVE, self._path(place))
+        return tool.shell(_REMOVE, self._path(place))
 
-    def _path(self, place: Place) -> str:
+    def _path(self, place: tool.Place) -> str:
         directory = place.directory or self.directory or ""
         return f"{directory.rstrip('/')}/perfvm-{place.who}"
 
-    def _in_directory(self, place: Place, job: Job) -> tuple[str, ...]:
-        return shell(_IN_DIRECTORY, self._path(place), *words(_LINE, self, job))
+    def _in_directory(self, place: tool.Place, job: Job) -> tuple[str, ...]:
+        return tool.shell(
+            _IN_DIRECTORY, self._path(place), *tool.words(_LINE, self, job)
+        )
 
 
-@output_of(NAME)
+@tool.output_of(NAME)
 def parse(job: str, text: str) -> dict[str, float]:
     """Read fio's JSON.
 
@@ -133,7 +126,7 @@ def parse(job: str, text: str) -> dict[str, float]:
             name = f"disk.{job}.{way}"
             found |= figures(f"{name}_iops", f"{name}_latency", done[way])
     if not found:
-        raise OutputError("fio: the job did no I/O")
+        raise tool.OutputError("fio: the job did no I/O")
     return found
 
 
@@ -142,10 +135,10 @@ def job_of(text: str) -> Any:
 
     :raises OutputError: when the job failed
     """
-    (document,) = documents_of(NAME, text)
+    (document,) = tool.documents_of(NAME, text)
     (job,) = document["jobs"]
     if job["error"]:
-        raise OutputError(f"fio: the job ended with error {job['error']}")
+        raise tool.OutputError(f"fio: the job ended with error {job['error']}")
     return job
 
 

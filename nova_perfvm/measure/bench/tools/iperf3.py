@@ -15,18 +15,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from nova_perfvm.documents.keys import EACH_ONCE, count, some
-from nova_perfvm.measure.bench.tools.tool import (
-    OutputError,
-    Place,
-    Run,
-    Seconds,
-    Served,
-    ServerCommand,
-    documents_of,
-    output_of,
-    shell,
-    words,
-)
+from nova_perfvm.measure.bench.tools import tool
 
 NAME: Final = "iperf3"
 VERSION: Final = (NAME, "--version")
@@ -69,7 +58,7 @@ wait
 
 
 @dataclass(frozen=True, slots=True)
-class IPerf3(Served):
+class IPerf3(tool.Served):
     """``iperf3`` between the targets and a machine that serves.
 
     Each connection is a process.
@@ -80,7 +69,7 @@ class IPerf3(Served):
     :ivar omit_s: what is dropped at the start, in which TCP finds its speed
     """
 
-    seconds: Seconds = 30
+    seconds: tool.Seconds = 30
     omit_s: Annotated[int, count(0, 60, "seconds")] = 2
     protocols: Annotated[
         tuple[Literal["tcp", "udp"], ...],
@@ -95,7 +84,7 @@ class IPerf3(Served):
 
     program: ClassVar[str] = NAME
 
-    def runs(self, place: Place) -> Iterator[Run]:
+    def runs(self, place: tool.Place) -> Iterator[tool.Run]:
         """Yield the runs: protocols, directions, numbers of connections."""
         for protocol, direction, connections in itertools.product(
             self.protocols, self.directions, self.connections
@@ -103,31 +92,31 @@ class IPerf3(Served):
             # The packets that are lost are counted with those that are dropped.
             omit_s = self.omit_s if protocol == "tcp" else 0
             line = _LINE + _PROTOCOLS[protocol] + _DIRECTIONS[direction]
-            client = words(line, self, omit_s)
+            client = tool.words(line, self, omit_s)
             ports = (str(self.first_port(place)), str(connections))
-            yield Run(
+            yield tool.Run(
                 *(NAME, f"iperf3 {protocol} {direction}"),
                 *(connections, self.seconds + omit_s),
-                shell(_CLIENTS, *ports, *client),
+                tool.shell(_CLIENTS, *ports, *client),
                 parse,
-                ServerCommand(
-                    *(self.server, shell(_SERVERS, *ports)),
+                tool.ServerCommand(
+                    *(self.server, tool.shell(_SERVERS, *ports)),
                     ready="Server listening",
                     times=connections,
                 ),
             )
 
 
-@output_of(NAME)
+@tool.output_of(NAME)
 def parse(text: str) -> dict[str, float]:
     """Read the JSON of one or several processes, one after the other.
 
     :raises OutputError: when it is no such thing, or says that one of them failed
     """
-    found = documents_of(NAME, text)
+    found = tool.documents_of(NAME, text)
     for document in found:
         if "error" in document:
-            raise OutputError(f"iperf3: {document['error']}")
+            raise tool.OutputError(f"iperf3: {document['error']}")
     test = found[0]["start"]["test_start"]
     ends = [document["end"] for document in found]
     name = "network.received" if test["reverse"] else "network"
@@ -152,7 +141,7 @@ def _low_rate(metric: str, of_each: Iterable[list[float]]) -> dict[str, float]:
     low = together[math.ceil(len(together) * _PERCENTILE / 100) - 1]
     if not low > 0:
         # No figure has a ratio to nothing, and none would hide the worst.
-        raise OutputError(f"iperf3: it stood still in {_PERCENTILE} % of the time")
+        raise tool.OutputError(f"iperf3: it stood still in {_PERCENTILE} % of the time")
     return {metric: low}
 
 

@@ -14,17 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
-from nova_perfvm.measure.bench.tools import sysbench
-from nova_perfvm.measure.bench.tools.tool import (
-    VCPUS,
-    Place,
-    Run,
-    Seconds,
-    Threads,
-    documents_of,
-    output_of,
-    shell,
-)
+from nova_perfvm.measure.bench.tools import sysbench, tool
 
 # As STREAM asks for: of all caches of the last level, https://www.cs.virginia.edu/stream.
 TIMES_LAST_LEVEL: Final = 4
@@ -50,19 +40,19 @@ LOADED: Final = "Threads started!"
 class Memory:
     """A mode of ``memory.lua``."""
 
-    threads: Threads = (1, VCPUS)
-    seconds: Seconds = 30
+    threads: tool.Threads = (1, tool.VCPUS)
+    seconds: tool.Seconds = 30
 
     program: ClassVar[str] = sysbench.NAME
     name: ClassVar[str]
     mode: ClassVar[str]
 
-    def runs(self, place: Place) -> Iterator[Run]:
+    def runs(self, place: tool.Place) -> Iterator[tool.Run]:
         """Yield the runs, one for each number of threads."""
         for threads in self.threads:
             size_mb, seconds = place.working_set_mb, self.seconds
             command = _command(self.mode, size_mb, seconds, str(threads))
-            yield Run(self.program, self.name, threads, seconds, command, parse)
+            yield tool.Run(self.program, self.name, threads, seconds, command, parse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +78,15 @@ def load(working_set_mb: int) -> tuple[str, ...]:
 
 def _command(mode: str, mb: int, seconds: int, threads: str) -> tuple[str, ...]:
     options = (f"--mode={mode}", f"--mib={mb}", f"--time={seconds}")
-    return shell(_RUN, _LUA.read_text("utf-8"), threads, *options)
+    return tool.shell(_RUN, _LUA.read_text("utf-8"), threads, *options)
 
 
-@output_of("memory.lua")
+@tool.output_of("memory.lua")
 def parse(text: str) -> dict[str, float]:
     """Read the JSON that ``memory.lua`` prints behind sysbench's own words.
 
     :raises OutputError: when there is none
     """
-    (found,) = documents_of("memory.lua", text)
+    (found,) = tool.documents_of("memory.lua", text)
     (figure,) = _FIGURES & found.keys()
     return {f"memory.{figure}": float(found[figure])}

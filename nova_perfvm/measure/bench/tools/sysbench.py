@@ -11,15 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from nova_perfvm.measure.bench.tools.tool import (
-    VCPUS,
-    Place,
-    Run,
-    Seconds,
-    Threads,
-    output_of,
-    words,
-)
+from nova_perfvm.measure.bench.tools import tool
 
 NAME: Final = "sysbench"
 VERSION: Final = (NAME, "--version")
@@ -32,19 +24,19 @@ _ROW: Final = re.compile(r"^\s+(\w[\w ]*):\s+([\d.]+)$", re.MULTILINE)
 class CPU:
     """``sysbench cpu``: prime numbers; what LY measured its VMs with."""
 
-    threads: Threads = (1, 4, 8, 16, VCPUS)
-    seconds: Seconds = 30
+    threads: tool.Threads = (1, 4, 8, 16, tool.VCPUS)
+    seconds: tool.Seconds = 30
 
     program: ClassVar[str] = NAME
 
-    def runs(self, _place: Place) -> Iterator[Run]:
+    def runs(self, _place: tool.Place) -> Iterator[tool.Run]:
         """Yield the runs, one for each number of threads."""
         for threads in self.threads:
-            command = words(_LINE, self, threads)
-            yield Run(NAME, "sysbench cpu", threads, self.seconds, command, parse)
+            command = tool.words(_LINE, self, threads)
+            yield tool.Run(NAME, "sysbench cpu", threads, self.seconds, command, parse)
 
 
-@output_of(NAME)
+@tool.output_of(NAME)
 def parse(text: str) -> dict[str, float]:
     """Read the output.
 

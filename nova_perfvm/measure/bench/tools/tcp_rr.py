@@ -11,17 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from nova_perfvm.measure.bench.tools import fio
-from nova_perfvm.measure.bench.tools.tool import (
-    OutputError,
-    Place,
-    Run,
-    Seconds,
-    Served,
-    ServerCommand,
-    output_of,
-    words,
-)
+from nova_perfvm.measure.bench.tools import fio, tool
 
 # Each job takes the next port.
 _BOTH: Final = """
@@ -36,29 +26,29 @@ _CLIENT: Final = f"""
 
 
 @dataclass(frozen=True, slots=True)
-class TCPRR(Served):
+class TCPRR(tool.Served):
     """Requests of 64 bytes, and responses of as many."""
 
-    seconds: Seconds = 30
+    seconds: tool.Seconds = 30
 
     program: ClassVar[str] = fio.NAME
 
-    def runs(self, place: Place) -> Iterator[Run]:
+    def runs(self, place: tool.Place) -> Iterator[tool.Run]:
         """Yield the runs, one for each number of connections."""
         for connections in self.connections:
             protocol = "tcpv6" if ":" in self.address else "tcp"
             values = (self, connections, protocol, self.first_port(place))
-            server = ServerCommand(
-                *(self.server, words(_SERVER, *values)),
+            server = tool.ServerCommand(
+                *(self.server, tool.words(_SERVER, *values)),
                 ready="waiting for connection",
                 times=connections,
             )
-            client = words(_CLIENT, *values)
+            client = tool.words(_CLIENT, *values)
             of_run = ("tcp_rr", connections, self.seconds)
-            yield Run(fio.NAME, *of_run, client, parse, server)
+            yield tool.Run(fio.NAME, *of_run, client, parse, server)
 
 
-@output_of(fio.NAME)
+@tool.output_of(fio.NAME)
 def parse(text: str) -> dict[str, float]:
     """Read fio's JSON.
 
@@ -66,5 +56,5 @@ def parse(text: str) -> dict[str, float]:
     """
     sent = fio.job_of(text)["write"]
     if not sent["total_ios"]:
-        raise OutputError("fio: no request was answered")
+        raise tool.OutputError("fio: no request was answered")
     return fio.figures("network.tcp_rr_per_second", "network.tcp_rr_latency", sent)
