@@ -39,8 +39,7 @@ RUN = {
     },
     f"{_ADMIN}/benchmarks.rst": {
         "": f"{_BENCH}.test_benchmarks",
-        "cp inventory.example.yml": f"{_FLEET}.ScenarioTest"
-        ".test_the_example_makes_one_that_bench_run_takes",
+        "cp inventory.example.yml": f"{_FLEET}.HereTest.test_the_example",
         "ansible-playbook": f"{_FLEET}.PlaybookTest.test_a_fleet",
         "ansible-playbook -i inventory.yml fleet.yml -e perfvm_results": f"{_FLEET}"
         ".HereTest.test_results_elsewhere",
@@ -190,10 +189,6 @@ NOT_RUN = (
     NotRun("kubectl ", "it needs a Kubernetes"),
     NotRun("oc ", "it needs an OpenShift; tests/recipes/test_rhoso.py reads the file"),
     NotRun("cd fleet", "each test is in a directory of its own"),
-    NotRun(
-        "ansible-playbook -i inventory.yml fleet.yml -e perfvm_install_tools",
-        "it changes the machines; .ci/run installs the same",
-    ),
     NotRun(
         "openstack server create --user-data",
         "the image has to run it; tests/guest runs the cure in a guest",

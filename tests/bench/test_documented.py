@@ -25,8 +25,6 @@ from tests.unit.measure.prove import sound
 # round tells no interval, so that nothing of it passes; a latency that a busy machine
 # made may even fail.
 STATUSES = {
-    # By the built-in policy, which is of 2x20; this one has a CPU more for itself.
-    "nova-perfvm host check results/": {2},
     # VMs own every CPU of a host of 2x20: a warning.
     "nova-perfvm host check": {1},
     "nova-perfvm bench compare": {1, 2},
@@ -105,12 +103,6 @@ class DocumentedTest(test_run.RunCase):
         for number, guest in enumerate(case.guests, 1):
             files[f"rgw{number}.json"] = hosts.as_json(guest)
             files[f"vm{number}.json"] = hosts.as_json(guest)
-        # What a fleet leaves.
-        for name in ("compute1.json", "vm1.json"):
-            files[f"results/collected/{name}"] = files[name]
-        files["results/runs/compute1.json"] = self.sound_samples(
-            "node0", "node1", "vm1", "vm2", "alone"
-        )
         for name, text in (files | more).items():
             self.write(name, text)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is written for Ansible; tests/bench runs it."""
 
+import argparse
 import pathlib
 import re
 
@@ -8,8 +9,8 @@ import testtools
 import yaml
 
 from nova_perfvm.measure import fleet
-from nova_perfvm.measure.bench import scenario
 from nova_perfvm.measure.collect import collector
+from nova_perfvm.osc.prove import Prove
 
 ROOT = pathlib.Path(__file__).parents[3]
 
@@ -24,26 +25,14 @@ class FilesTest(testtools.TestCase):
         source = pathlib.Path(collector.__file__).read_text("utf-8")
         self.assertEqual(source, self.files[fleet.COLLECTOR])
 
-    def test_all_that_the_playbook_names_is_there(self):
-        text = self.files[fleet.PLAYBOOK] + self.files["run.yml"]
-        named = set(
-            re.findall(r"(?:src|file): ([a-z.]+\.(?:yml|py|j2))$", text, re.MULTILINE)
-        )
-        self.assertEqual({"run.yml", "scenario.yaml.j2", "collector.py"}, named)
-        self.assertLessEqual(named, set(fleet.FILES))
-
-    def test_the_example_has_a_scenario_but_for_who_measures(self):
-        document = self.inventory["all"]["vars"]["perfvm_scenario"] | {
-            "targets": {"vm1": {"kind": "guest"}, "generator": {"kind": "host"}},
-            "groups": {"vms": ["vm1"]},
-        }
-        found = scenario.parse(yaml.safe_dump(document))
-        self.assertEqual(7, len(found.tools.used()))
-
-    def test_each_guest_of_the_example_is_on_one_of_its_hosts(self):
-        guests = self.inventory["perfvm_guests"]["hosts"].values()
-        hosts = self.inventory["perfvm_hosts"]["hosts"]
-        self.assertEqual(set(hosts), {guest["perfvm_host"] for guest in guests})
+    def test_the_example_proves_on_hosts_by_options_that_there_are(self):
+        parser = argparse.ArgumentParser()
+        for add_to in Prove.arguments:
+            add_to(parser)
+        words = self.inventory["perfvm_hosts"]["vars"]["perfvm_prove"]
+        found = parser.parse_args(words)
+        self.assertTrue(found.flavor and found.image)
+        self.assertIsNone(found.host or found.output)
 
     def test_each_variable_that_the_page_names_is_one_of_the_playbook(self):
         page = (ROOT / "doc/source/admin/benchmarks.rst").read_text()
@@ -56,7 +45,7 @@ class FilesTest(testtools.TestCase):
         page = (ROOT / "doc/source/admin/benchmarks.rst").read_text()
         usage = self.files[fleet.PLAYBOOK].partition("\n- name")[0]
         commands = re.findall(r"^ +\$ ansible-playbook (.+)$", page, re.MULTILINE)
-        self.assertGreater(len(commands), 3)
+        self.assertGreater(len(commands), 2)
         for command in commands:
             start = "-i inventory.yml fleet.yml"
             self.assertEqual(start, command[: len(start)])
