@@ -19,7 +19,7 @@ from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.measure.bench.scenario import LEAST_REPEATS, Scenario, Step
 from nova_perfvm.measure.bench.target_state import Look
 from nova_perfvm.measure.bench.tools import memory
-from nova_perfvm.measure.bench.tools.tool import OutputError, Place, meaning
+from nova_perfvm.measure.bench.tools.tool import OutputError, Place, measurements
 from nova_perfvm.measure.samples import Machine, Measurement
 
 # From when all are ready to the start: what the message there takes.
@@ -244,31 +244,20 @@ def _measurements(
     step: Step, who: str, output: Output, scenario: Scenario, look: Look
 ) -> list[Measurement]:
     run, target = step.runs[who], scenario.target(who)
-    found = []
-    for metric, value in run.parse(output.stdout).items():
-        if not value > 0:
-            raise OutputError(f"{metric} is {value:g}: nothing was done")
-        unit, better = meaning(metric)
-        found.append(
-            Measurement(
-                who=who,
-                machine=Machine(
-                    *(target.kind, look.kernel, look.cpu_model, look.governor),
-                    node=target.node,
-                ),
-                tool=run.tool,
-                tool_version=look.versions[run.tool],
-                metric=metric,
-                unit=unit,
-                better=better,
-                threads=run.threads,
-                value=value,
-                round=step.round,
-                at_once=len(step.runs),
-                loaded_neighbours=len(step.neighbours),
-            )
-        )
-    return found
+    machine = Machine(
+        target.kind, look.kernel, look.cpu_model, look.governor, target.node
+    )
+    return measurements(
+        run.parse(output.stdout),
+        who=who,
+        machine=machine,
+        tool=run.tool,
+        tool_version=look.versions[run.tool],
+        threads=run.threads,
+        round=step.round,
+        at_once=len(step.runs),
+        loaded_neighbours=len(step.neighbours),
+    )
 
 
 def planned_s(steps: Iterable[Step], overhead_s: float = _OVERHEAD_S) -> float:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
 from nova_perfvm.documents.keys import EACH_ONCE, Expected, count, some
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure.samples import Better
+from nova_perfvm.measure.samples import Better, Measurement
 
 # A day; a benchmark that takes longer is a typing error.
 Seconds = Annotated[int, count(1, 24 * 3600, "seconds")]
@@ -171,6 +171,23 @@ def output_of(program: str) -> Iterator[None]:
     except _NOT_AS_EXPECTED as exc:
         message = f"{program} printed something else than expected: {exc!r}"
         raise OutputError(message) from exc
+
+
+def measurements(figures: Mapping[str, float], **common: Any) -> list[Measurement]:
+    """Return measurements of {metric: value}.
+
+    :param common: fields that all of them have, but for unit and better
+    :raises OutputError: when a value is 0, which no ratio can be told to
+    """
+    found = []
+    for metric, value in figures.items():
+        if not value > 0:
+            raise OutputError(f"{metric} is {value:g}: nothing was done")
+        unit, better = meaning(metric)
+        found.append(
+            Measurement(metric=metric, value=value, unit=unit, better=better, **common)
+        )
+    return found
 
 
 def meaning(metric: str) -> tuple[str, Better]:
