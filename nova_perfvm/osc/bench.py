@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``bench run`` and ``bench report``."""
+"""``bench run``, ``bench import`` and ``bench report``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import argparse
 from typing import Final
 
 from nova_perfvm.documents import textfile
-from nova_perfvm.measure.bench import run, scenario
+from nova_perfvm.measure import samples
+from nova_perfvm.measure.bench import own_figures, run, scenario
 from nova_perfvm.measure.bench.record import Record
-from nova_perfvm.osc.base import PerfVMCommand, file_argument, flag
+from nova_perfvm.osc.base import PerfVMCommand, argument, count, file_argument, flag
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.printable import number_of
 
@@ -63,6 +64,42 @@ class RunBenchmarks(PerfVMCommand):
         )
         if failed:
             self.exit_status = _SOME_FAILED
+
+
+class ImportFigures(PerfVMCommand):
+    """Take figures that were measured by hand, for bench compare.
+
+    Of one VM, or of one run on the host: what sysbench printed, and JSON of fio and
+    iperf3. Each further file of the same figures is another round.
+    """
+
+    arguments = (
+        file_argument("files", nargs="+", help="what the tools printed"),
+        argument("--who", metavar="NAME", required=True, help="who measured"),
+        argument(
+            "--kind", choices=("host", "guest"), required=True, help="what that is"
+        ),
+        argument(
+            "--threads",
+            type=count,
+            metavar="N",
+            required=True,
+            help="threads, jobs or connections",
+        ),
+        file_argument("--output", required=True, help="JSON of the measurements"),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Read the files, and write what they say."""
+        found = own_figures.read(
+            [(path, textfile.read(path)) for path in parsed_args.files],
+            who=parsed_args.who,
+            machine=samples.Machine(parsed_args.kind),
+            threads=parsed_args.threads,
+        )
+        textfile.replace(parsed_args.output, samples.dumps(found))
+        measured = number_of(len(found.measurements), "measurement")
+        self.write(f"{parsed_args.output}: {measured}\n")
 
 
 class ReportBenchmarks(PerfVMCommand):

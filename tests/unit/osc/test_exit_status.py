@@ -57,6 +57,10 @@ ARGUMENTS = {
     ],
     "bench run": ["--output", "/nowhere/a"],
     "bench report": ["--output", "/nowhere/a"],
+    "bench import": [
+        *("--who", "vm1", "--kind", "guest", "--threads", "1"),
+        *("--output", "/nowhere/a"),
+    ],
 }
 # How they are given a file, if not by --snapshot or --policy: by options, or first.
 FILES = {
@@ -65,7 +69,7 @@ FILES = {
 }
 FIRST = {
     *("policy check", "host check", "guest check", "bench compare"),
-    *("bench scaling", "bench run", "bench report", "plan resume"),
+    *("bench scaling", "bench run", "bench report", "bench import", "plan resume"),
 }
 RIGHTS = "this needs the rights of an administrator"
 
