@@ -36,22 +36,15 @@ _DIRECTIONS: Final = {"send": "", "receive": "--reverse"}
 _CLIENTS: Final = """\
 d=$(mktemp -d) || exit
 trap 'rm -rf "$d"' EXIT
-first=$1 n=$2
+ports=$(seq "$1" "$(($1 + $2 - 1))")
 shift 2
-i=0
-while [ "$i" -lt "$n" ]; do
-  "$@" --port "$((first + i))" > "$d/$i" &
-  i=$((i + 1))
-done
+for port in $ports; do "$@" --port "$port" > "$d/$port" & done
 wait
-i=0
-while [ "$i" -lt "$n" ]; do cat "$d/$i"; i=$((i + 1)); done
+cat "$d"/*
 """
 _SERVERS: Final = """\
-i=0
-while [ "$i" -lt "$2" ]; do
-  iperf3 --server --one-off --forceflush --port "$(($1 + i))" &
-  i=$((i + 1))
+for port in $(seq "$1" "$(($1 + $2 - 1))"); do
+  iperf3 --server --one-off --forceflush --port "$port" &
 done
 wait
 """
