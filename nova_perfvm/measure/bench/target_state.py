@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -14,7 +13,7 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.bench import connection
 from nova_perfvm.measure.bench.connection import Clock, TargetError
 from nova_perfvm.measure.bench.scenario import Scenario, Target
-from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, sysbench
+from nova_perfvm.measure.bench.tools import cyclictest, sysbench
 from nova_perfvm.measure.collect import reading
 
 _LOOK_S: Final = 60
@@ -22,9 +21,10 @@ _COLLECT_S: Final = 120
 # Between the two looks at counters.
 _INTERVAL_S: Final = 1
 _VERSION: Final = re.compile(r"\d+(?:\.\d+)+")
-_VERSIONS: Final = {
-    module.NAME: module.VERSION for module in (sysbench, iperf3, fio, cyclictest)
-}
+# It has no option for its version alone.
+_OPTIONS: Final = {cyclictest.NAME: "--help"}
+# What the barrier takes, of GNU.
+_BARRIER: Final = ("timeout", "date", "sleep")
 _MISSING: Final = "-"
 # Each argument is a command that tells a version; its first word is the tool.
 _SCRIPT: Final = f"""\
@@ -72,17 +72,16 @@ async def look(target: Target, scenario: Scenario) -> Look:
     :raises TargetError: when it does not answer, or cannot measure: with all that it
         lacks, as far as it shows
     """
-    commands = [shlex.join(_VERSIONS[name]) for name in _tools(target, scenario)]
-    # What the barrier takes, of GNU.
-    commands += [f"{name} --version" for name in ("timeout", "date", "sleep")]
+    tools = _tools(target, scenario)
+    names = (*tools, *_BARRIER)
+    commands = [f"{name} {_OPTIONS.get(name, '--version')}" for name in names]
     if target.node is not None:
         commands.append("numactl --show")
     script = ["sh", "-c", _SCRIPT, "sh", *commands]
     text = await connection.run(target, script, _LOOK_S)
     facts = dict(line.split("\t", 1) for line in text.splitlines() if "\t" in line)
-    absent = [
-        name.removeprefix("tool ") for name, told in facts.items() if told == _MISSING
-    ]
+    told = {k.removeprefix("tool "): v for k, v in facts.items() if k[:5] == "tool "}
+    absent = [name for name, version in told.items() if version == _MISSING]
     if absent:
         raise TargetError(f"not installed: {', '.join(absent)}")
     if target.node is not None:
@@ -93,11 +92,7 @@ async def look(target: Target, scenario: Scenario) -> Look:
         cpu_model=facts.get("cpu_model") or None,
         governor=facts.get("governor", "").strip() or None,
         last_level_cache_bytes=last_level(facts.get("caches", "")),
-        versions={
-            name: _version(facts[f"tool {name}"])
-            for name in _VERSIONS
-            if f"tool {name}" in facts
-        },
+        versions={name: _version(told[name]) for name in tools},
         clock=await connection.clock(target),
     )
     try:

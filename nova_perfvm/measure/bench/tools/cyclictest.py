@@ -18,8 +18,6 @@ from nova_perfvm.documents.keys import count
 from nova_perfvm.measure.bench.tools import tool
 
 NAME: Final = "cyclictest"
-# It has no option for its version alone.
-VERSION: Final = (NAME, "--help")
 
 _PER_MILLE: Final = {"p99": 990, "p99_9": 999}
 # What is later than the last bin, in microseconds, is in none, but the latest of all is

@@ -13,7 +13,6 @@ from nova_perfvm.documents.keys import Form, count, matching, some
 from nova_perfvm.measure.bench.tools import tool
 
 NAME: Final = "fio"
-VERSION: Final = (NAME, "--version")
 
 _TAILS: Final = {"p99": "99.000000", "p99_9": "99.900000"}
 # LY's.

@@ -18,7 +18,6 @@ from nova_perfvm.documents.keys import EACH_ONCE, count, some
 from nova_perfvm.measure.bench.tools import tool
 
 NAME: Final = "iperf3"
-VERSION: Final = (NAME, "--version")
 
 # Of the rates of intervals, which are of a second each, as iperf3 has it; of fewer
 # this percentile would be the lowest.

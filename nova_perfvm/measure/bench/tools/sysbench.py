@@ -14,7 +14,6 @@ from typing import ClassVar, Final
 from nova_perfvm.measure.bench.tools import tool
 
 NAME: Final = "sysbench"
-VERSION: Final = (NAME, "--version")
 
 _LINE: Final = "sysbench cpu --threads={1} --time={0.seconds} --percentile=99 run"
 _ROW: Final = re.compile(r"^\s+(\w[\w ]*):\s+([\d.]+)$", re.MULTILINE)
