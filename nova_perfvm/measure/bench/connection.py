@@ -155,6 +155,11 @@ async def each(doing: Mapping[str, Coroutine[Any, Any, Any]]) -> dict[str, Any]:
     return dict(zip(doing, found, strict=True))
 
 
+def failed(found: Mapping[str, Any]) -> dict[str, TargetError]:
+    """Return those of :func:`each` that failed."""
+    return {key: one for key, one in found.items() if isinstance(one, TargetError)}
+
+
 class Command:
     """A command that runs on a target."""
 

@@ -100,14 +100,9 @@ async def _looks(scenario: Scenario) -> dict[str, Look]:
     looks = await connection.each(
         {one.name: target_state.look(one, scenario) for one in scenario.targets}
     )
-    reasons = [
-        f"\n  {who}: {found}"
-        for who, found in looks.items()
-        if isinstance(found, TargetError)
-    ]
-    if reasons:
-        words = f"the scenario cannot run on all targets:{''.join(reasons)}"
-        raise NothingToRunError(words)
+    if failed := connection.failed(looks):
+        reasons = "".join(f"\n  {who}: {exc}" for who, exc in failed.items())
+        raise NothingToRunError(f"the scenario cannot run on all targets:{reasons}")
     return looks
 
 
@@ -138,7 +133,7 @@ async def _on_each(
             for who in busy
         }
     )
-    return {who: one for who, one in found.items() if isinstance(one, TargetError)}
+    return connection.failed(found)
 
 
 async def _step(
@@ -227,7 +222,7 @@ async def _at_once(
     except TargetError as exc:
         return {who: exc}
     ready = await connection.each({who: one.ready() for who, one in waiting.items()})
-    if failed := {w: one for w, one in ready.items() if isinstance(one, TargetError)}:
+    if failed := connection.failed(ready):
         return failed
     at_s = time.time() + _AHEAD_S
     outputs = await connection.each(
