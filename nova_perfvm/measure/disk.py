@@ -62,15 +62,10 @@ class Figures:
     @property
     def outstanding(self) -> float | None:
         """Return how many I/Os were outstanding on average, by Little's law."""
-        total_ms = 0.0
-        for iops, ms in (
-            (self.read_iops, self.read_ms),
-            (self.write_iops, self.write_ms),
-        ):
-            if iops and ms is None:
-                return None
-            total_ms += iops * (ms or 0.0)
-        return total_ms / 1000
+        ways = ((self.read_iops, self.read_ms), (self.write_iops, self.write_ms))
+        if any(iops and ms is None for iops, ms in ways):
+            return None
+        return sum(iops * (ms or 0.0) for iops, ms in ways) / 1000
 
     @property
     def queue_full(self) -> bool:
@@ -175,10 +170,9 @@ def _demonstrated(contended: Sequence[Figures], guarantee: Guarantee) -> Consoli
         if got < wanted
     ]
     most_ms = guarantee.latency_ms
-    if most_ms is not None and slowest_ms is None:
-        broken.append("latency not measured")
-    elif most_ms is not None and slowest_ms is not None and slowest_ms > most_ms:
-        broken.append(f"latency {slowest_ms:.4g} of {most_ms:g} ms")
+    if most_ms is not None and (slowest_ms is None or slowest_ms > most_ms):
+        found = "not measured" if slowest_ms is None else f"{slowest_ms:.4g}"
+        broken.append(f"latency {found} of {most_ms:g} ms")
     together = number_of(len(contended), "VM")
     at_least = f"{together} at once; more were not measured"
     return Consolidation(

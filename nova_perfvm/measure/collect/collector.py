@@ -103,18 +103,10 @@ _OF_KERNEL_THREAD = ("comm", "status")
 # How long a thread ran, and how long it waited for a CPU.
 _COUNTERS_OF_TASK = "schedstat"
 _CGROUPS = "/sys/fs/cgroup"
-# By the version of cgroups: where they are, and the files.
+# By the version of cgroups: where they are, and cpuset.*.
 _CPUSETS = {
-    1: (_CGROUPS + "/cpuset", ("cpuset.cpus", "cpuset.mems")),
-    2: (
-        _CGROUPS,
-        (
-            "cpuset.cpus",
-            "cpuset.cpus.effective",
-            "cpuset.mems",
-            "cpuset.mems.effective",
-        ),
-    ),
+    1: (_CGROUPS + "/cpuset", ("cpus", "mems")),
+    2: (_CGROUPS, ("cpus", "cpus.effective", "mems", "mems.effective")),
 }
 # What a cgroup limits, by its controllers, and what it counts meanwhile.
 LIMITS_V1 = {
@@ -344,14 +336,13 @@ class Collector:
         """
         version, path = cgroup_of(text, "cpuset")
         if version:
-            root, names = _CPUSETS[version]
+            root, kinds = _CPUSETS[version]
             groups = _groups(root, path)
             if not groups:
                 self.unread[root + path] = "it is outside of this cgroup namespace"
             # A cgroup of version 2 without the controller has none of its own.
             for group in groups:
-                self._read_new(group, names)
-                if any(group + "/" + name in self.files for name in names):
+                if self._read_new(group, ["cpuset." + kind for kind in kinds]):
                     break
         # The root limits nothing.
         for controller, names in LIMITS_V1.items():
@@ -365,11 +356,16 @@ class Collector:
             for controller in self.files.get(group + "/cgroup.controllers", "").split():
                 self._read_new(group, _LIMITS_V2.get(controller, ()))
 
-    def _read_new(self, directory: str, names: Iterable[str]) -> None:
-        """Read files that were not read yet: cgroups have others above in common."""
-        for path in [directory + "/" + name for name in names]:
+    def _read_new(self, directory: str, names: Iterable[str]) -> bool:
+        """Read files unless they were read already; return whether one is there.
+
+        Cgroups have those above in common.
+        """
+        paths = [directory + "/" + name for name in names]
+        for path in paths:
             if path not in self.files and path not in self.unread:
                 self._read(path)
+        return any(path in self.files for path in paths)
 
     def _read(self, path: str) -> None:
         self._note(path, self.files, self._machine.read)
