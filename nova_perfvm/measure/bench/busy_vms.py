@@ -103,10 +103,11 @@ async def look(targets: Iterable[Target]) -> dict[str, Seen | None]:
 async def _seen(target: Target) -> Seen | None:
     try:
         text = await connection.run(target, ["sh", "-c", _SCRIPT], _LOOK_S)
-    except TargetError:
+        rows = map(str.split, text.splitlines())
+        return Seen(time.monotonic(), {int(pid): float(cpu_s) for pid, cpu_s in rows})
+    except (TargetError, ValueError):
+        # Such as a greeting of the shell there.
         return None
-    rows = map(str.split, text.splitlines())
-    return Seen(time.monotonic(), {int(pid): float(cpu_s) for pid, cpu_s in rows})
 
 
 def between(

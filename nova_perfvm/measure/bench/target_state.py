@@ -73,15 +73,13 @@ async def look(target: Target, scenario: Scenario) -> Look:
         lacks, as far as it shows
     """
     tools = _tools(target, scenario)
-    names = (*tools, *_BARRIER)
-    commands = [f"{name} {_OPTIONS.get(name, '--version')}" for name in names]
-    if target.node is not None:
-        commands.append("numactl --show")
+    needed = [*tools, *_BARRIER, *(["numactl"] if target.node is not None else [])]
+    commands = [f"{name} {_OPTIONS.get(name, '--version')}" for name in needed]
     script = ["sh", "-c", _SCRIPT, "sh", *commands]
     text = await connection.run(target, script, _LOOK_S)
     facts = dict(line.split("\t", 1) for line in text.splitlines() if "\t" in line)
     told = {k.removeprefix("tool "): v for k, v in facts.items() if k[:5] == "tool "}
-    absent = [name for name, version in told.items() if version == _MISSING]
+    absent = [name for name in needed if told.get(name, _MISSING) == _MISSING]
     if absent:
         raise TargetError(f"not installed: {', '.join(absent)}")
     if target.node is not None:
