@@ -261,7 +261,7 @@ class EndpointsDirective(TableDirective):
         """Yield a row for each endpoint."""
         for one in promise.ENDPOINTS:
             threads = "as vCPUs" if one.each_vcpu else "any"
-            metrics = literal(one.metrics.pattern.replace("\\", ""))
+            metrics = literal(one.metrics.replace("\\", ""))
             yield one.name, metrics, threads, _NEEDED[one.needed.__name__], one.why
 
 

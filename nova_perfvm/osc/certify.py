@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.findings import Finding
+from nova_perfvm.findings import Finding, exit_code
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
     PolicyCommand,
@@ -121,7 +121,7 @@ class Certify(JudgingCommand, PolicyCommand):
         # Both have much of what was collected.
         textfile.replace(parsed_args.output, record.dumps(found), private=True)
         textfile.replace(page_path, page.html(found, judged.comparisons), private=True)
-        self.exit_status = judged.verdict.exit_code
+        self.exit_status = exit_code(judged.level, strict=True)
         columns = text.width(self.app.stdout)
         for findings in (_reasons(judged), judged.warnings):
             said = text.findings(findings, columns)
@@ -131,7 +131,7 @@ class Certify(JudgingCommand, PolicyCommand):
         lines += [
             f"{parsed_args.output}, {page_path}: sha256 {found['sha256']}",
             answer.answer(judged.comparisons),
-            f"flavor {judged.inputs.flavor.name}: {judged.verdict.value.upper()}",
+            f"flavor {judged.inputs.flavor.name}: {found['verdict'].upper()}",
         ]
         self.write("".join(f"{line}\n" for line in lines))
 
@@ -139,9 +139,10 @@ class Certify(JudgingCommand, PolicyCommand):
         # jc and SciPy are of the extra [measure].
         from nova_perfvm.measure.prove import certificate, inputs, proof  # noqa: PLC0415
 
+        within_s = 60 * parsed_args.within
         if parsed_args.proof is not None:
             found = proof.read(parsed_args.proof)
-            read = partial(proof.inputs_of, found, parsed_args.proof)
+            read = partial(proof.inputs_of, found, parsed_args.proof, within_s)
         else:
             paths = inputs.Paths(
                 host=parsed_args.host_collect,
@@ -151,11 +152,15 @@ class Certify(JudgingCommand, PolicyCommand):
                 nova_conf=parsed_args.nova_conf,
                 snapshot=parsed_args.snapshot,
             )
-            flavor = parsed_args.flavor
-            read = partial(inputs.load, paths, flavor, read_snapshot=snapshots.read)
+            read = partial(
+                inputs.load,
+                paths,
+                parsed_args.flavor,
+                read_snapshot=snapshots.read,
+                within_s=within_s,
+            )
         return certificate.make(
             read,
-            within_s=60 * parsed_args.within,
             target=parsed_args.target,
             latency_target=parsed_args.latency_target,
             previous=parsed_args.previous,
@@ -169,8 +174,7 @@ def _option(name: str) -> str:
 
 
 def _reasons(judged: Judged) -> Iterator[Finding]:
-    """Yield why a promise is not certified."""
-    for reason in judged.reasons:
-        about = ": ".join(part for part in (reason.where, reason.subject) if part)
-        code, level = reason.code, reason.verdict.level
-        yield Finding(code, level, about, reason.text, remedy=reason.remedy)
+    """Yield why a promise is not certified, each with whom it is about."""
+    for one in judged.reasons:
+        about = ": ".join(filter(None, (one.source, one.subject)))
+        yield one._replace(subject=about, source="")

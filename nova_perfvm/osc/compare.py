@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cliff.lister import Lister
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.findings import CheckFindings, Report
+from nova_perfvm.findings import CheckFindings, Report, exit_code
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import busy_vms, record
 from nova_perfvm.osc.base import Table, argument, count, file_argument, positive
@@ -78,7 +78,6 @@ class Compare(JudgingCommand, Lister):
         """Compare, and keep the code of the worst verdict."""
         # SciPy is of the extra [measure].
         from nova_perfvm.measure.report import answer  # noqa: PLC0415
-        from nova_perfvm.measure.statistics import verdict  # noqa: PLC0415
         from nova_perfvm.measure.statistics.compare import compare  # noqa: PLC0415
 
         found = compare(
@@ -87,7 +86,8 @@ class Compare(JudgingCommand, Lister):
             latency_target=parsed_args.latency_target,
             vms=parsed_args.vms,
         )
-        self.exit_status = verdict.worst(row.verdict for row in found).exit_code
+        worst = max(row.level for row in found)
+        self.exit_status = exit_code(worst, strict=True)
         if any(row.remarks for row in found):
             self.exit_status = max(self.exit_status, _WARNED)
         for text in _beside(parsed_args.files):
@@ -124,10 +124,12 @@ class Scaling(JudgingCommand, Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Judge, and keep the code of the worst verdict."""
         # SciPy is of the extra [measure].
-        from nova_perfvm.measure.statistics import scaling, verdict  # noqa: PLC0415
+        from nova_perfvm.measure.statistics import scaling  # noqa: PLC0415
+        from nova_perfvm.measure.statistics.verdict import OF_RATIO  # noqa: PLC0415
 
         found = scaling.judge_all(samples.load(parsed_args.files), parsed_args.target)
-        self.exit_status = verdict.worst(row.verdict for row in found).exit_code
+        worst = max(row.level for row in found)
+        self.exit_status = exit_code(worst, strict=True)
         return _SCALED, [
             (
                 row.name,
@@ -135,7 +137,7 @@ class Scaling(JudgingCommand, Lister):
                 row.what,
                 f"{row.observed:.4g}",
                 f"{row.limit:g}",
-                row.verdict.name,
+                OF_RATIO[row.level].upper(),
                 row.reason,
             )
             for row in found
@@ -156,6 +158,7 @@ def _beside(paths: Iterable[str]) -> Iterator[str]:
 def _row(found: Comparison) -> tuple[Any, ...]:
     # SciPy is of the extra [measure].
     from nova_perfvm.measure.report import answer  # noqa: PLC0415
+    from nova_perfvm.measure.statistics.verdict import OF_RATIO  # noqa: PLC0415
 
     ratios = [
         answer.ratio(value) + ("*" if name == found.against and value else "")
@@ -168,6 +171,6 @@ def _row(found: Comparison) -> tuple[Any, ...]:
         f"{found.at_once}{found.group.beside}" if found.group.beside else found.at_once,
         *ratios,
         f"{found.target:.3g}",
-        found.verdict.name,
+        OF_RATIO[found.level].upper(),
         found.reason,
     )

@@ -20,7 +20,7 @@ from nova_perfvm.cloud import candidates, images, proof_servers, servers
 from nova_perfvm.cloud.proof_servers import ProofServer, WantedServers
 from nova_perfvm.diagnose import explain
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.findings import CANNOT_TELL
+from nova_perfvm.findings import CANNOT_TELL, exit_code
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import run
 from nova_perfvm.measure.bench.record import Record
@@ -271,7 +271,7 @@ class Prove(JudgingCommand, ObservingCommand):
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         Path(path).unlink()
-        self.exit_status = judged.verdict.exit_code
+        self.exit_status = exit_code(judged.level, strict=True)
         self.write(f"{proof.verdict(judged)}\n")
 
     def _clean_up(self, parsed_args: argparse.Namespace) -> None:

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nova_perfvm.findings import Level
 from nova_perfvm.measure.samples import Machine, Measurement
 from nova_perfvm.measure.statistics.compare import TARGET, compare
 from nova_perfvm.measure.statistics.intervals import estimate, rounds_needed
-from nova_perfvm.measure.statistics.verdict import Verdict
 from tests.benchmark import coverage
 from tests.benchmark.coverage import Noise, spoiled
 
@@ -107,7 +107,7 @@ def proven(measurements, target=TARGET):
     rows = compare(
         list(measurements), target=target, is_primary=lambda _group, _better: True
     )
-    return all(row.verdict is Verdict.PASS and not row.doubts for row in rows)
+    return all(row.level is Level.OK and not row.doubts for row in rows)
 
 
 def rightly(rounds, noise, trials):

@@ -1,68 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict: certified, not proven, or refused, and why."""
+"""Whether a flavor is certified, and why not: all checks, and the comparison."""
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from nova_perfvm.findings import CheckFindings, Finding, Level, exit_code
+from nova_perfvm.findings import CheckFindings, Finding, Level, worst
 from nova_perfvm.measure.checks import guest as guest_package
 from nova_perfvm.measure.checks import host as host_package
 from nova_perfvm.measure.checks import report
+from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.report import CheckReport
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed.domains import Domain
-from nova_perfvm.measure.prove import consistency, settling
+from nova_perfvm.measure.prove import consistency
 from nova_perfvm.measure.prove.inputs import Inputs
 from nova_perfvm.measure.prove.promise import EVIDENCE
 from nova_perfvm.measure.statistics.compare import (
-    LATENCY_TARGET,
-    TARGET,
     CannotCompareError,
     Comparison,
     compare,
 )
-from nova_perfvm.measure.statistics.verdict import Verdict as Compared
 
 COMPARED: Final = "certify.compared"
-
-
-class Certification(enum.Enum):
-    """What is promised of a flavor as a whole; each finding has a Level."""
-
-    CERTIFIED = "certified"
-    NOT_PROVEN = "not proven"
-    REFUSED = "refused"
-
-    @property
-    def level(self) -> Level:
-        """How bad it is."""
-        places = (Level.OK, Level.UNKNOWN, Level.FAILURE)
-        return places[list(Certification).index(self)]
-
-    @property
-    def exit_code(self) -> int:
-        """What a command ends with: 0, 1 or 2."""
-        return exit_code(self.level, strict=True)
-
-
-class Shortfall(NamedTuple):
-    """Why a verdict is not CERTIFIED.
-
-    :ivar where: the host, the VM or the file that it is about
-    """
-
-    verdict: Certification
-    code: str
-    where: str
-    subject: str
-    text: str
-    remedy: str = ""
 
 
 class Section(NamedTuple):
@@ -75,25 +39,31 @@ class Section(NamedTuple):
     where: str
     report: CheckReport
 
+    @property
+    def name(self) -> str:
+        """Whom its findings are about."""
+        return "files" if self.kind == "files" else self.report.hostname
+
 
 @dataclass(frozen=True)
 class Judged:
     """All that was found, and the verdict.
 
-    :ivar reasons: why it is not CERTIFIED, worst first
+    :ivar reasons: why it is not certified, worst first; ``source`` of each is the
+        host, the VM or the files that it is about
     """
 
     inputs: Inputs
     sections: tuple[Section, ...]
     comparisons: tuple[Comparison, ...]
-    reasons: tuple[Shortfall, ...]
+    reasons: tuple[Finding, ...]
     target: float
     latency_target: float
 
     @property
-    def verdict(self) -> Certification:
-        """The worst of the reasons."""
-        return worst(reason.verdict for reason in self.reasons)
+    def level(self) -> Level:
+        """OK: certified; unknown: not proven; failure: refused."""
+        return worst(self.reasons)
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
@@ -106,30 +76,27 @@ class Judged:
         ]
         texts: list[str] = []
         for row in self.comparisons:
-            if row.verdict is Compared.FAIL and not row.primary:
+            if row.level is Level.FAILURE and not row.primary:
                 texts.append(f"{row.group}, of {row.who}: {row.reason}; no endpoint")
             texts += row.remarks
         found += [Finding(COMPARED, Level.WARNING, "", text) for text in texts]
         return tuple(dict.fromkeys(found))
 
 
-def worst_first(reasons: Iterable[Shortfall]) -> tuple[Shortfall, ...]:
-    """Return reasons by their verdicts."""
-    return tuple(sorted(reasons, key=lambda one: one.verdict.level, reverse=True))
+def worst_first(reasons: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings by their levels."""
+    return tuple(sorted(reasons, key=lambda one: one.level, reverse=True))
 
 
-def worst(verdicts: Iterable[Certification]) -> Certification:
-    """Return the worst of verdicts; without any it is CERTIFIED."""
-    order = list(Certification)
-    return max(verdicts, key=order.index, default=Certification.CERTIFIED)
-
-
-def judge(
-    inputs: Inputs, target: float = TARGET, latency_target: float = LATENCY_TARGET
-) -> Judged:
+def judge(inputs: Inputs, target: float, latency_target: float) -> Judged:
     """Run all checks and the comparison, and draw the verdict."""
     sections = tuple(_sections(inputs))
-    reasons = list(_of_checks(inputs, sections))
+    reasons = [
+        reason._replace(source=section.name, expected="")
+        for section in sections
+        for result in section.report.results
+        for reason in _of_result(inputs, result)
+    ]
     comparisons: list[Comparison] = []
     try:
         comparisons = compare(
@@ -139,9 +106,8 @@ def judge(
             is_primary=inputs.is_primary,
         )
     except CannotCompareError as exc:
-        reasons.append(
-            Shortfall(Certification.NOT_PROVEN, COMPARED, "--samples", "", str(exc))
-        )
+        unknown = Finding(COMPARED, Level.UNKNOWN, "", str(exc), source="--samples")
+        reasons.append(unknown)
     reasons += _of_comparisons(comparisons)
     ordered = worst_first(reasons)
     return Judged(inputs, sections, tuple(comparisons), ordered, target, latency_target)
@@ -154,100 +120,103 @@ def _sections(inputs: Inputs) -> Iterator[Section]:
     found = report.run(checks_of(host_package), host, inputs.host)
     yield Section("host", "host", found)
     checks = checks_of(guest_package)
-    domains: list[Domain | None]
-    try:
-        domains = [guest.domain for guest in inputs.guests]
-    except NotReadError:
-        domains = [None for _ in inputs.collected]
-    for domain, collected in zip(domains, inputs.collected, strict=True):
-        subject = GuestSubject(collected, inputs.vm_class)
-        inside = report.run(checks, collected, subject)
-        if domain is None:
-            yield Section("guest", collected.hostname, inside)
-            continue
-        inside = settling.settled(inside, found, domain)
-        yield Section("guest", domain.uuid, inside)
+    for guest in inputs.guests:
+        collected, domain = guest.collected, guest.domain
+        inside = report.run(checks, collected, GuestSubject(collected, inputs.vm_class))
+        if domain is not None:
+            inside = _with_steal(inside, found, domain)
+        yield Section("guest", domain.uuid if domain else guest.name, inside)
 
 
-def _of_checks(inputs: Inputs, sections: Sequence[Section]) -> Iterator[Shortfall]:
-    for section in sections:
-        for result in section.report.results:
-            yield from _of_result(inputs, section, result)
+def _with_steal(guest: CheckReport, host: CheckReport, domain: Domain) -> CheckReport:
+    """Return a guest's report in which its host tells whether time was stolen.
+
+    On a host that isolates VMs well the guest's counter never moves; that its vCPUs
+    did not wait says the same.
+    """
+    waited = [
+        one
+        for one in host.findings
+        if (one.code, one.subject) == ("hypervisor.vcpu_wait", domain.name)
+    ]
+    if not waited or worst(waited) is not Level.OK:
+        return guest
+
+    def told(one: Finding) -> Finding:
+        if one.cause != Cause.NEVER_STOLEN:
+            return one
+        proof = waited[0]
+        return one._replace(
+            level=Level.OK,
+            expected=proof.expected,
+            observed=f"{one.observed}; {proof.code}: {proof.observed}",
+            source=f"{one.source}; on the host {proof.source}",
+            remedy="",
+            cause="",
+        )
+
+    return replace(
+        guest,
+        results=tuple(
+            result._replace(findings=tuple(map(told, result.findings)))
+            for result in guest.results
+        ),
+    )
 
 
-def _of_result(
-    inputs: Inputs, section: Section, result: CheckFindings
-) -> Iterator[Shortfall]:
+def _of_result(inputs: Inputs, result: CheckFindings) -> Iterator[Finding]:
+    """Yield what of a check's findings is a reason, and what it should have seen."""
     evidence = EVIDENCE[result.code]
-    where = "files" if section.kind == "files" else section.report.hostname
-    for one in result.findings:
-        if one.level is Level.FAILURE:
-            text = f"expected {one.expected}; found {one.observed}"
-            yield Shortfall(
-                *(Certification.REFUSED, one.code, where, one.subject, text, one.remedy)
-            )
-    if not evidence.needed(inputs.vm_class):
-        return
+    needed = evidence.needed(inputs.vm_class)
     told = False
     for one in result.findings:
-        if one.level is Level.UNKNOWN and one.cause not in evidence.unless:
+        words = one.observed
+        if one.expected:
+            words = f"expected {one.expected}; found {words}"
+        if one.level is Level.FAILURE:
+            yield one._replace(observed=words)
+        elif needed and one.level is Level.UNKNOWN and one.cause not in evidence.unless:
             told = True
-            text = one.observed + (f" ({one.source})" if one.source else "")
-            yield Shortfall(
-                *(
-                    Certification.NOT_PROVEN,
-                    one.code,
-                    where,
-                    one.subject,
-                    text,
-                    one.remedy,
-                )
-            )
-    proved = [one for one in result.findings if one.level is not Level.UNKNOWN]
-    if evidence.proof == "once" and not proved and not told:
-        text = f"nothing was seen, and it is needed: {evidence.why}"
-        yield Shortfall(Certification.NOT_PROVEN, result.code, where, "", text)
-    if evidence.proof == "each VM":
-        yield from _of_each_vm(inputs, where, result)
-
-
-def _of_each_vm(
-    inputs: Inputs, where: str, result: CheckFindings
-) -> Iterator[Shortfall]:
-    """Find VMs that a check left out, or reported only as acceptable."""
-    evidence = EVIDENCE[result.code]
-    try:
-        names = {d.name for d in inputs.domains}
-        names |= {g.domain.name for g in inputs.guests if g.domain}
-    except NotReadError:
-        # certify.every_vm says so.
+            source = f" ({one.source})" if one.source else ""
+            yield one._replace(observed=f"{words}{source}")
+    if not needed:
         return
-    for name in sorted(names):
-        own = [
-            one
-            for one in result.findings
-            if one.subject == name or one.subject.startswith(f"{name}:")
-        ]
+    unseen: Iterable[str] = ()
+    if evidence.proof == "each VM":
         # An unknown that is not allowed is a reason by itself.
-        if all(
-            one.level is Level.UNKNOWN and one.cause in evidence.unless for one in own
-        ):
-            text = f"nothing was seen of it, and it is needed: {evidence.why}"
-            yield Shortfall(Certification.NOT_PROVEN, result.code, where, name, text)
+        seen = {
+            one.subject
+            for one in result.findings
+            if one.level is not Level.UNKNOWN or one.cause not in evidence.unless
+        }
+        unseen = [
+            name
+            for name in _vms(inputs)
+            if not any(s == name or s.startswith(f"{name}:") for s in seen)
+        ]
+    elif evidence.proof == "once" and not told:
+        proved = any(one.level is not Level.UNKNOWN for one in result.findings)
+        unseen = () if proved else [""]
+    for name in unseen:
+        text = f"nothing was seen of it, and it is needed: {evidence.why}"
+        yield Finding(result.code, Level.UNKNOWN, name, text)
 
 
-def _of_comparisons(comparisons: Iterable[Comparison]) -> Iterator[Shortfall]:
+def _vms(inputs: Inputs) -> list[str]:
+    """Return the VMs that are certified; none where certify.every_vm says so."""
+    try:
+        found = [*inputs.domains, *(g.domain for g in inputs.guests if g.domain)]
+    except NotReadError:
+        return []
+    return sorted({domain.name for domain in found})
+
+
+def _of_comparisons(comparisons: Iterable[Comparison]) -> Iterator[Finding]:
     for row in comparisons:
         if not row.primary:
             continue
-        subject = str(row.group)
-        if row.verdict is Compared.FAIL:
-            yield Shortfall(
-                Certification.REFUSED, COMPARED, row.who, subject, row.reason
-            )
-        elif row.verdict is Compared.INCONCLUSIVE:
-            yield Shortfall(
-                Certification.NOT_PROVEN, COMPARED, row.who, subject, row.reason
-            )
-        for doubt in row.doubts:
-            yield Shortfall(Certification.NOT_PROVEN, COMPARED, row.who, subject, doubt)
+        reasons = [(row.level, row.reason), *((Level.UNKNOWN, d) for d in row.doubts)]
+        for level, reason in reasons:
+            if level is not Level.OK:
+                subject = str(row.group)
+                yield Finding(COMPARED, level, subject, reason, source=row.who)

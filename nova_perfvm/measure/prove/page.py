@@ -9,11 +9,11 @@ from typing import Final
 from nova_perfvm.measure.prove.record import Document
 from nova_perfvm.measure.report.page import of_comparisons
 from nova_perfvm.measure.statistics.compare import Comparison
-from nova_perfvm.pages import date_words, render_page
+from nova_perfvm.measure.statistics.verdict import OF_CERTIFICATE
+from nova_perfvm.pages import render_page
 
-_LOOKS: Final = {"certified": "ok", "not proven": "warning", "refused": "failure"}
+_LOOKS: Final = {word: level.value for level, word in OF_CERTIFICATE.items()}
 _ALL_HOLDS: Final = "All that the promise rests on was seen, and holds."
-_OF_A_VM: Final = ("hostname", "domain", "uuid", "who", "taken_at", "known_by")
 
 
 def html(record: Document, comparisons: Sequence[Comparison]) -> str:
@@ -34,8 +34,6 @@ def html(record: Document, comparisons: Sequence[Comparison]) -> str:
         warnings=record["warnings"],
         record=record,
         promised_words=[*promised["words"], ratios],
-        checks=[_checks(section) for section in record["checks"]],
-        vms=[_words(vm) for vm in record["vms"]],
         tools=[f"{name} {', '.join(v)}" for name, v in record["tools"].items()],
     )
 
@@ -50,15 +48,3 @@ def _reasons(record: Document) -> Iterator[tuple[str, ...]]:
     for (verdict, code, text, remedy), things in alike.items():
         heading = f"{verdict}: {code}"
         yield _LOOKS[verdict], heading, "; ".join(things), text, remedy
-
-
-def _checks(section: Document) -> tuple[str, Document, list[Document]]:
-    name = f"{section['kind']} {section['hostname']}"
-    if section["kind"] == "files":
-        name = "the files together"
-    return name, section, [o for r in section["results"] for o in r["findings"]]
-
-
-def _words(vm: Document) -> list[str]:
-    words = {key: vm.get(key) or "" for key in _OF_A_VM}
-    return list((words | {"taken_at": date_words(words["taken_at"])}).values())

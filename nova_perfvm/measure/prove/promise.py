@@ -28,18 +28,15 @@ class Evidence(NamedTuple):
     """What a check has to prove.
 
     :ivar needed: for which classes; for the others an unknown will do
-    :ivar unless: causes of an unknown that leave nothing to prove
     :ivar why: why it is needed, and why those unknowns do not matter; where it never
         is, why not
-    :ivar settled: of a check of guests: the cause of an unknown, and the check of the
-        host that proves the same if it passes for the same VM
+    :ivar unless: causes of an unknown that leave nothing to prove
     """
 
     needed: Needs
     why: str
-    proof: Proof = "once"
-    unless: frozenset[Cause] = frozenset()
-    settled: tuple[Cause, str] | None = None
+    proof: Proof
+    unless: frozenset[Cause]
 
 
 def _always(_vm_class: VMClass) -> bool:
@@ -70,176 +67,135 @@ def _iops(vm_class: VMClass) -> bool:
     return bool(vm_class.disk.read_iops or vm_class.disk.write_iops)
 
 
+# Unknowns of these causes leave nothing to prove.
+_UNLESS: Final = {
+    "certify.cpu_flags": {Cause.HARDWARE_DECIDES},
+    "hypervisor.node_shape": {Cause.FLAVORS_UNKNOWN},
+    "hypervisor.memoryless_nodes": {Cause.NO_CPU},
+    "hypervisor.smt": {Cause.CLASS_UNKNOWN, Cause.NO_WHOLE_CORES},
+    "hypervisor.cpu_sets": {
+        *(Cause.NOVA_SETS_UNKNOWN, Cause.OTHERS_MAY_COME, Cause.POWERED_DOWN),
+    },
+    "hypervisor.huge_pages": {Cause.NO_HUGE_PAGES},
+    "hypervisor.interface_queues": {Cause.HARDWARE_DECIDES},
+    "hypervisor.irq_affinity": {Cause.VMS_OWN_ALL},
+    "hypervisor.isolation": {Cause.NOVA_SETS_UNKNOWN, Cause.VMS_OWN_ALL},
+    "guest.shape": {Cause.ANY_NUMBER, Cause.NO_WHOLE_CORES},
+    "guest.nic_vectors": {Cause.ONE_CPU, Cause.ONE_QUEUE},
+    "guest.nic_spread": {
+        *(Cause.TOO_FEW_INTERRUPTS, Cause.ONE_CPU, Cause.NO_MULTIQUEUE),
+    },
+}
+
+
+_LOSSES: Final = "lost packets halve what TCP carries"
 _COSTS: Final = "at worst a WARN: it costs performance at times and breaks no promise"
-EVIDENCE: Final[dict[str, Evidence]] = {
-    # The inputs are about the same VMs, hosts and hours.
-    "certify.guest_on_host": Evidence(_always, "else the files are of other VMs"),
-    "certify.every_vm": Evidence(_always, "a VM that nobody looked at is not proved"),
-    "certify.flavor": Evidence(_always, "else another promise is judged"),
-    "certify.vcpus": Evidence(_always, "the flavor promises them"),
-    "certify.cpu_flags": Evidence(
-        _pinned,
-        "the VM's CPU is the host's: programs choose by flags what they compute with",
-        unless=frozenset({Cause.HARDWARE_DECIDES}),
-    ),
-    "certify.memory": Evidence(_always, "the flavor promises it"),
-    "certify.same_time": Evidence(_always, "hosts change: VMs come, threads move"),
-    "certify.same_state": Evidence(
-        _always, "a VM that moved, or a host that was changed, is another one"
-    ),
-    "certify.clocks": Evidence(
-        _always, "a clock that is 5 % slow makes all rates 5 % higher"
-    ),
-    "certify.at_once": Evidence(_always, "one after the other, nobody is in the way"),
-    "certify.distinct": Evidence(_always, "a copy of a file proves nothing"),
-    "certify.no_losses": Evidence(_always, "lost packets halve what TCP carries"),
-    "certify.measured_here": Evidence(_always, "else other machines were compared"),
-    "certify.baseline_alone": Evidence(
-        _always, "busy VMs take CPUs from the baseline, and then they look fast"
-    ),
-    "certify.measured": Evidence(_always, "a figure that is missing hides what is bad"),
-    # Hosts.
-    "hypervisor.node_shape": Evidence(
-        _always,
-        "the policy is written for it; flavors without sizes need no room",
-        unless=frozenset({Cause.FLAVORS_UNKNOWN}),
-    ),
-    "hypervisor.memoryless_nodes": Evidence(
-        _always,
-        "all memory of a VM there is remote; nodes without CPUs hold no vCPU",
-        unless=frozenset({Cause.NO_CPU}),
-    ),
-    "hypervisor.smt": Evidence(
-        _cores,
-        "half a core is half as fast; VMs of other classes have no such promise",
-        "each VM",
-        frozenset({Cause.CLASS_UNKNOWN, Cause.NO_WHOLE_CORES}),
-    ),
-    "hypervisor.cpu_sets": Evidence(
-        _pinned,
-        "what VMs that run own is proved by hypervisor.vcpu_pins; without Nova's sets "
-        "(--nova-conf, --snapshot) only who may come is open",
-        unless=frozenset(
-            {Cause.NOVA_SETS_UNKNOWN, Cause.OTHERS_MAY_COME, Cause.POWERED_DOWN}
-        ),
-    ),
-    "hypervisor.vcpu_pins": Evidence(_pinned, "a vCPU owns its CPU", "each VM"),
-    "hypervisor.virtual_cpu": Evidence(
-        _pinned, "an emulated CPU, or half of them, is no CPU of its own", "each VM"
-    ),
-    "hypervisor.cpu_limits": Evidence(
-        _pinned, "a CPU of its own is its own all the time", "each VM"
-    ),
-    "hypervisor.io_limits": Evidence(
-        _pinned, "what is measured once must not be cut later", "each VM"
-    ),
-    "hypervisor.virtual_devices": Evidence(
-        _pinned, "queues and figures rest on what serves them", "each VM"
-    ),
-    "hypervisor.memory_whole": Evidence(
-        _pinned, "memory that is not there is nowhere near", "each VM"
-    ),
-    "hypervisor.numatune": Evidence(_pinned, "memory is near", "each VM"),
-    "hypervisor.emulator_pin": Evidence(_pinned, "QEMU leaves others alone", "each VM"),
-    "hypervisor.iothread_pin": Evidence(_pinned, "so do its I/O threads", "each VM"),
-    "hypervisor.threads_allowed": Evidence(
-        _pinned,
-        "libvirt's XML is an intention, the kernel's masks are the fact",
-        "each VM",
-    ),
-    "hypervisor.vcpu_wait": Evidence(
-        _pinned, "a vCPU that nobody loads waits for nobody", "each VM"
-    ),
-    "hypervisor.host_time": Evidence(
-        _pinned, "interrupts are in no counter of waiting or stealing", "each VM"
-    ),
-    "hypervisor.hardware": Evidence(
-        _always, "the CPUs of a host that is a VM are somebody else's"
-    ),
-    "hypervisor.swap": Evidence(_pinned, "memory in swap is a disk", "each VM"),
-    "hypervisor.softnet_drops": Evidence(
-        _always, "lost packets halve what TCP carries"
-    ),
-    "hypervisor.nic_losses": Evidence(_always, "lost packets halve what TCP carries"),
-    "hypervisor.cpuset_cgroup": Evidence(
-        _pinned, "a cgroup overrules what a thread was bound to", "each VM"
-    ),
-    "hypervisor.memory_local": Evidence(_pinned, "2 % of remote pages cost", "each VM"),
-    "hypervisor.huge_pages": Evidence(
-        _huge,
-        "the class promises them; other VMs of the host may have none",
-        "each VM",
-        frozenset({Cause.NO_HUGE_PAGES}),
-    ),
-    "hypervisor.interface_queues": Evidence(
-        _queues,
-        "the class promises them; of NICs whose hardware decides guest.nic_queues "
-        "tells them",
-        "seen",
-        frozenset({Cause.HARDWARE_DECIDES}),
-    ),
-    "hypervisor.irq_affinity": Evidence(
-        _pinned,
-        "interrupts take a vCPU's time; where VMs own every CPU hypervisor.host_time "
-        "judges what they cost",
-        "seen",
-        unless=frozenset({Cause.VMS_OWN_ALL}),
-    ),
-    "hypervisor.ksm": Evidence(_pinned, "a page that two VMs share is remote for one"),
-    "hypervisor.isolation": Evidence(
-        _pinned,
-        "vCPUs on isolated CPUs and others are unequal; what may come is open "
-        "without Nova's sets",
-        "seen",
-        frozenset({Cause.NOVA_SETS_UNKNOWN, Cause.VMS_OWN_ALL}),
-    ),
-    "hypervisor.class_rules": Evidence(_always, "neighbours take what they share"),
-    "hypervisor.nic_node": Evidence(_never, _COSTS),
-    "hypervisor.governor": Evidence(
-        _never, "where no driver tells, the firmware decides; its slowest fails"
-    ),
-    "hypervisor.frequency": Evidence(
-        _never, "where no driver tells, the firmware decides; unequal CPUs fail"
-    ),
-    "hypervisor.clocksource": Evidence(
-        _never, "what guests read of it guest.clocksource says"
-    ),
-    "hypervisor.tuned": Evidence(_never, _COSTS),
-    "hypervisor.numa_balancing": Evidence(_never, _COSTS),
-    # Guests.
-    "guest.shape": Evidence(
-        _always,
-        "the class promises it",
-        unless=frozenset({Cause.ANY_NUMBER, Cause.NO_WHOLE_CORES}),
-    ),
-    "guest.nic_queues": Evidence(_queues, "the class promises them"),
-    "guest.nic_vectors": Evidence(
-        _queues,
-        "queues of which one CPU serves all are one queue; one CPU has no choice",
-        "seen",
-        frozenset({Cause.ONE_CPU, Cause.ONE_QUEUE}),
-    ),
-    "guest.nic_spread": Evidence(
-        _queues,
-        "one direction under load shows that it works; an idle one need not",
-        unless=frozenset(
-            {Cause.TOO_FEW_INTERRUPTS, Cause.ONE_CPU, Cause.NO_MULTIQUEUE}
-        ),
-    ),
-    "guest.steal": Evidence(
-        _pinned,
-        "nobody else uses its CPUs; on a host that isolates them well the counter "
-        "never moves, and hypervisor.vcpu_wait of the VM tells it",
-        settled=(Cause.NEVER_STOLEN, "hypervisor.vcpu_wait"),
-    ),
-    "guest.softnet_drops": Evidence(_always, "lost packets halve what TCP carries"),
-    "guest.nic_losses": Evidence(_always, "lost packets halve what TCP carries"),
-    "guest.kernel_line": Evidence(_always, "other guests of the flavor are not so"),
-    "guest.xps": Evidence(_never, _COSTS),
-    "guest.rps": Evidence(_never, _COSTS),
-    "guest.disk_queues": Evidence(_never, _COSTS),
-    "guest.disk_scheduler": Evidence(_never, _COSTS),
-    "guest.clocksource": Evidence(_never, _COSTS),
+
+# Once, whatever the class: the files are about the same VMs, hosts and hours...
+_ALWAYS: Final = {
+    "certify.guest_on_host": "else the files are of other VMs",
+    "certify.every_vm": "a VM that nobody looked at is not proved",
+    "certify.flavor": "else another promise is judged",
+    "certify.vcpus": "the flavor promises them",
+    "certify.memory": "the flavor promises it",
+    "certify.same_time": "hosts change: VMs come, threads move",
+    "certify.same_state": "a VM that moved, or a host that was changed, is another one",
+    "certify.clocks": "a clock that is 5 % slow makes all rates 5 % higher",
+    "certify.at_once": "one after the other, nobody is in the way",
+    "certify.distinct": "a copy of a file proves nothing",
+    "certify.no_losses": _LOSSES,
+    "certify.measured_here": "else other machines were compared",
+    "certify.baseline_alone": "a baseline from which busy VMs take CPUs flatters them",
+    "certify.measured": "a figure that is missing hides what is bad",
+    # ...and what does not depend on pins.
+    "hypervisor.node_shape": "the policy is for it; flavors without sizes need no room",
+    "hypervisor.memoryless_nodes": "all memory of a VM there is remote; nodes without "
+    "CPUs hold no vCPU",
+    "hypervisor.hardware": "the CPUs of a host that is a VM are somebody else's",
+    "hypervisor.softnet_drops": _LOSSES,
+    "hypervisor.nic_losses": _LOSSES,
+    "hypervisor.class_rules": "neighbours take what they share",
+    "guest.shape": "the class promises it",
+    "guest.softnet_drops": _LOSSES,
+    "guest.nic_losses": _LOSSES,
+    "guest.kernel_line": "other guests of the flavor are not so",
+}
+# Of each VM whose vCPUs own CPUs.
+_EACH_PINNED: Final = {
+    "hypervisor.vcpu_pins": "a vCPU owns its CPU",
+    "hypervisor.virtual_cpu": "an emulated CPU, or half of one, is none of its own",
+    "hypervisor.cpu_limits": "a CPU of its own is its own all the time",
+    "hypervisor.io_limits": "what is measured once must not be cut later",
+    "hypervisor.virtual_devices": "queues and figures rest on what serves them",
+    "hypervisor.memory_whole": "memory that is not there is nowhere near",
+    "hypervisor.numatune": "memory is near",
+    "hypervisor.emulator_pin": "QEMU leaves others alone",
+    "hypervisor.iothread_pin": "so do its I/O threads",
+    "hypervisor.threads_allowed": "libvirt's XML is an intention, the kernel's masks "
+    "are the fact",
+    "hypervisor.vcpu_wait": "a vCPU that nobody loads waits for nobody",
+    "hypervisor.host_time": "interrupts are in no counter of waiting or stealing",
+    "hypervisor.swap": "memory in swap is a disk",
+    "hypervisor.cpuset_cgroup": "a cgroup overrules what a thread was bound to",
+    "hypervisor.memory_local": "2 % of remote pages cost",
+}
+_PINNED: Final = {
+    "certify.cpu_flags": "the VM's CPU is the host's: programs choose by its flags",
+    "hypervisor.cpu_sets": "hypervisor.vcpu_pins proves what VMs that run own; without "
+    "Nova's sets (--nova-conf, --snapshot) only who may come is open",
+    "hypervisor.ksm": "a page that two VMs share is remote for one",
+    "guest.steal": "nobody else uses its CPUs; where the counter never moves, "
+    "hypervisor.vcpu_wait of the VM tells it",
+}
+_PINNED_SEEN: Final = {
+    "hypervisor.irq_affinity": "interrupts take a vCPU's time; where VMs own every CPU "
+    "hypervisor.host_time judges what they cost",
+    "hypervisor.isolation": "vCPUs on isolated CPUs and others are unequal; what may "
+    "come is open without Nova's sets",
+}
+_CORES: Final = {"hypervisor.smt": "half a core is half as fast"}
+_HUGE: Final = {
+    "hypervisor.huge_pages": "the class promises them; other VMs may have none"
+}
+_QUEUES: Final = {
+    "guest.nic_queues": "the class promises them",
+    "guest.nic_spread": "one direction under load shows that it works",
+}
+_QUEUES_SEEN: Final = {
+    "hypervisor.interface_queues": "the class promises them; of NICs whose hardware "
+    "decides guest.nic_queues tells them",
+    "guest.nic_vectors": "queues of which one CPU serves all are one queue",
+}
+_NEVER: Final = {
+    "hypervisor.governor": "where no driver tells, the firmware decides; its slowest "
+    "fails",
+    "hypervisor.frequency": "where no driver tells, the firmware decides; unequal CPUs "
+    "fail",
+    "hypervisor.clocksource": "what guests read of it guest.clocksource says",
+    "hypervisor.nic_node": _COSTS,
+    "hypervisor.tuned": _COSTS,
+    "hypervisor.numa_balancing": _COSTS,
+    "guest.xps": _COSTS,
+    "guest.rps": _COSTS,
+    "guest.disk_queues": _COSTS,
+    "guest.disk_scheduler": _COSTS,
+    "guest.clocksource": _COSTS,
+}
+_TABLES: Final[tuple[tuple[Needs, Proof, dict[str, str]], ...]] = (
+    (_always, "once", _ALWAYS),
+    (_pinned, "each VM", _EACH_PINNED),
+    (_pinned, "once", _PINNED),
+    (_pinned, "seen", _PINNED_SEEN),
+    (_cores, "each VM", _CORES),
+    (_huge, "each VM", _HUGE),
+    (_queues, "once", _QUEUES),
+    (_queues, "seen", _QUEUES_SEEN),
+    (_never, "seen", _NEVER),
+)
+EVIDENCE: Final = {
+    code: Evidence(needed, why, proof, frozenset(_UNLESS.get(code, ())))
+    for needed, proof, table in _TABLES
+    for code, why in table.items()
 }
 
 
@@ -253,7 +209,7 @@ class Endpoint(NamedTuple):
     """
 
     name: str
-    metrics: re.Pattern[str]
+    metrics: str
     better: Better
     needed: Needs
     why: str
@@ -261,66 +217,50 @@ class Endpoint(NamedTuple):
 
     def is_of(self, metric: str, better: Better) -> bool:
         """Return whether a metric is such a figure."""
-        return better == self.better and self.metrics.fullmatch(metric) is not None
+        return better == self.better and bool(re.fullmatch(self.metrics, metric))
 
 
 ENDPOINTS: Final = (
     Endpoint(
-        "CPU throughput",
-        re.compile(r"cpu\.events_per_second"),
-        "higher",
-        _always,
+        *("CPU throughput", r"cpu\.events_per_second", "higher", _always),
         "with fewer threads than vCPUs the host's scheduler hides a CPU that is shared",
     ),
     Endpoint(
-        "tail latency",
-        re.compile(r"scheduling\.(loaded\.)?latency_p99_9_us"),
-        "lower",
-        _always,
+        *("tail latency", r"scheduling\.(loaded\.)?latency_p99_9_us", "lower", _always),
         "means hide what users wait for: LY's VM did 97.7 % of its host's work, and "
         "its worst latency was 20 times the host's",
     ),
     Endpoint(
-        "memory throughput",
-        re.compile(r"memory\..*per_second"),
-        "higher",
-        _pinned,
+        *("memory throughput", r"memory\..*per_second", "higher", _pinned),
         "it is promised near",
     ),
     Endpoint(
-        "memory latency",
-        re.compile(r"memory\.random_access_ns"),
-        "lower",
-        _pinned,
+        *("memory latency", r"memory\.random_access_ns", "lower", _pinned),
         "a page on another node is read later, however many threads hide it",
         each_vcpu=False,
     ),
     Endpoint(
-        "network throughput",
-        re.compile(r"network\..*bits?_per_second"),
-        "higher",
-        _queues,
+        *("network throughput", r"network\..*bits?_per_second", "higher", _queues),
         "one connection uses one queue, and the class promises one for each vCPU",
     ),
     Endpoint(
-        "disk throughput",
-        re.compile(r"disk\..*iops"),
-        "higher",
-        _iops,
+        *("disk throughput", r"disk\..*iops", "higher", _iops),
         "the class promises IOPS",
         each_vcpu=False,
     ),
 )
 
 
-def endpoint_of(
+def is_endpoint(
     metric: str, better: Better, threads: int, flavor: PolicyFlavor, vm_class: VMClass
-) -> Endpoint | None:
-    """Return the endpoint of a flavor that a figure is of; None of information."""
-    for one in ENDPOINTS:
-        if one.is_of(metric, better) and one.needed(vm_class):
-            return one if threads == flavor.vcpus or not one.each_vcpu else None
-    return None
+) -> bool:
+    """Return whether a figure is of an endpoint of a flavor; else it is information."""
+    return any(
+        one.is_of(metric, better)
+        and one.needed(vm_class)
+        and (threads == flavor.vcpus or not one.each_vcpu)
+        for one in ENDPOINTS
+    )
 
 
 def words(flavor: PolicyFlavor, vm_class: VMClass) -> Iterator[str]:

@@ -10,30 +10,24 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final
+from functools import partial
+from typing import Annotated, Any
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.document import dump_document, load_document
 from nova_perfvm.documents.keys import Expected, some
+from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect import reading
 from nova_perfvm.measure.collect.collected import Collected
 from nova_perfvm.measure.prove import certificate as certificates
-from nova_perfvm.measure.prove import inputs, promise, run_notes
+from nova_perfvm.measure.prove import inputs, run_notes
 from nova_perfvm.measure.prove.inputs import EvidenceFile, Inputs
-from nova_perfvm.measure.prove.judge import Certification, Judged
-from nova_perfvm.measure.prove.run_notes import RunNotes
+from nova_perfvm.measure.prove.judge import Judged
+from nova_perfvm.measure.report import answer
 from nova_perfvm.measure.samples import Samples
-from nova_perfvm.measure.statistics.compare import LATENCY_TARGET, TARGET
+from nova_perfvm.measure.statistics.verdict import OF_PROOF
 from nova_perfvm.policy import loader
-from nova_perfvm.printable import number_of
-
-_WORDS: Final = {
-    Certification.CERTIFIED: "PROVEN",
-    Certification.NOT_PROVEN: "NOT PROVEN",
-    Certification.REFUSED: "REFUTED",
-}
-_CONFIDENCE: Final = "family-wise 97.5 %"
 
 Text = Annotated[str, some("text")]
 
@@ -84,12 +78,8 @@ def write(
         measured=measured,
         baseline=baseline,
     )
-    judged, certificate = certificates.of_inputs(
-        inputs_of(found, path, inputs.DEFAULT_WITHIN_S),
-        target=TARGET,
-        latency_target=LATENCY_TARGET,
-        made_at=made_at,
-    )
+    all_read = partial(inputs_of, found, path, inputs.DEFAULT_WITHIN_S)
+    judged, certificate = certificates.make(all_read, made_at=made_at)
     text = dumps(replace(found, certificate=certificate))
     textfile.replace(path, text, private=True)
     return judged
@@ -116,11 +106,12 @@ def inputs_of(found: ProofRecord, path: str, within_s: float) -> Inputs:
     :raises PerfVMError: when the parts are not what they are to be
     """
     policy = loader.parse(found.policy, f"{path}: policy")
-    measured, run = found.measured.measurements, _notes(found.measured, path)
+    measured = found.measured.measurements
+    run = run_notes.of_samples(found.measured, path)
     if found.baseline is not None and run is not None:
         of_host = [m for m in found.baseline.measurements if m.machine.kind == "host"]
         measured = (*measured, *of_host)
-        notes = _notes(found.baseline, f"{path}: baseline")
+        notes = run_notes.of_samples(found.baseline, f"{path}: baseline")
         hosts = [t for t in notes.targets if t.kind == "host"] if notes else []
         run = run._replace(
             targets=(*run.targets, *hosts), beside=notes.beside if notes else {}
@@ -139,37 +130,12 @@ def inputs_of(found: ProofRecord, path: str, within_s: float) -> Inputs:
     )
 
 
-def _notes(found: Samples, source: str) -> RunNotes | None:
-    measured = {m.who for m in found.measurements}
-    return run_notes.noted(found.run or None, source, measured)
-
-
 def verdict(judged: Judged) -> str:
-    """Return the verdict in one line."""
-    of = judged.inputs
-    title = f"{_WORDS[judged.verdict]} {of.flavor.name} on {of.host.collected.hostname}"
-    if judged.verdict is not Certification.CERTIFIED:
-        first, *more = [r for r in judged.reasons if r.verdict is judged.verdict]
-        parts = (first.where, first.subject, first.text)
-        rest = f" (and {len(more)} more)" if more else ""
-        return f"{title}: {': '.join(part for part in parts if part)}{rest}"
-    reached = {"higher": dict[str, float](), "lower": dict[str, float]()}
-    for row in judged.comparisons:
-        endpoint = row.primary and promise.endpoint_of(
-            row.metric, row.better, row.threads, of.flavor, of.vm_class
-        )
-        if endpoint and row.judged:
-            worst = max if row.better == "lower" else min
-            ratio = row.judged.ratio
-            known = reached[row.better].get(endpoint.name, ratio)
-            reached[row.better][endpoint.name] = worst(known, ratio)
-    shares = ", ".join(
-        f"{ratio:.2f} {name.removesuffix(' throughput')}"
-        for name, ratio in reached["higher"].items()
-    )
-    times = ", ".join(f"{name} {ratio:.2f}" for name, ratio in reached["lower"].items())
-    return (
-        f"{title}: {number_of(len(of.collected), 'VM')} at once reach {shares} of "
-        f"their share (at least {judged.target:.2f}, {_CONFIDENCE}); {times} times the "
-        "host's"
-    )
+    """Return the verdict in one line, and what VMs reach, or why it is not proven."""
+    of, level = judged.inputs, judged.level
+    title = f"{OF_PROOF[level]} {of.flavor.name} on {of.host.collected.hostname}"
+    if level is Level.OK:
+        return f"{title}: {answer.answer(judged.comparisons)}"
+    first, *more = [reason for reason in judged.reasons if reason.level is level]
+    parts = filter(None, (first.source, first.subject, first.observed))
+    return f"{title}: {': '.join(parts)}{f' (and {len(more)} more)' if more else ''}"

@@ -17,11 +17,12 @@ from typing import Any, Final
 from nova_perfvm.documents.document import SCHEMA_VERSION, load_document, parse_document
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.findings import Finding
-from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.prove import promise
-from nova_perfvm.measure.prove.inputs import EvidenceFile, Guest
-from nova_perfvm.measure.prove.judge import Judged, Section, Shortfall
+from nova_perfvm.measure.prove.inputs import EvidenceFile
+from nova_perfvm.measure.prove.judge import Judged, Section
+from nova_perfvm.measure.prove.run_notes import RunNotes
 from nova_perfvm.measure.statistics.compare import Comparison
+from nova_perfvm.measure.statistics.verdict import OF_CERTIFICATE, OF_RATIO
 
 Document = dict[str, Any]
 _SUM: Final = "sha256"
@@ -45,7 +46,7 @@ def document(
     found: Document = {
         "kind": "certificate",
         "schema_version": SCHEMA_VERSION,
-        "verdict": judged.verdict.value,
+        "verdict": OF_CERTIFICATE[judged.level],
         "made_at": made_at,
         "signed_off_by": signed_off_by,
         "reasons": [_reason(reason) for reason in judged.reasons],
@@ -66,10 +67,10 @@ def document(
             "taken_at": host.taken_at,
             "interval_s": host.interval_s,
         },
-        "vms": _vms(judged),
-        "measured": _run(judged),
+        "vms": list(_vms(judged)),
+        "measured": _run(inputs.run),
         "checks": [_section(section) for section in judged.sections],
-        "comparisons": [comparison(row) for row in judged.comparisons],
+        "comparisons": [_comparison(row) for row in judged.comparisons],
         "tools": _tools(judged),
         "inputs": [EvidenceFile._asdict(source) for source in inputs.sources],
         "previous": dict(previous) if previous else None,
@@ -110,11 +111,8 @@ def loads(text: str, source: str) -> Document:
 
 def _changed(found: Document) -> Iterator[Mistake]:
     if found.get(_SUM) != checksum(found):
-        yield Mistake(
-            (_SUM,),
-            "it is not that of the content: the record was changed since it was made; "
-            "take the original",
-        )
+        message = "the record was changed since it was made: take the original"
+        yield Mistake((_SUM,), message)
 
 
 def _warning(one: Finding) -> str:
@@ -124,36 +122,32 @@ def _warning(one: Finding) -> str:
     return f"{told}, expected {one.expected}; {one.remedy}"
 
 
-def _reason(reason: Shortfall) -> Document:
-    return reason._asdict() | {"verdict": reason.verdict.value}
+def _reason(reason: Finding) -> Document:
+    return {
+        "verdict": OF_CERTIFICATE[reason.level],
+        "code": reason.code,
+        "where": reason.source,
+        "subject": reason.subject,
+        "text": reason.observed,
+        "remedy": reason.remedy,
+    }
 
 
-def _vms(judged: Judged) -> list[Document]:
-    try:
-        guests: tuple[Guest, ...] = judged.inputs.guests
-    except NotReadError as exc:
-        return [
-            {"hostname": one.hostname, "taken_at": one.taken_at, "known_by": str(exc)}
-            for one in judged.inputs.collected
-        ]
-    return [
-        {
+def _vms(judged: Judged) -> Iterator[Document]:
+    for guest in judged.inputs.guests:
+        domain, target = guest.domain, judged.inputs.target_of(guest)
+        yield {
             "hostname": guest.name,
             "taken_at": guest.collected.taken_at,
-            "uuid": guest.domain.uuid if guest.domain else None,
-            "domain": guest.domain.name if guest.domain else None,
-            "who": target.who if (target := judged.inputs.target_of(guest)) else None,
+            "uuid": domain and domain.uuid,
+            "domain": domain and domain.name,
+            "who": target and target.who,
             "known_by": guest.how,
         }
-        for guest in guests
-    ]
 
 
-def _run(judged: Judged) -> Document | None:
-    run = judged.inputs.run
-    if run is None:
-        return None
-    return {
+def _run(run: RunNotes | None) -> Document | None:
+    return run and {
         "begun": run.begun.isoformat(),
         "ended": run.ended.isoformat(),
         "targets": [target._asdict() for target in run.targets],
@@ -186,9 +180,10 @@ def _finding(one: Finding) -> Document:
     return found
 
 
-def comparison(row: Comparison) -> Document:
-    """Return a comparison as a record has it."""
-    return asdict(row) | {"verdict": row.verdict.value}
+def _comparison(row: Comparison) -> Document:
+    found = asdict(row) | {"verdict": OF_RATIO[row.level]}
+    del found["level"]
+    return found
 
 
 def _tools(judged: Judged) -> Document:

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from scipy import stats
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.findings import Level
-from nova_perfvm.measure.prove.judge import Certification, Judged, Shortfall
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.prove.judge import Judged
 from nova_perfvm.measure.prove.record import Document
 from nova_perfvm.measure.report.answer import ratio
 from nova_perfvm.measure.statistics.compare import ComparedGroup
 from nova_perfvm.measure.statistics.intervals import Estimate
-from nova_perfvm.measure.statistics.verdict import Verdict as Compared
+from nova_perfvm.measure.statistics.verdict import OF_RATIO
 
 CODE: Final = "certify.regression"
 # Of all ratios together: each is held against that divided by their number
@@ -24,118 +24,84 @@ CODE: Final = "certify.regression"
 CHANCE: Final = 0.05
 
 
-class Regressions(NamedTuple):
-    """What was found against an earlier record.
+def find(before: Document, judged: Judged) -> tuple[list[Finding], list[str]]:
+    """Compare what is judged now with an earlier record.
 
-    :ivar reasons: what is worse
-    :ivar remarks: what has changed, and what could not be compared
+    :returns: what is worse; and what has changed, or could not be compared
+    :raises PerfVMError: when that is of another flavor
     """
-
-    reasons: tuple[Shortfall, ...]
-    remarks: tuple[str, ...]
-
-
-_Run = tuple[str, ComparedGroup]
-
-
-def find(before: Document, judged: Judged, now: Document) -> Regressions:
-    """Compare a new record with an earlier one.
-
-    :param now: the new record
-    :raises PerfVMError: when the earlier one is of another flavor
-    """
-    flavor = before["promised"]["flavor"]
-    if flavor != judged.inputs.flavor.name:
+    inputs, promised = judged.inputs, before["promised"]
+    if promised["flavor"] != inputs.flavor.name:
         raise PerfVMError(
-            f"--previous: it is of flavor {flavor}, and this one of "
-            f"{judged.inputs.flavor.name}: name a record of the same flavor"
+            f"--previous: it is of flavor {promised['flavor']}, and this one of "
+            f"{inputs.flavor.name}: name a record of the same flavor"
         )
-    remarks: list[str] = []
-    for label, old, new in (
-        ("host", before["host"]["hostname"], now["host"]["hostname"]),
-        (
-            "policy (sha256)",
-            before["promised"]["policy_sha256"],
-            now["promised"]["policy_sha256"],
-        ),
-        ("target", before["promised"]["target"], now["promised"]["target"]),
-    ):
-        if old != new:
-            remarks.append(f"{label}: {old} before, {new} now")
-    reasons = [*_checks(before, now), *_ratios(before, now, remarks)]
-    return Regressions(tuple(reasons), tuple(remarks))
+    remarks = [
+        f"{label}: {old} before, {new} now"
+        for label, old, new in (
+            ("host", before["host"]["hostname"], inputs.host.collected.hostname),
+            ("policy (sha256)", promised["policy_sha256"], inputs.policy.digest),
+            ("target", promised["target"], judged.target),
+        )
+        if old != new
+    ]
+    worse = [*_checks(before, judged), *_ratios(before, judged, remarks)]
+    return worse, remarks
 
 
-def _checks(before: Document, now: Document) -> Iterator[Shortfall]:
+def _checks(before: Document, judged: Judged) -> Iterator[Finding]:
     """Look for checks that passed and no longer do, of whichever machine."""
-    old, new = _levels(before), _levels(now)
-    for (kind, code), level in old.items():
-        there = new.get((kind, code))
-        if level is not Level.OK or there is Level.OK:
-            continue
-        words = f"is {there.value}" if there else "is not there"
-        yield Shortfall(
-            Certification.NOT_PROVEN
-            if there in {None, Level.UNKNOWN}
-            else Certification.REFUSED,
-            *(CODE, kind, code),
-            f"it passed in the record of {before['made_at']}, and {words} now",
-        )
-
-
-def _levels(record: Document) -> dict[tuple[str, str], Level]:
-    """Return the worst level of each check, by the kind of machine and its code."""
-    found: dict[tuple[str, str], Level] = {}
-    for section in record["checks"]:
+    # {(kind of machine, code): the worst level}.
+    old: dict[tuple[str, str], Level] = {}
+    new: dict[tuple[str, str], Level] = {}
+    for section in before["checks"]:
         for result in section["results"]:
-            place = (section["kind"], result["code"])
-            found[place] = max(found.get(place, Level.OK), Level(result["level"]))
-    return found
+            check = section["kind"], result["code"]
+            old[check] = max(old.get(check, Level.OK), Level(result["level"]))
+    for kind, _, report in judged.sections:
+        for result in report.results:
+            check = kind, result.code
+            new[check] = max(new.get(check, Level.OK), result.level)
+    for (kind, code), level in old.items():
+        now = new.get((kind, code), Level.UNKNOWN)
+        if level is Level.OK and now is not Level.OK:
+            bad = Level.UNKNOWN if now is Level.UNKNOWN else Level.FAILURE
+            text = f"it passed in the record of {before['made_at']}, and is {now} now"
+            yield Finding(CODE, bad, code, text, source=kind)
 
 
-def _ratios(before: Document, now: Document, remarks: list[str]) -> Iterator[Shortfall]:
-    """Look for ratios that are worse by more than chance."""
-    old, new = _runs(before), _runs(now)
-    common = old.keys() & new.keys()
-    for run, row in old.items():
-        if run not in common and row["verdict"] == Compared.PASS.value:
-            yield Shortfall(
-                Certification.NOT_PROVEN,
-                CODE,
-                run[0],
-                str(run[1]),
-                f"it passed in the record of {before['made_at']}, and is not there now",
-            )
-    for run in sorted(common):
-        earlier, later = (_judged(rows[run]) for rows in (old, new))
-        if earlier is None or later is None:
-            continue
-        chance = _by_chance(earlier, later, new[run]["better"])
-        if chance is None:
-            remarks.append(f"{run[0]}: {run[1]}: too few rounds to compare")
-        elif chance < CHANCE / len(common):
-            yield Shortfall(
-                Certification.REFUSED,
-                CODE,
-                run[0],
-                str(run[1]),
-                f"{ratio(earlier)} in the record of {before['made_at']}, "
-                f"{ratio(later)} now: worse, and by chance so with a probability of "
-                f"{chance:.2g}",
-            )
-
-
-def _runs(record: Document) -> dict[_Run, Document]:
-    return {
-        (row["who"], ComparedGroup(*(row[name] for name in ComparedGroup._fields))): row
-        for row in record["comparisons"]
+def _ratios(before: Document, judged: Judged, remarks: list[str]) -> Iterator[Finding]:
+    """Look for ratios that are worse by more than chance, or gone."""
+    new = {
+        (row.who, row.group): row
+        for row in judged.comparisons
+        if not row.loaded_neighbours
+    }
+    old = {
+        (row["who"], ComparedGroup(*map(row.get, ComparedGroup._fields))): row
+        for row in before["comparisons"]
         if not row["loaded_neighbours"]
     }
-
-
-def _judged(row: Document) -> Estimate | None:
-    found = row["vs_share" if row["against"] == "share" else "vs_host"]
-    return found and Estimate(**found)
+    common = old.keys() & new.keys()
+    for (who, group), row in old.items():
+        now = new.get((who, group))
+        was = row["vs_share" if row["against"] == "share" else "vs_host"]
+        if now is None and row["verdict"] == OF_RATIO[Level.OK]:
+            text = f"it passed in the record of {before['made_at']}, and is gone now"
+            yield Finding(CODE, Level.UNKNOWN, str(group), text, source=who)
+        if now is None or now.judged is None or was is None:
+            continue
+        earlier = Estimate(**was)
+        chance = _by_chance(earlier, now.judged, row["better"])
+        if chance is None:
+            remarks.append(f"{who}: {group}: too few rounds to compare")
+        elif chance < CHANCE / len(common):
+            text = (
+                f"{ratio(earlier)} in the record of {before['made_at']}, "
+                f"{ratio(now.judged)} now: worse, and by chance so with a probability "
+                f"of {chance:.2g}"
+            )
+            yield Finding(CODE, Level.FAILURE, str(group), text, source=who)
 
 
 def _by_chance(earlier: Estimate, later: Estimate, better: str) -> float | None:

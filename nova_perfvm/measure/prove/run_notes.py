@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench.busy_vms import Beside, of_hosts
 from nova_perfvm.measure.collect.collected import Kind
+from nova_perfvm.measure.samples import Samples
 
 
 class RunTarget(NamedTuple):
@@ -98,30 +96,17 @@ class RunNotes(NamedTuple):
         return max(whole.total_seconds() - sum(took), 0.0)
 
 
-def load(path: str, measured: Collection[str]) -> RunNotes | None:
-    """Return what bench run noted in a file of measurements.
+def of_samples(found: Samples, source: str) -> RunNotes | None:
+    """Return what bench run noted beside measurements; None if it has not made them.
 
-    :param measured: who has some; others only served
-    :raises PerfVMError: when that is not what it writes
-    """
-    document = json.loads(textfile.read(path, samples.MOST_BYTES))
-    return noted(document.get("run"), path, measured)
+    Who only served is left out.
 
-
-def noted(
-    run: Mapping[str, Any] | None, source: str, measured: Collection[str]
-) -> RunNotes | None:
-    """Return what bench run noted beside measurements.
-
-    :param run: as its file has it, None if it has none
     :param source: what to call the file in errors
-    :param measured: who has some; others only served
     :raises PerfVMError: when that is not what it writes
     """
-    if run is None:
-        return None
+    measured = {m.who for m in found.measurements}
     try:
-        return _noted(run, measured)
+        return _noted(found.run, measured) if found.run else None
     except (KeyError, TypeError, ValueError, AttributeError) as exc:
         raise PerfVMError(
             f"{source}: run: not what bench run writes ({type(exc).__name__}: {exc})"
@@ -129,49 +114,45 @@ def noted(
 
 
 def _noted(run: Mapping[str, Any], measured: Collection[str]) -> RunNotes:
-    targets = dict.fromkeys(
-        RunTarget(
-            str(who), run["scenario"]["targets"][who]["kind"], str(seen["hostname"])
-        )
+    kinds = {who: one["kind"] for who, one in run["scenario"]["targets"].items()}
+    looks = [
+        (who, _time(session), look)
         for session in run["sessions"]
-        for who, seen in session["targets"].items()
-        if who in measured
-    )
+        for who, look in session["targets"].items()
+    ]
+    seen = [look for look in looks if look[0] in measured]
     steps = tuple(map(_step, run["steps"]))
-    times = [_time(session) for session in run["sessions"]]
-    if not times and not steps:
-        raise ValueError("when it was started is not told")
+    times = [_time(part) for part in (*run["sessions"], *run["steps"])]
+    clocks = [
+        ClockSeen(who, at, float(look["clock"]["offset_s"]))
+        for who, at, look in looks
+        if "clock" in look
+    ]
+    for noted, step in zip(run["steps"], steps, strict=True):
+        ahead = (noted.get("ahead_s") or {}).items()
+        clocks += [
+            ClockSeen(w, step.ended, float(s)) for w, s in ahead if s is not None
+        ]
     return RunNotes(
-        targets=tuple(targets),
-        begun=min([*times, *(step.begun for step in steps)]),
+        targets=tuple(
+            dict.fromkeys(
+                RunTarget(who, kinds[who], str(look["hostname"]))
+                for who, _, look in seen
+            )
+        ),
+        begun=min(times),
         ended=max([*times, *(step.ended for step in steps)]),
         failures=tuple(
             f"{one['where']}: {one['who']}: {one['reason']}" for one in run["failures"]
         ),
         beside=of_hosts(run),
         seen=tuple(
-            MachineSeen(
-                who, _time(session), (seen.get("collected") or {}).get("files", {})
-            )
-            for session in run["sessions"]
-            for who, seen in session["targets"].items()
-            if who in measured
+            MachineSeen(who, at, (look.get("collected") or {}).get("files", {}))
+            for who, at, look in seen
         ),
-        clocks=tuple(_clocks(run)),
+        clocks=tuple(clocks),
         steps=steps,
     )
-
-
-def _clocks(run: Mapping[str, Any]) -> Iterator[ClockSeen]:
-    for session in run["sessions"]:
-        for who, seen in session["targets"].items():
-            if "clock" in seen:
-                ahead_s = float(seen["clock"]["offset_s"])
-                yield ClockSeen(who, _time(session), ahead_s)
-    for step in run["steps"]:
-        for who, ahead_s in (step.get("ahead_s") or {}).items():
-            if ahead_s is not None:
-                yield ClockSeen(who, _step(step).ended, float(ahead_s))
 
 
 def _step(step: Mapping[str, Any]) -> StepNotes:

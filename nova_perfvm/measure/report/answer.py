@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from nova_perfvm.findings import Finding
+from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.statistics.compare import Comparison
 from nova_perfvm.measure.statistics.intervals import Estimate
-from nova_perfvm.measure.statistics.verdict import Verdict
 from nova_perfvm.printable import number_of
 
 # What can be 70 to 80 % of the machine's, by the first word of its metrics.
@@ -28,10 +27,10 @@ def ratio(found: Estimate | None) -> str:
 def finding(row: Comparison) -> Finding:
     """Return a comparison as what a check has found."""
     # A miss is seen in the figures.
-    reason = row.reason if row.verdict is Verdict.INCONCLUSIVE else ""
+    reason = row.reason if row.level is Level.UNKNOWN else ""
     return Finding(
         row.metric,
-        row.verdict.level,
+        row.level,
         f"{row.who}, {row.group.how}",
         "; ".join(filter(None, (ratio(row.judged), reason))),
         asked(row),
@@ -47,41 +46,38 @@ def asked(row: Comparison) -> str:
 
 
 def answer(rows: Sequence[Comparison]) -> str:
-    """Return in one line which part of the host VMs reach, with most of them at once.
+    """Return in one line what VMs reach of their host, with most of them at once.
 
-    That is the least ratio of each kind of throughput, of rows that decide.
+    That is the worst ratio of each kind of throughput, and of each figure of which
+    less is better, of rows that decide.
     """
-    rows = [row for row in rows if row.primary]
-    at_once = max((row.at_once for row in rows), default=0)
+    at_once = max((row.at_once for row in rows if row.primary), default=0)
+    rows = [row for row in rows if row.primary and row.at_once == at_once]
+    higher = [row for row in rows if row.better == "higher"]
     reached: list[str] = []
-    missing: list[str] = []
-    target = 0.0
+    # {why: which kinds}.
     untold: dict[str, list[str]] = {}
     for kind, name in _KINDS.items():
-        found = [
-            row
-            for row in rows
-            if row.metric.split(".")[0] == kind
-            and row.better == "higher"
-            and row.at_once == at_once
-        ]
-        unsure = [row for row in found if row.verdict is Verdict.INCONCLUSIVE]
-        told = [(one.ratio, row) for row in found if (one := row.judged)]
-        if not found:
-            missing.append(name)
-        elif unsure and all(row.verdict is not Verdict.FAIL for row in found):
-            untold.setdefault(unsure[0].reason, []).append(name)
+        found = [row for row in higher if row.metric.split(".")[0] == kind]
+        worst = max(found, key=lambda row: row.level, default=None)
+        if worst is None:
+            untold.setdefault("not measured", []).append(name)
+        elif worst.level is Level.UNKNOWN:
+            untold.setdefault(f"not told ({worst.reason})", []).append(name)
         else:
-            least, worst = min(told, key=lambda one: one[0])
-            target = worst.target
-            share = "their share of " if worst.against == "share" else ""
-            whose = "its" if reached else "the host's"
-            reached.append(f"{least:.2f} of {share}{whose} {name}")
-    parts = []
+            least = min(one.ratio for row in found if (one := row.judged))
+            whose = "their share of the" if worst.against == "share" else "the host's"
+            reached.append(f"{least:.2f} of {whose} {name}")
+    times: dict[str, float] = {}
+    for row in rows:
+        if row.better == "lower" and row.judged:
+            times[row.metric] = max(times.get(row.metric, 0.0), row.judged.ratio)
+    parts = [f"{', '.join(names)} {why}" for why, names in untold.items()]
+    if times:
+        listed = ", ".join(f"{name} {ratio:.2f}" for name, ratio in times.items())
+        parts.insert(0, f"{listed} times the host's")
     if reached:
-        reach = "reaches" if at_once == 1 else "reach"
-        parts.append(f"{reach} {', '.join(reached)}: at least {target:.2f} is asked")
-    parts += [f"{', '.join(n)} not told ({why})" for why, n in untold.items()]
-    parts += [f"{', '.join(missing)} not measured"] if missing else []
+        asked = f"at least {higher[0].target:.2f} is asked"
+        parts.insert(0, f"{', '.join(reached)} ({asked})")
     vms = f"{number_of(at_once, 'VM')}{' at once' * (at_once > 1)}"
-    return f"{vms}{'' if reached else ':'} {'; '.join(parts)}"
+    return f"{vms}: {'; '.join(parts)}"

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench.record import json_of
 from nova_perfvm.measure.statistics.compare import (
@@ -15,15 +16,7 @@ from nova_perfvm.measure.statistics.compare import (
     compare,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """What could not be measured."""
-
-    where: str
-    who: str
-    reason: str
-    stderr: str = ""
+_FEATURES: Final = ("hostname", "kernel", "cpu_model", "governor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +24,7 @@ class Content:
     """All that a report shows.
 
     :ivar comparisons: empty where nothing could be compared; ``not_compared`` is why
+    :ivar failures: (where, who, why, what the tool printed) of what was not measured
     :ivar machines: of each target its name, hostname, kernel, CPU, governor, tools and
         clock, as it was measured
     """
@@ -38,7 +32,7 @@ class Content:
     files: tuple[str, ...]
     comparisons: tuple[Comparison, ...]
     not_compared: str = ""
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[tuple[str, ...], ...] = ()
     machines: tuple[tuple[str, ...], ...] = ()
 
 
@@ -48,58 +42,45 @@ def read(files: Sequence[str]) -> Content:
     :raises PerfVMError: when one cannot be used
     """
     found = samples.load(files)
-    runs = [run for file in files if isinstance(run := json_of(file).get("run"), dict)]
-    # The last session says how it is now.
-    looks = dict(look for run in runs for look in _looks(run))
     comparisons: list[Comparison] = []
     not_compared = ""
     try:
         comparisons = compare(found.measurements)
     except CannotCompareError as exc:
         not_compared = str(exc)
+    # The last session says how it is now.
+    machines: dict[str, tuple[str, ...]] = {}
+    failures: list[tuple[str, ...]] = []
+    for file in files:
+        run = json_of(file).get("run", {})
+        try:
+            for session in run.get("sessions", ()):
+                for who, look in session["targets"].items():
+                    machines[who] = _machine(who, look)
+            for one in run.get("failures", ()):
+                told = (one["where"], one["who"], one["reason"], one.get("stderr", ""))
+                failures.append(tuple(map(str, told)))
+        except (AttributeError, KeyError, TypeError, ValueError) as exc:
+            reason = f"run: not what bench run writes ({type(exc).__name__}: {exc})"
+            raise PerfVMError(f"{file}: {reason}") from exc
     return Content(
         files=tuple(files),
         comparisons=tuple(comparisons),
         not_compared=not_compared,
-        failures=tuple(failure for run in runs for failure in _failures(run)),
-        machines=tuple(_machine(who, look) for who, look in looks.items()),
+        failures=tuple(failures),
+        machines=tuple(machines.values()),
     )
 
 
-def _looks(run: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the targets of each session."""
-    for session in _list(run.get("sessions")):
-        targets = session.get("targets")
-        for who, look in targets.items() if isinstance(targets, dict) else ():
-            if isinstance(look, dict):
-                yield str(who), look
-
-
-def _failures(run: Mapping[str, Any]) -> Iterator[Failure]:
-    for one in _list(run.get("failures")):
-        texts = (str(one.get(key, "")) for key in ("where", "who", "reason", "stderr"))
-        yield Failure(*texts)
-
-
-def _list(found: Any) -> Iterator[Mapping[str, Any]]:
-    for one in found if isinstance(found, list) else ():
-        if isinstance(one, dict):
-            yield one
-
-
 def _machine(who: str, look: Mapping[str, Any]) -> tuple[str, ...]:
-    versions, clock = look.get("versions"), look.get("clock")
+    clock = look.get("clock") or {}
     words = "the same"
-    if isinstance(clock, dict) and clock.get("uncertainty_s"):
-        offset, around = (
-            float(clock.get(key) or 0) * 1000 for key in ("offset_s", "uncertainty_s")
-        )
-        words = f"{offset:+.1f} ms ± {around:.1f}"
-    keys = ("hostname", "kernel", "cpu_model", "governor")
-    tools = versions.items() if isinstance(versions, dict) else ()
+    if around_s := clock.get("uncertainty_s"):
+        words = f"{1000 * clock['offset_s']:+.1f} ms ± {1000 * around_s:.1f}"
+    versions = look.get("versions", {}).items()
     return (
         who,
-        *(str(look.get(key) or "unknown") for key in keys),
-        ", ".join(f"{name} {version}" for name, version in tools),
+        *(str(look.get(key) or "unknown") for key in _FEATURES),
+        ", ".join(f"{name} {version}" for name, version in versions),
         words,
     )

@@ -6,27 +6,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from nova_perfvm.findings import Level
 from nova_perfvm.measure.report import answer, plot
 from nova_perfvm.measure.report.content import Content
 from nova_perfvm.measure.statistics.compare import Comparison
-from nova_perfvm.measure.statistics.verdict import Verdict, worst
+from nova_perfvm.measure.statistics.verdict import OF_RATIO
 from nova_perfvm.pages import render_page
 
 
 def html(content: Content) -> str:
     """Return the page of what benchmarks have measured."""
-    verdict, words = _overall(content)
+    # Of all that decides; what was not measured is no pass.
+    decide = (row.level for row in content.comparisons if row.primary)
+    level = max(decide, default=Level.UNKNOWN)
+    words, failures = content.not_compared, len(content.failures)
+    if failures:
+        level = max(level, Level.UNKNOWN)
+        words = words or f"not all was measured: {failures} failed"
     return render_page(
         "report.html",
         **of_comparisons(content.comparisons),
         title="Is the VM as fast as the machine?",
-        verdict=verdict.value,
-        look=verdict.level.value,
+        verdict=OF_RATIO[level],
+        look=level.value,
         words=words,
         content=content,
         reasons=[
-            ("failure", f"{one.where}: {one.who}", "", one.reason, one.stderr)
-            for one in content.failures
+            ("failure", f"{where}: {who}", "", reason, stderr)
+            for where, who, reason, stderr in content.failures
         ],
         warnings=dict.fromkeys(r for row in content.comparisons for r in row.remarks),
     )
@@ -34,25 +41,15 @@ def html(content: Content) -> str:
 
 def of_comparisons(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     """Return what the template shows of comparisons."""
-    verdicts = [row.verdict for row in comparisons]
+    levels = [row.level for row in comparisons]
     return {
         "groups": plot.groups(comparisons),
         "plot": plot,
         "ratio": answer.ratio,
+        "verdicts": OF_RATIO,
         "answer": answer.answer(comparisons) if comparisons else "",
         "counts": [
-            (verdicts.count(verdict), verdict.level.value, verdict.value)
-            for verdict in reversed(Verdict)
+            (levels.count(level), level.value, word)
+            for level, word in reversed(OF_RATIO.items())
         ],
     }
-
-
-def _overall(content: Content) -> tuple[Verdict, str]:
-    """Return the worst verdict that decides, and why it is that."""
-    if content.not_compared:
-        return Verdict.INCONCLUSIVE, content.not_compared
-    found = worst(row.verdict for row in content.comparisons if row.primary)
-    failures = len(content.failures)
-    if failures and found is Verdict.PASS:
-        found = Verdict.INCONCLUSIVE
-    return found, f"not all was measured: {failures} failed" if failures else ""

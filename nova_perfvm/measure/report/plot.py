@@ -7,10 +7,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from nova_perfvm.findings import Level
 from nova_perfvm.measure.report import answer
 from nova_perfvm.measure.statistics.compare import Comparison
-from nova_perfvm.measure.statistics.intervals import Estimate
 from nova_perfvm.printable import number_of
 
 # Of the drawing, in its units: where the axis begins and ends.
@@ -20,11 +18,11 @@ RIGHT: Final = 565.0
 _LONGEST: Final = 32
 # How far beyond all ratios intervals are drawn, as a factor: wider ones would leave no
 # room for the rest.
-_BEYOND: Final = 2.0
+_BEYOND: Final = 1.2
 # Of axes whose ends differ by less than a factor.
 _TICKS: Final = (
     (4.0, (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.4, 1.6, 2, 2.5, 3)),
-    (25.0, (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20)),
+    (40.0, (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20)),
     (math.inf, (0.001, 0.01, 0.1, 0.3, 1, 3, 10, 30, 100, 1000)),
 )
 
@@ -56,15 +54,10 @@ class PlotRow(NamedTuple):
     """A comparison, in the table and in the plot.
 
     :ivar name: VM and threads, cut where the plot has no room
-    :ivar judged: the ratio that the target is for
-    :ivar decides: whether the verdict of all rests on it
     """
 
     comparison: Comparison
-    level: Level
     name: str
-    judged: Estimate | None
-    decides: bool
 
 
 class MetricGroup(NamedTuple):
@@ -72,15 +65,13 @@ class MetricGroup(NamedTuple):
 
     metric: str
     asked: str
-    better: str
-    target: float
     axis: Axis
     rows: tuple[PlotRow, ...]
 
 
 def groups(comparisons: Iterable[Comparison]) -> list[MetricGroup]:
     """Return the comparisons by metric, the worst first."""
-    worst_first = sorted(comparisons, key=lambda row: row.verdict.level, reverse=True)
+    worst_first = sorted(comparisons, key=lambda row: row.level, reverse=True)
     alone = len({(row.at_once, row.group.beside) for row in worst_first}) == 1
     by_metric: dict[tuple[str, str], list[Comparison]] = {}
     for row in worst_first:
@@ -88,33 +79,22 @@ def groups(comparisons: Iterable[Comparison]) -> list[MetricGroup]:
     # Throughput and latency miss their targets at different ends.
     axes = {
         better: _axis([row for row in worst_first if row.better == better])
-        for better in {row.better for row in worst_first}
+        for better in ("higher", "lower")
     }
     return [
         MetricGroup(
-            *(metric, asked, rows[0].better, rows[0].target, axes[rows[0].better]),
-            tuple(
-                PlotRow(
-                    row,
-                    row.verdict.level,
-                    _name(row, alone=alone),
-                    row.judged,
-                    row.primary,
-                )
-                for row in rows
-            ),
+            *(metric, asked, axes[rows[0].better]),
+            tuple(PlotRow(row, _name(row, alone=alone)) for row in rows),
         )
         for (metric, asked), rows in by_metric.items()
     ]
 
 
 def _axis(rows: Sequence[Comparison]) -> Axis:
-    judged = [one for row in rows if (one := row.judged)]
-    seen = [1.0, *(row.target for row in rows), *(one.ratio for one in judged)]
-    low, high = min(seen), max(seen)
-    ends = [end for one in judged for end in (one.low, one.high) if end is not None]
-    least, most = min([low, *ends]), max([high, *ends])
-    return Axis(max(least, low / _BEYOND) / 1.05, min(most, high * _BEYOND) * 1.05)
+    """Return an axis with room for all ratios, and for what is near of intervals."""
+    judged = [one.ratio for row in rows if (one := row.judged)]
+    seen = [1.0, *(row.target for row in rows), *judged]
+    return Axis(min(seen) / _BEYOND, max(seen) * _BEYOND)
 
 
 def _name(row: Comparison, *, alone: bool) -> str:

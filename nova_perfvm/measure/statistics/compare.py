@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure.samples import Better, Machine, Measurement
+from nova_perfvm.findings import Level
+from nova_perfvm.measure.collect.collected import Kind
+from nova_perfvm.measure.samples import Better, Measurement
 from nova_perfvm.measure.statistics.intervals import Estimate, estimate
-from nova_perfvm.measure.statistics.verdict import Judgement, Verdict, judge
+from nova_perfvm.measure.statistics.verdict import judge
 from nova_perfvm.printable import number_of
 
 # LY: 70 to 80 % of a physical server.
@@ -47,7 +49,8 @@ class Comparison:
         for latencies, which nobody shares
     :ivar against: which of the two the target is for
     :ivar target: the least ratio that passes; where lower is better, the most
-    :ivar reason: why the verdict is no PASS
+    :ivar level: OK, unknown or a failure
+    :ivar reason: why it is not OK
     :ivar remarks: what makes the ratio doubtful
     :ivar doubts: those of them that may make the VM look better than it is, or
         that leave open what was compared at all
@@ -65,7 +68,7 @@ class Comparison:
     vs_share: Estimate | None
     against: Against
     target: float
-    verdict: Verdict
+    level: Level
     reason: str
     remarks: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
@@ -133,64 +136,65 @@ def compare(
         all of them, each by itself
     :raises CannotCompareError: when there is no host, or no VM
     """
-    by_kind = {
-        kind: [m for m in measurements if m.machine.kind == kind]
+    hosts, guests = (
+        grouped(m for m in measurements if m.machine.kind == kind)
         for kind in ("host", "guest")
-    }
-    for kind, words in (("host", "the host, the baseline"), ("guest", "a VM")):
-        if not by_kind[kind]:
+    )
+    for there, words in ((hosts, "the host, the baseline"), (guests, "a VM")):
+        if not there:
             raise CannotCompareError(
-                f"no measurement of {words} (machine.kind: {kind}): measure it in the "
-                "same rounds, or name its file, too"
+                f"no measurement of {words} (machine.kind): measure it in the same "
+                "rounds, or name its file, too"
             )
-    hosts, guests = grouped(by_kind["host"]), grouped(by_kind["guest"])
-    betters = {(m.metric, m.threads): m.better for m in measurements}
-    primary, rows = list(guests), 1
+    betters = {m.metric: m.better for m in measurements}
+    primary, of_rows = set(guests), 1
     if is_primary is not None:
-        primary = [g for g in guests if is_primary(g, betters[g.metric, g.threads])]
-        rows = sum(len(_names(guests[group])) for group in primary)
+        primary = {g for g in guests if is_primary(g, betters[g.metric])}
+        of_rows = sum(len(_names(guests[group])) for group in primary)
     found = []
     for group, rounds in guests.items():
-        of_group = [m for m in measurements if _is_of(m, group)]
-        better = of_group[0].better
+        better = betters[group.metric]
         limit = _target(group.metric, better, target, latency_target)
         baseline = _baseline(hosts, group)
+        shared = better == "higher" and group.metric.split(".")[0] in _SHARED
         for who in _names(rounds):
             own = {number: v[who] for number, v in rounds.items() if who in v}
-            ratios = _ratios(own, baseline, vms or group.at_once)
-            vs_host = ratios and ratios.vs_host
-            vs_share = ratios.vs_share if ratios and better == "higher" else None
-            shared = vs_share is not None and group.metric.split(".")[0] in _SHARED
-            judged = vs_share if shared else vs_host
-            if ratios is None or judged is None:
-                verdict = Judgement(
-                    Verdict.INCONCLUSIVE,
+            ratios = ratios_of(own, baseline, vms or group.at_once)
+            judged = ratios and (ratios.vs_share if shared else ratios.vs_host)
+            if judged is None:
+                level = Level.UNKNOWN
+                reason = (
                     f"no baseline: measure {group.metric} on the host with "
-                    f"{group.threads} threads",
+                    f"{group.threads} threads"
                 )
             else:
-                of_rows = rows if group in primary else 1
-                verdict = judge(judged, limit, better, of_rows)
-                if ratios.apart and verdict.verdict is Verdict.INCONCLUSIVE:
-                    verdict = verdict._replace(reason=ratios.apart)
-            sides = [m for m in of_group if m.machine.kind == "host" or m.who == who]
-            remarks = list(_remarks(sides, vs_host, better, ratios, judged))
+                rows = of_rows if group in primary else 1
+                level, reason = judge(judged, limit, better, rows)
+                if ratios and ratios.apart and level is Level.UNKNOWN:
+                    reason = ratios.apart
+            sides = [
+                m
+                for m in measurements
+                if (m.metric, m.threads) == (group.metric, group.threads)
+                and (m.machine.kind == "host" or m.who == who)
+            ]
+            doubts = tuple(_doubts(sides, better, ratios))
             found.append(
                 Comparison(
                     metric=group.metric,
-                    unit=of_group[0].unit,
+                    unit=sides[0].unit,
                     better=better,
                     threads=group.threads,
                     who=who,
                     at_once=group.at_once,
-                    vs_host=vs_host,
-                    vs_share=vs_share,
+                    vs_host=ratios and ratios.vs_host,
+                    vs_share=ratios and ratios.vs_share if better == "higher" else None,
                     against="share" if shared else "host",
                     target=limit,
-                    verdict=verdict.verdict,
-                    reason=verdict.reason,
-                    remarks=tuple(remark.text for remark in remarks),
-                    doubts=tuple(remark.text for remark in remarks if remark.grave),
+                    level=level,
+                    reason=reason,
+                    remarks=(*_harmless(sides, judged), *doubts),
+                    doubts=doubts,
                     primary=group in primary,
                     loaded_neighbours=group.loaded_neighbours,
                 )
@@ -216,47 +220,18 @@ def grouped(measurements: Iterable[Measurement]) -> dict[ComparedGroup, Rounds]:
         rounds.setdefault(m.round, {}).setdefault(m.who, []).append(m.value)
     return {
         group: {
-            number: {who: _typical(runs) for who, runs in of_round.items()}
+            number: {who: typical(runs) for who, runs in of_round.items()}
             for number, of_round in sorted(rounds.items())
         }
         for group, rounds in values.items()
     }
 
 
-def differences(measurements: Collection[Measurement]) -> Iterator[str]:
-    """Yield what host and VM do not have in common and should."""
-    tools: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(
-        lambda: defaultdict(set)
-    )
-    features: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(
-        lambda: defaultdict(set)
-    )
-    for m in measurements:
-        tools[m.tool][m.machine.kind].add(m.tool_version)
-        for name in _FEATURES:
-            value = getattr(m.machine, name)
-            if value is not None:
-                features[name][m.machine.kind].add(value)
-    for label, sides in (*tools.items(), *features.items()):
-        host, guest = sides["host"], sides["guest"]
-        known = host and guest
-        if (known and host != guest) or max(len(host), len(guest)) > 1:
-            words = [
-                f"{', '.join(sorted(values))} {where}"
-                for values, where in ((host, "on the host"), (guest, "in the VM"))
-                if values
-            ]
-            yield f"{label.replace('_', ' ')}: {', '.join(words)}"
-
-
-def _names(rounds: Rounds) -> list[str]:
-    return list(dict.fromkeys(who for values in rounds.values() for who in values))
-
-
-class _Ratios(NamedTuple):
+class Ratios(NamedTuple):
     """A VM's ratios.
 
     :ivar apart: why they have no interval although there may be repeats
+    :ivar left_out: how many rounds have but one side
     """
 
     vs_host: Estimate
@@ -265,22 +240,27 @@ class _Ratios(NamedTuple):
     left_out: int = 0
 
 
-def _ratios(
+def ratios_of(
     own: Mapping[int, float], baseline: Rounds | None, vms: int
-) -> _Ratios | None:
+) -> Ratios | None:
+    """Return the ratios of values to a baseline, round by round; None without one.
+
+    :param own: {round: value}
+    :param vms: how many share what all runs of the baseline did
+    """
     if not baseline:
         return None
-    one = {n: sum(v.values()) / len(v) for n, v in baseline.items()}
-    share = {n: sum(v.values()) / vms for n, v in baseline.items()}
+    one = {n: math.fsum(v.values()) / len(v) for n, v in baseline.items()}
+    share = {n: math.fsum(v.values()) / vms for n, v in baseline.items()}
     common = sorted(own.keys() & baseline.keys())
     if not common:
-        value = _typical(own.values())
-        return _Ratios(
-            estimate([value / _typical(one.values())]),
-            estimate([value / _typical(share.values())]),
+        value = typical(own.values())
+        return Ratios(
+            estimate([value / typical(one.values())]),
+            estimate([value / typical(share.values())]),
             "host and VM were never measured in the same round: interleave their runs",
         )
-    return _Ratios(
+    return Ratios(
         estimate([own[n] / one[n] for n in common]),
         estimate([own[n] / share[n] for n in common]),
         left_out=len(own.keys() ^ baseline.keys()),
@@ -296,14 +276,8 @@ def _baseline(
         for key, rounds in hosts.items()
         if (key.metric, key.threads) == (group.metric, group.threads)
     }
-    if not fitting:
-        return None
     below = [at_once for at_once in fitting if at_once <= group.at_once]
-    return fitting[max(below) if below else min(fitting)]
-
-
-def _is_of(m: Measurement, group: ComparedGroup) -> bool:
-    return (m.metric, m.threads) == (group.metric, group.threads)
+    return fitting.get(max(below) if below else min(fitting, default=0))
 
 
 def _target(metric: str, better: Better, target: float, latency: float) -> float:
@@ -313,58 +287,66 @@ def _target(metric: str, better: Better, target: float, latency: float) -> float
     return latency if "latency" in metric else 1 / target
 
 
-class _Remark(NamedTuple):
-    """What makes a ratio doubtful; ``grave`` as :class:`Comparison` has doubts."""
-
-    text: str
-    grave: bool = True
-
-
-def _remarks(
-    sides: Collection[Measurement],
-    vs_host: Estimate | None,
-    better: Better,
-    ratios: _Ratios | None,
-    judged: Estimate | None,
-) -> Iterator[_Remark]:
-    tools = {m.tool for m in sides}
-    for text in differences(sides):
-        # A VM has a kernel of its own, and shows a CPU as its host lets it.
-        yield _Remark(text, text.partition(":")[0] in tools)
-    baselines: list[Machine] = [m.machine for m in sides if m.machine.kind == "host"]
-    slow = sorted(
-        {m.governor for m in baselines if m.governor and m.governor != "performance"}
-    )
-    if slow:
-        yield _Remark(
-            f"the host ran with governor {', '.join(slow)}, which flatters the VM"
-        )
-    if vs_host is not None and better == "higher" and vs_host.ratio > 1:
-        unbound = any(m.node is None for m in baselines)
-        if unbound:
-            yield _Remark(
+def _doubts(
+    sides: Collection[Measurement], better: Better, ratios: Ratios | None
+) -> Iterator[str]:
+    """Yield what may make a VM look better than it is."""
+    yield from _unlike((m.tool, m.machine.kind, m.tool_version) for m in sides)
+    baselines = [m.machine for m in sides if m.machine.kind == "host"]
+    governors = {m.governor for m in baselines if m.governor}
+    if slow := ", ".join(sorted(governors - {"performance"})):
+        yield f"the host ran with governor {slow}, which flatters the VM"
+    if ratios is None:
+        return
+    vs_host = ratios.vs_host
+    if better == "higher" and vs_host.ratio > 1:
+        if any(m.node is None for m in baselines):
+            yield (
                 "more than the host, whose run was not bound to a NUMA node: repeat "
                 "it under numactl --cpunodebind=N --membind=N, one run per node at "
                 "once"
             )
         elif vs_host.low is not None and vs_host.low > _TOO_GOOD:
-            yield _Remark("more than the host, though bound: is it the same machine?")
-    if ratios is not None and ratios.left_out:
-        yield _Remark(
-            f"{number_of(ratios.left_out, 'round')} with only the host or only the "
-            "VM left out"
-        )
+            yield "more than the host, though bound: is it the same machine?"
+    if ratios.left_out:
+        rounds = number_of(ratios.left_out, "round")
+        yield f"{rounds} with only the host or only the VM left out"
     # Percentiles of histograms are often equal.
-    if judged is not None and judged.spread == 0 and better == "higher":
-        yield _Remark("the same ratio in every round: were they really repeated?")
+    if vs_host.spread == 0 and better == "higher":
+        yield "the same ratio in every round: were they really repeated?"
+
+
+def _harmless(sides: Collection[Measurement], judged: Estimate | None) -> Iterator[str]:
+    """Yield what else makes a ratio less sure."""
+    # A VM has a kernel of its own, and shows a CPU as its host lets it.
+    for name in _FEATURES:
+        values = ((m.machine.kind, getattr(m.machine, name)) for m in sides)
+        yield from _unlike((name.replace("_", " "), *value) for value in values)
     if judged is not None and judged.drifts:
-        yield _Remark(
-            "the ratio drifts from round to round; its interval is widened for it",
-            grave=False,
-        )
+        yield "the ratio drifts from round to round; its interval is widened for it"
 
 
-def _typical(values: Iterable[float]) -> float:
+def _unlike(seen: Iterable[tuple[str, Kind, str | None]]) -> Iterator[str]:
+    """Yield what host and VM do not have in common, of (name, kind, value)."""
+    values: dict[str, dict[Kind, set[str]]] = {}
+    for name, kind, value in seen:
+        if value is not None:
+            values.setdefault(name, {}).setdefault(kind, set()).add(value)
+    for name, by_kind in values.items():
+        if len(set().union(*by_kind.values())) > 1:
+            words = [
+                f"{', '.join(sorted(by_kind[kind]))} {where}"
+                for kind, where in (("host", "on the host"), ("guest", "in the VM"))
+                if kind in by_kind
+            ]
+            yield f"{name}: {', '.join(words)}"
+
+
+def _names(rounds: Rounds) -> list[str]:
+    return list(dict.fromkeys(who for values in rounds.values() for who in values))
+
+
+def typical(values: Iterable[float]) -> float:
     """Return the geometric mean."""
     found = list(values)
     return math.exp(math.fsum(map(math.log, found)) / len(found))

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a ratio is as good as was asked for."""
+"""Whether a ratio is as good as was asked for, and what verdicts are called.
+
+How bad a ratio, a certificate or a proof is, is a :class:`Level` as that of any
+finding; only the words differ.
+"""
 
 from __future__ import annotations
 
-import enum
 import math
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from nova_perfvm.findings import Level, exit_code
+from nova_perfvm.findings import Level
 from nova_perfvm.measure.samples import Better
 from nova_perfvm.measure.statistics.intervals import (
     LEAST_ROUNDS,
@@ -17,6 +19,13 @@ from nova_perfvm.measure.statistics.intervals import (
     rounds_needed,
 )
 from nova_perfvm.printable import number_of
+
+_LEVELS: Final = (Level.OK, Level.UNKNOWN, Level.FAILURE)
+OF_RATIO: Final = dict(zip(_LEVELS, ("pass", "inconclusive", "fail"), strict=True))
+OF_CERTIFICATE: Final = dict(
+    zip(_LEVELS, ("certified", "not proven", "refused"), strict=True)
+)
+OF_PROOF: Final = dict(zip(_LEVELS, ("PROVEN", "NOT PROVEN", "REFUTED"), strict=True))
 
 # The part of the target that each single round has to reach: a VM that is slow in
 # one round of ten has a good mean.
@@ -27,35 +36,11 @@ WORST_ROUND: Final = 0.9
 _VARIATION: Final = {"higher": 0.5, "lower": 1.0}
 
 
-class Verdict(enum.Enum):
-    """What a statistical test says of a ratio; how bad a finding is, is a Level."""
-
-    PASS = "pass"  # noqa: S105
-    INCONCLUSIVE = "inconclusive"
-    FAIL = "fail"
-
-    @property
-    def level(self) -> Level:
-        """How bad it is."""
-        return (Level.OK, Level.UNKNOWN, Level.FAILURE)[list(Verdict).index(self)]
-
-    @property
-    def exit_code(self) -> int:
-        """What a command ends with if this is the worst."""
-        return exit_code(self.level, strict=True)
-
-
 class Judgement(NamedTuple):
-    """A verdict and why."""
+    """OK, unknown or a failure, and why."""
 
-    verdict: Verdict
+    level: Level
     reason: str
-
-
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the worst of verdicts; without any, nothing is concluded."""
-    order = list(Verdict)
-    return max(verdicts, key=order.index, default=Verdict.INCONCLUSIVE)
 
 
 def far(better: Better) -> float:
@@ -87,23 +72,23 @@ def judge(
     if found.rounds < LEAST_ROUNDS or ends is None or all_ends is None:
         if above(found.ratio) < -math.log(far(better)):
             reason = f"{misses} by more than noise does, though not repeated enough"
-            return Judgement(Verdict.FAIL, reason)
-        reason = (
-            f"{number_of(found.rounds, 'round')}: repeat it in at least {LEAST_ROUNDS}"
+            return Judgement(Level.FAILURE, reason)
+        rounds = number_of(found.rounds, "round")
+        return Judgement(
+            Level.UNKNOWN, f"{rounds}: repeat it in at least {LEAST_ROUNDS}"
         )
-        return Judgement(Verdict.INCONCLUSIVE, reason)
     if max(map(above, all_ends)) < 0:
-        return Judgement(Verdict.FAIL, misses)
+        return Judgement(Level.FAILURE, misses)
     if min(map(above, ends)) < 0:
-        return Judgement(Verdict.INCONCLUSIVE, _needs(found, target))
+        return Judgement(Level.UNKNOWN, _needs(found, target))
     worst_round = found.least if sign > 0 else found.most
     if above(worst_round) < math.log(WORST_ROUND):
         reason = (
             f"{found.ratio:.3g} reaches {target:.3g}, but one of {found.rounds} rounds "
             f"is at {worst_round:.3g}: look what ran then, and repeat all rounds"
         )
-        return Judgement(Verdict.INCONCLUSIVE, reason)
-    return Judgement(Verdict.PASS, "")
+        return Judgement(Level.UNKNOWN, reason)
+    return Judgement(Level.OK, "")
 
 
 def _needs(found: Estimate, target: float) -> str:

@@ -30,7 +30,7 @@ class CertifyTest(CommandCase):
         self.assertEqual(0, self.certify(None, "--signed-off-by", "Kim"), self.stderr)
         self.assertIn(f"flavor {FLAVOR}: CERTIFIED\n", self.stdout)
         self.assertIn("kernel: 6.8.0 on the host, 6.1.0 in the VM", self.stdout)
-        self.assertIn("2 VMs at once reach 0.96 of the host's CPU", self.stdout)
+        self.assertIn("2 VMs at once: 0.96 of the host's CPU", self.stdout)
         found = json.loads(self.output.read_text())
         self.assertEqual(
             ("certified", "Kim"), (found["verdict"], found["signed_off_by"])

@@ -47,7 +47,7 @@ class CompareTest(CommandCase):
         self.assertEqual((1, "PASS"), (self.status, row["Verdict"]))
         self.assertIn("warning: the host ran with governor powersave", self.stderr)
         ended = self.stderr.splitlines()[-1]
-        self.assertIn("1 VM reaches 0.90 of the host's CPU: at least 0.70", ended)
+        self.assertIn("1 VM: 0.90 of the host's CPU (at least 0.70", ended)
 
     def test_a_baseline_beside_busy_vms(self):
         path = self.cpu(90)

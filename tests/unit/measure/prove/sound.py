@@ -233,16 +233,9 @@ class Case:
             self.write(directory),
             self.flavor,
             read_snapshot=lambda path: snapshots.loads(textfile.read(path)),
+            within_s=3600,
         )
         return certificate.make(
             read,
-            **{
-                "within_s": 3600,
-                "target": 0.70,
-                "latency_target": 2.0,
-                "previous": None,
-                "signed_off_by": None,
-                "made_at": "2026-11-22T10:30:00+00:00",
-            }
-            | given,
+            **{"made_at": "2026-11-22T10:30:00+00:00"} | given,
         )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.measure.prove import proof
 from nova_perfvm.measure.samples import Samples
+from nova_perfvm.measure.statistics.verdict import OF_CERTIFICATE
 from tests.directory import DirectoryCase
 from tests.unit.measure import hosts
 from tests.unit.measure.prove import planted
@@ -46,10 +47,11 @@ class ProofTest(DirectoryCase):
 
     def test_proven(self):
         line = proof.verdict(self.write(Case()))
-        self.assertIn(f"PROVEN {FLAVOR} on compute1: 2 VMs at once reach", line)
-        self.assertRegex(line, r"0\.9\d CPU, 0\.[89]\d memory, 0\.9\d network of their")
-        self.assertRegex(line, r"tail latency 1\.[23]\d times the host's$")
-        self.assertIn("(at least 0.70, family-wise 97.5 %)", line)
+        self.assertIn(f"PROVEN {FLAVOR} on compute1: 2 VMs at once: ", line)
+        reached = r"0\.9\d of the host's CPU, 0\.[89]\d of the host's memory, "
+        self.assertRegex(line, reached + r"0\.9\d of their share of the network ")
+        self.assertRegex(line, r"latency_p99_9_us 1\.[23]\d times the host's; disk")
+        self.assertIn("(at least 0.70 is asked)", line)
 
     def test_refuted_and_not_proven(self):
         for fault, words in (
@@ -66,7 +68,8 @@ class ProofTest(DirectoryCase):
             found = proof.read(self.path)
             again = proof.inputs_of(found, self.path, 3600)
             self.assertEqual(judged.inputs, again)
-            self.assertEqual(judged.verdict.value, found.certificate["verdict"])
+            word = OF_CERTIFICATE[judged.level]
+            self.assertEqual(word, found.certificate["verdict"])
         self.assertEqual(0o600, (self.directory / "proof.json").stat().st_mode & 0o777)
 
     def test_a_baseline_of_a_host_alike(self):

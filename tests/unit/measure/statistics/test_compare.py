@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import testtools
 
+from nova_perfvm.findings import Level
 from nova_perfvm.measure.samples import Machine
 from nova_perfvm.measure.statistics.compare import CannotCompareError, compare
-from nova_perfvm.measure.statistics.verdict import Verdict, far
+from nova_perfvm.measure.statistics.verdict import far
 from tests.unit.measure import published
 
 STEADY = (0.99, 1.01, 1.0, 0.995, 1.005)
@@ -37,10 +38,10 @@ class PublishedTest(testtools.TestCase):
             {name: round(100 * row.vs_host.ratio, 1) for name, row in found.items()},
         )
         tail = found.pop("cpu.latency_max_ms")
-        self.assertEqual(Verdict.FAIL, tail.verdict)
+        self.assertEqual(Level.FAILURE, tail.level)
         self.assertIsNone(tail.vs_share)
         for row in found.values():
-            self.assertEqual(Verdict.INCONCLUSIVE, row.verdict)
+            self.assertEqual(Level.UNKNOWN, row.level)
             self.assertEqual("1 round: repeat it in at least 5", row.reason)
             self.assertIsNone(row.vs_host.low)
             self.assertEqual(
@@ -72,31 +73,31 @@ class PublishedTest(testtools.TestCase):
         self.assertEqual({2}, {row.at_once for row in found})
         judged = {row.metric.split(".")[0]: row.against for row in found}
         self.assertEqual({"cpu": "host", "memory": "host", "network": "share"}, judged)
-        self.assertEqual({Verdict.INCONCLUSIVE}, {row.verdict for row in found})
+        self.assertEqual({Level.UNKNOWN}, {row.level for row in found})
         for row in found:
             unbound = any("not bound" in remark for remark in row.remarks)
             self.assertEqual(row.vs_host.ratio > 1, unbound)
 
     def test_repeated_throughput_hides_the_tail(self):
         found = {
-            row.metric: row.verdict
+            row.metric: row.level
             for row in compare(published.repeated(published.ly_alone(), STEADY))
         }
-        self.assertEqual(Verdict.FAIL, found["cpu.latency_max_ms"])
-        self.assertEqual(Verdict.PASS, found["cpu.events_per_second"])
+        self.assertEqual(Level.FAILURE, found["cpu.latency_max_ms"])
+        self.assertEqual(Level.OK, found["cpu.events_per_second"])
 
 
 class VerdictTest(testtools.TestCase):
     def verdict(self, measurements, **given):
         (found,) = compare(measurements, **given)
-        return found.verdict
+        return found.level
 
     def test_by_the_interval(self):
-        self.assertEqual(Verdict.PASS, self.verdict(cpu(100, 90)))
-        self.assertEqual(Verdict.FAIL, self.verdict(cpu(100, 60)))
-        self.assertEqual(Verdict.FAIL, self.verdict(cpu(100, 90), target=0.95))
+        self.assertEqual(Level.OK, self.verdict(cpu(100, 90)))
+        self.assertEqual(Level.FAILURE, self.verdict(cpu(100, 60)))
+        self.assertEqual(Level.FAILURE, self.verdict(cpu(100, 90), target=0.95))
         (found,) = compare(cpu(100, 75, NOISY))
-        self.assertEqual(Verdict.INCONCLUSIVE, found.verdict)
+        self.assertEqual(Level.UNKNOWN, found.level)
         self.assertRegex(found.reason, "about [0-9]+ rounds would tell")
 
     def test_busy_neighbours_are_a_comparison_of_their_own(self):
@@ -108,9 +109,7 @@ class VerdictTest(testtools.TestCase):
         ]
         found = {c.loaded_neighbours: c for c in compare([*cpu(100, 90), *beside])}
         self.assertEqual(idle, found[0])
-        self.assertEqual(
-            (Verdict.PASS, Verdict.FAIL), (found[0].verdict, found[1].verdict)
-        )
+        self.assertEqual((Level.OK, Level.FAILURE), (found[0].level, found[1].level))
         self.assertAlmostEqual(idle.vs_host.ratio / 2, found[1].vs_host.ratio)
 
     def test_of_which_less_is_better(self):
@@ -122,24 +121,24 @@ class VerdictTest(testtools.TestCase):
             ]
             return published.repeated(found, STEADY)
 
-        for vm, verdict in ((1.5, Verdict.PASS), (3.0, Verdict.FAIL)):
+        for vm, verdict in ((1.5, Level.OK), (3.0, Level.FAILURE)):
             latencies = rows("cpu.latency_p99_ms", 1.0, vm)
             self.assertEqual(verdict, self.verdict(latencies))
-            self.assertEqual(Verdict.PASS, self.verdict(latencies, latency_target=4))
+            self.assertEqual(Level.OK, self.verdict(latencies, latency_target=4))
         # Time for the same work.
         (found,) = compare(rows("gmake.seconds", 100, 140))
-        self.assertEqual((Verdict.PASS, 1 / 0.7), (found.verdict, found.target))
+        self.assertEqual((Level.OK, 1 / 0.7), (found.level, found.target))
 
     def test_nothing_passes_without_five_rounds(self):
-        self.assertEqual(Verdict.INCONCLUSIVE, self.verdict(cpu(100, 99, STEADY[:4])))
+        self.assertEqual(Level.UNKNOWN, self.verdict(cpu(100, 99, STEADY[:4])))
         # Repeats in one round are no rounds.
         rows = [replace(m, round=1, repeat=m.round) for m in cpu(100, 99)]
-        self.assertEqual(Verdict.INCONCLUSIVE, self.verdict(rows))
+        self.assertEqual(Level.UNKNOWN, self.verdict(rows))
 
     def test_one_bad_round_is_not_passed_over(self):
-        for slow, verdict in ((0.66, Verdict.PASS), (0.60, Verdict.INCONCLUSIVE)):
+        for slow, verdict in ((0.66, Level.OK), (0.60, Level.UNKNOWN)):
             (found,) = compare(cpu(100, 100, (*[1.0, 0.99, 1.01] * 4, slow)))
-            self.assertEqual(verdict, found.verdict)
+            self.assertEqual(verdict, found.level)
         self.assertIn("one of 13 rounds is at 0.6", found.reason)
 
     def test_each_of_many_rows_has_its_part_of_the_error(self):
@@ -147,12 +146,12 @@ class VerdictTest(testtools.TestCase):
         rows = cpu(100, 69, (1.0, 1.01, 0.99, 1.005, 0.995))
         many = [replace(m, metric=f"cpu{n}.x") for n in range(20) for m in rows]
         for measured, is_primary, verdict in (
-            (rows, lambda _group, _better: True, Verdict.FAIL),
-            (many, lambda _group, _better: True, Verdict.INCONCLUSIVE),
-            (many, None, Verdict.FAIL),
+            (rows, lambda _group, _better: True, Level.FAILURE),
+            (many, lambda _group, _better: True, Level.UNKNOWN),
+            (many, None, Level.FAILURE),
         ):
             found = compare(measured, is_primary=is_primary)
-            self.assertEqual({verdict}, {row.verdict for row in found})
+            self.assertEqual({verdict}, {row.level for row in found})
             self.assertTrue(all(row.primary for row in found))
         found = compare(
             many, is_primary=lambda group, _better: group.metric == "cpu7.x"
@@ -162,12 +161,12 @@ class VerdictTest(testtools.TestCase):
     def test_rounds_apart_have_no_interval(self):
         rows = [replace(m, round=m.round + 5 * (m.who == "vm1")) for m in cpu(100, 99)]
         (found,) = compare(rows)
-        self.assertEqual(Verdict.INCONCLUSIVE, found.verdict)
+        self.assertEqual(Level.UNKNOWN, found.level)
         self.assertIn("interleave", found.reason)
         self.assertIsNone(found.vs_host.low)
 
     def test_what_no_noise_explains_fails_without_repeats(self):
-        for part, verdict in ((0.9, Verdict.FAIL), (1.1, Verdict.INCONCLUSIVE)):
+        for part, verdict in ((0.9, Level.FAILURE), (1.1, Level.UNKNOWN)):
             rows = cpu(100, 70 / far("higher") * part, (1.0,))
             self.assertEqual(verdict, self.verdict(rows))
 
@@ -175,7 +174,7 @@ class VerdictTest(testtools.TestCase):
         rows = cpu(100, 99)
         rows = [m if m.who == "host" else replace(m, threads=8) for m in rows]
         (found,) = compare(rows)
-        self.assertEqual(Verdict.INCONCLUSIVE, found.verdict)
+        self.assertEqual(Level.UNKNOWN, found.level)
         self.assertIn("on the host with 8 threads", found.reason)
 
     def test_only_one_side(self):
