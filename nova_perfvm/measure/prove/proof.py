@@ -112,10 +112,7 @@ def inputs_of(found: ProofRecord, path: str, within_s: float) -> Inputs:
         of_host = [m for m in found.baseline.measurements if m.machine.kind == "host"]
         measured = (*measured, *of_host)
         notes = run_notes.of_samples(found.baseline, f"{path}: baseline")
-        hosts = [t for t in notes.targets if t.kind == "host"] if notes else []
-        run = run._replace(
-            targets=(*run.targets, *hosts), beside=notes.beside if notes else {}
-        )
+        run = run.with_baseline(notes) if notes else run._replace(beside={})
     seen = dumps(replace(found, certificate=None)).encode()
     return Inputs(
         policy=policy,
