@@ -8,7 +8,6 @@ the other.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from itertools import combinations, pairwise
@@ -121,8 +120,8 @@ def _clocks(inputs: Inputs) -> Iterator[Finding]:
         told = [one for one in inputs.noted.clocks if one.who == target.who]
         told.sort(key=lambda one: one.at)
         pairs = [*pairwise(told), *zip(told[:1], told[-1:], strict=True)]
-        strays_s = max(map(_strays_s, pairs), default=math.inf)
-        far_s = max((abs(one.ahead_s) for one in told), default=math.inf)
+        strays_s = max(map(_strays_s, pairs), default=0.0)
+        far_s = max((abs(one.ahead_s) for one in told), default=0.0)
         yield shown(
             target.who,
             f"compared before and after; it gains less than {_CLOCK_SHARE:.1%}, and is "

@@ -11,11 +11,12 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.findings import Level
-from nova_perfvm.measure.samples import Load, Measurement, Moment, Samples, ScaleOut
+from nova_perfvm.measure.samples import Measurement, Moment, Samples, ScaleOut
 from nova_perfvm.measure.statistics.compare import TARGET, grouped, ratios_of, typical
 from nova_perfvm.measure.statistics.verdict import judge
 from nova_perfvm.printable import number_of
@@ -45,6 +46,8 @@ class ScalingFinding(NamedTuple):
     :ivar number: of VMs or servers
     :ivar what: ``of alone`` (sum X(N) / X(1)) or ``of the peak`` of VMs;
         ``generator``, ``linearity`` or ``decay`` of services
+    :ivar reason: what is wrong; empty if nothing is
+    :ivar bad: how bad that is
     """
 
     name: str
@@ -52,8 +55,13 @@ class ScalingFinding(NamedTuple):
     what: str
     observed: float
     limit: float
-    level: Level
     reason: str = ""
+    bad: Level = Level.FAILURE
+
+    @property
+    def level(self) -> Level:
+        """OK without a reason."""
+        return self.bad if self.reason else Level.OK
 
 
 def judge_all(samples: Samples, target: float = TARGET) -> list[ScalingFinding]:
@@ -97,15 +105,15 @@ def judge_vms(
         if of_alone and vms > 1:
             name = f"{group.metric}, {number_of(group.threads, 'thread')} each"
             ratio = of_alone.vs_host
+            level, reason = judge(ratio, target, "higher")
             row = (name, vms, "of alone", ratio.ratio, target)
-            yield ScalingFinding(*row, *judge(ratio, target, "higher"))
+            yield ScalingFinding(*row, reason, level)
     for metric, best in totals.items():
         most, peak = max(best), max(best, key=lambda vms: best[vms])
         part, least = best[most] / best[peak], 1 - MOST_DECAY
-        row = (metric, most, "of the peak", part, least)
         if len(best) > 1:
-            reason = f"{most} VMs do less together than {peak}"
-            yield _judged(row, reason, fails=part < least)
+            reason = f"{most} VMs do less together than {peak}" if part < least else ""
+            yield ScalingFinding(metric, most, "of the peak", part, least, reason)
 
 
 def judge_service(found: ScaleOut, target: float = TARGET) -> Iterator[ScalingFinding]:
@@ -113,41 +121,38 @@ def judge_service(found: ScaleOut, target: float = TARGET) -> Iterator[ScalingFi
 
     :param target: the least part of N times one server's throughput that passes
     """
-    ordered = sorted(found.loads, key=lambda load: load.servers)
-    one = _served(ordered[0]) / ordered[0].servers
-    for load in ordered:
-        here = (found.name, load.servers)
-        served, busy = _served(load), load.generator_cpu_percent
+    one = 0.0
+    for load in sorted(found.loads, key=lambda load: load.servers):
+        judged = partial(ScalingFinding, found.name, load.servers)
+        served, busy = load.per_second, load.generator_cpu_percent
+        if window := steady_window(load.timeline):
+            served = statistics.fmean(moment.per_second for moment in window)
         saturated = busy is not None and busy > MOST_GENERATOR_CPU
         if busy is not None:
-            row = (*here, "generator", busy, MOST_GENERATOR_CPU)
-            reason = f"the load generator is at {busy:g} % CPU: add generators"
-            yield _judged(row, f"{reason}, measure again", fails=saturated)
-        if load is not ordered[0]:
+            told = f"the load generator is at {busy:g} % CPU: add some, and repeat"
+            reason = told if saturated else ""
+            yield judged("generator", busy, MOST_GENERATOR_CPU, reason)
+        if one:
             linearity = served / load.servers / one
-            row = (*here, "linearity", linearity, target)
-            reason = f"{load.servers} servers do {linearity:.3g} of as many times one's"
-            if linearity < target and saturated:
-                reason += ", but the load generator was saturated: it may be the limit"
-                yield ScalingFinding(*row, Level.UNKNOWN, reason)
-            elif (
-                linearity >= target
-                and load.timeline
-                and not steady_window(load.timeline)
-            ):
+            reason, level = "", Level.UNKNOWN
+            if linearity < target:
+                reason = f"each of {load.servers} does {linearity:.3g} of one alone"
+                level = Level.UNKNOWN if saturated else Level.FAILURE
+                but = ", but the load generator was saturated: it may be the limit"
+                reason += but if saturated else ""
+            elif load.timeline and not window:
                 reason = "no steady window in the run: measure for longer"
-                yield ScalingFinding(*row, Level.UNKNOWN, reason)
-            else:
-                yield _judged(row, reason, fails=linearity < target)
+            yield judged("linearity", linearity, target, reason, level)
+        one = one or served / load.servers
         if load.timeline:
             values = [moment.per_second for moment in load.timeline]
             # A moment's peak may be one of the clock.
             around = (values[max(0, at - 1) : at + 2] for at in range(len(values)))
             peak = max(map(statistics.median, around))
             decay = 1 - served / peak
-            row = (*here, "decay", decay, MOST_DECAY)
-            reason = f"fell from {peak:.6g} to {served:.6g} a second"
-            yield _judged(row, reason, fails=decay > MOST_DECAY)
+            fell = f"fell from {peak:.6g} to {served:.6g} a second"
+            reason = fell if decay > MOST_DECAY else ""
+            yield judged("decay", decay, MOST_DECAY, reason)
 
 
 def steady_window(timeline: Sequence[Moment]) -> Sequence[Moment]:
@@ -165,20 +170,3 @@ def steady_window(timeline: Sequence[Moment]) -> Sequence[Moment]:
         if all(abs(m.per_second - median) <= _NEAR * median for m in window):
             return window
     return ()
-
-
-def _judged(
-    row: tuple[str, int, str, float, float], reason: str, *, fails: bool
-) -> ScalingFinding:
-    """Return a row that fails for a reason, or passes."""
-    if not fails:
-        return ScalingFinding(*row, Level.OK)
-    return ScalingFinding(*row, Level.FAILURE, reason)
-
-
-def _served(load: Load) -> float:
-    """Return what a load was served, in its steady window if it has one."""
-    window = steady_window(load.timeline)
-    if not window:
-        return load.per_second
-    return statistics.fmean(moment.per_second for moment in window)
