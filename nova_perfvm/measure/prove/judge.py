@@ -27,6 +27,7 @@ from nova_perfvm.measure.statistics.compare import (
 )
 
 COMPARED: Final = "certify.compared"
+_WAITED: Final = "hypervisor.vcpu_wait"
 
 
 class Section(NamedTuple):
@@ -134,34 +135,26 @@ def _with_steal(guest: CheckReport, host: CheckReport, domain: Domain) -> CheckR
     On a host that isolates VMs well the guest's counter never moves; that its vCPUs
     did not wait says the same.
     """
-    waited = [
-        one
-        for one in host.findings
-        if (one.code, one.subject) == ("hypervisor.vcpu_wait", domain.name)
-    ]
+    name = domain.name
+    waited = [f for f in host.findings if (f.code, f.subject) == (_WAITED, name)]
     if not waited or worst(waited) is not Level.OK:
         return guest
-
-    def told(one: Finding) -> Finding:
-        if one.cause != Cause.NEVER_STOLEN:
-            return one
-        proof = waited[0]
-        return one._replace(
-            level=Level.OK,
-            expected=proof.expected,
-            observed=f"{one.observed}; {proof.code}: {proof.observed}",
-            source=f"{one.source}; on the host {proof.source}",
-            remedy="",
-            cause="",
-        )
-
-    return replace(
-        guest,
-        results=tuple(
-            result._replace(findings=tuple(map(told, result.findings)))
-            for result in guest.results
-        ),
-    )
+    proof = waited[0]
+    results = []
+    for result in guest.results:
+        findings = [
+            proof._replace(
+                code=one.code,
+                subject=one.subject,
+                observed=f"{one.observed}; {proof.code}: {proof.observed}",
+                source=f"{one.source}; on the host {proof.source}",
+            )
+            if one.cause == Cause.NEVER_STOLEN
+            else one
+            for one in result.findings
+        ]
+        results.append(result._replace(findings=tuple(findings)))
+    return replace(guest, results=tuple(results))
 
 
 def _of_result(inputs: Inputs, result: CheckFindings) -> Iterator[Finding]:

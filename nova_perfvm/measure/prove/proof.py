@@ -78,8 +78,9 @@ def write(
         measured=measured,
         baseline=baseline,
     )
-    all_read = partial(inputs_of, found, path, inputs.DEFAULT_WITHIN_S)
-    judged, certificate = certificates.make(all_read, made_at=made_at)
+    judged, certificate = certificates.make(
+        partial(inputs_of, found, path, inputs.DEFAULT_WITHIN_S), made_at=made_at
+    )
     text = dumps(replace(found, certificate=certificate))
     textfile.replace(path, text, private=True)
     return judged
