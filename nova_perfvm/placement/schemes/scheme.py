@@ -239,11 +239,10 @@ class Scheme:
 
         :returns: None if they show nothing by which the scheme counts
         """
-        # A VM takes as much as it may.
         found = [
-            (offered.total // offered.max_unit, provider.used(name) // offered.max_unit)
+            (provider.total(name), provider.used(name))
             for provider in tree
-            for name, offered in provider.inventories.items()
+            for name in provider.inventories
             if self.counts_by(name)
         ]
         if not found:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A toy scheme: a VM of a pinned class takes two of a host's tokens."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from nova_perfvm.facts.demand import Group
+from nova_perfvm.facts.snapshot import Provider
 from nova_perfvm.placement.schemes.scheme import Scheme
 from nova_perfvm.policy import Policy, VMClass
 
@@ -22,6 +23,11 @@ class TokensScheme(Scheme):
         """Yield two tokens for a pinned VM."""
         (group,) = super().groups(policy, vm_class)
         yield replace(group, resources=dict.fromkeys(group.resources, 2))
+
+    def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
+        """Return half of the tokens, and half of those that are taken."""
+        seen = super().slots_seen(tree)
+        return seen and (seen[0] // 2, seen[1] // 2)
 
 
 TOKENS = TokensScheme()
