@@ -18,6 +18,7 @@ from nova_perfvm.measure.checks import guest as guest_checks
 from nova_perfvm.measure.checks import host as host_checks
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
+from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.checks.report import CheckReport, run
 from nova_perfvm.measure.collect import collector, reading
 from nova_perfvm.measure.collect.collected import Collected, Kind
@@ -146,9 +147,6 @@ class CheckHost(CheckCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Read what was collected, and judge it."""
-        # jc is of the extra [measure].
-        from nova_perfvm.measure.checks.host_subject import HostSubject  # noqa: PLC0415
-
         policy = self.policy(parsed_args)
         path, conf = parsed_args.snapshot, parsed_args.nova_conf
         if parsed_args.host is not None and path is None:

@@ -50,7 +50,7 @@ def hypervisors(
     paths: Iterable[str] = parsed_args.collected
     if not paths:
         return ()
-    # jc is of the extra [measure].
+    # Most commands that take it are run without.
     from nova_perfvm.measure import hypervisor  # noqa: PLC0415
 
     return tuple(hypervisor.load(path, policy) for path in paths)

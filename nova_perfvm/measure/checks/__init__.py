@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a running host or guest, one file each."""
+"""Checks of a running host or guest, by what they read."""

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file of :mod:`nova_perfvm.measure.checks` declares: one check.
+"""What a file of :mod:`nova_perfvm.measure.checks` declares: checks.
 
-A file of the packages ``host`` and ``guest`` has one, called ``CHECK`` (or
-several, in a tuple ``CHECKS``, where they read the same); it is found there.
+Files of the packages ``host`` and ``guest`` declare them by decorators of what looks,
+whose docstring is the check's title; they are found there.
 """
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -15,6 +15,8 @@ from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks import not_read
 from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.collect.collected import NotReadError
+
+Findings = Iterator[Finding]
 
 
 class Check(NamedTuple):
@@ -34,41 +36,46 @@ class Check(NamedTuple):
 
     def findings(self, subject: Any) -> list[Finding]:
         """Return what it found; what is unknown, with the reason, if it cannot look."""
-        found: list[Finding] = []
-        try:
-            found.extend(self.find(subject))
-        except NotReadError as exc:
-            found.append(skipped("", exc.reason, exc.place))
-        if not found:
-            found.append(skipped("", "there is nothing that it is about"))
-        return [self._proved(finding) for finding in found]
+        found = [*tried("", self.find, subject)]
+        found = found or [skipped("", "there is nothing that it is about")]
+        for one in found:
+            # Nothing holds without evidence.
+            if one.level is not Level.UNKNOWN and not (one.source and one.observed):
+                raise AssertionError(f"{self.code} of {one.subject!r} has no evidence")
+        return [one._replace(code=self.code) for one in found]
 
-    def _proved(self, finding: Finding) -> Finding:
-        """Return a finding with the check's code; nothing holds without evidence."""
-        proved = finding.source and finding.observed
-        if finding.level is not Level.UNKNOWN and not proved:
-            message = f"{self.code} of {finding.subject!r} names no evidence"
-            raise AssertionError(message)
-        return finding._replace(code=self.code)
+
+Find = Callable[[Any], Iterable[Finding]]
+
+
+def check(order: int, code: str) -> Callable[[Find], Check]:
+    """Make a check of a function that yields its findings."""
+    return lambda find: Check(order, code, title_of(find), find)
+
+
+def title_of(look: Callable[..., Any]) -> str:
+    """Return the first line of its docstring: what has to hold."""
+    return (look.__doc__ or "").partition("\n")[0].rstrip(".")
+
+
+def tried(subject: str, look: Callable[..., Iterable[Finding]], *of: Any) -> Findings:
+    """Yield what a look finds, then what was not read, if that ended it."""
+    try:
+        yield from look(*of)
+    except NotReadError as exc:
+        yield skipped(subject, exc.reason, exc.place)
 
 
 def passed(subject: str, expected: str, observed: str, source: str) -> Finding:
     """Return that a rule holds."""
-    return Finding("", Level.OK, subject, observed, expected, source)
-
-
-def warned(
-    subject: str, expected: str, observed: str, source: str, remedy: str
-) -> Finding:
-    """Return that a rule does not hold, which costs performance at times."""
-    return Finding("", Level.WARNING, subject, observed, expected, source, remedy)
+    return judged(subject, expected, observed, source, holds=True, remedy="")
 
 
 def failed(
     subject: str, expected: str, observed: str, source: str, remedy: str
 ) -> Finding:
     """Return that a rule does not hold, which breaks the promise."""
-    return Finding("", Level.FAILURE, subject, observed, expected, source, remedy)
+    return judged(subject, expected, observed, source, holds=False, remedy=remedy)
 
 
 def skipped(
@@ -78,9 +85,8 @@ def skipped(
 
     :param cause: where a rule asks for it
     """
-    remedy = not_read.remedy(reason)
-    level = Level.UNKNOWN
-    return Finding("", level, subject, reason, "", source, remedy, cause=cause)
+    found = Finding("", Level.UNKNOWN, subject, reason, "", source)
+    return found._replace(remedy=not_read.remedy(reason), cause=cause)
 
 
 def judged(
@@ -94,15 +100,15 @@ def judged(
     otherwise: Level = Level.FAILURE,
 ) -> Finding:
     """Return that a rule holds, or what is to be done."""
-    if holds:
-        return passed(subject, expected, observed, source)
-    return Finding("", otherwise, subject, observed, expected, source, remedy)
+    level = Level.OK if holds else otherwise
+    remedy = "" if holds else remedy
+    return Finding("", level, subject, observed, expected, source, remedy)
 
 
 def checks_of(package: ModuleType) -> tuple[Check, ...]:
     """Return the checks of the files of a package, in their order."""
     found: list[Check] = []
     for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        module = importlib.import_module(info.name)
-        found.extend(getattr(module, "CHECKS", None) or (module.CHECK,))
+        names = vars(importlib.import_module(info.name)).values()
+        found.extend(one for one in names if isinstance(one, Check))
     return tuple(sorted(found, key=lambda check: check.order))

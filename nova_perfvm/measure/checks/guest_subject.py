@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from nova_perfvm.measure.collect.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected
 from nova_perfvm.measure.observed import cpus, disks, flows, interrupts, nics
 from nova_perfvm.measure.observed.interrupts import Interrupts
 from nova_perfvm.policy import VMClass
@@ -42,7 +42,10 @@ class GuestSubject:
     @cached_property
     def nics(self) -> tuple[nics.NIC, ...]:
         """The network interfaces that are devices."""
-        return nics.read(self.collected, self._vectors)
+        text = self.collected.files.get(interrupts.PATH)
+        return nics.read(
+            self.collected, None if text is None else interrupts.parse(text)
+        )
 
     @cached_property
     def disks(self) -> tuple[disks.DiskDevice, ...]:
@@ -53,12 +56,3 @@ class GuestSubject:
     def flows(self) -> flows.Flows:
         """The TCP connections that were seen."""
         return flows.read(self.collected)
-
-    @property
-    def _vectors(self) -> Interrupts | None:
-        """The vectors there are, however they were counted."""
-        try:
-            return self.interrupts
-        except NotReadError:
-            text = self.collected.files.get(interrupts.PATH)
-        return None if text is None else interrupts.parse(text)

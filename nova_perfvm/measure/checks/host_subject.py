@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot import INVENTORY_FILE, NOVA_DATABASE, Snapshot
-from nova_perfvm.findings import Finding
 from nova_perfvm.generate.hosts import Topology
 from nova_perfvm.measure import nova_conf
-from nova_perfvm.measure.checks.check import skipped
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.nova_conf import NovaConfError
 from nova_perfvm.measure.observed import cpus, domains, interrupts, processes, topology
@@ -23,7 +21,6 @@ from nova_perfvm.measure.observed.processes import Process
 from nova_perfvm.measure.observed.topology import NUMANode
 from nova_perfvm.policy import Policy, VMClass
 
-NO_POLICY: Final = "there is no policy to judge it by"
 # Who tells the CPUs of a host, so that they are not guessed.
 _TOLD: Final = (NOVA_DATABASE, INVENTORY_FILE)
 
@@ -59,6 +56,13 @@ class HostSubject:
     policy: Policy | None = None
     nova: Snapshot | None = None
 
+    @property
+    def needed_policy(self) -> Policy:
+        """The policy, where nothing can be judged without."""
+        if self.policy is None:
+            raise NotReadError("--policy", "there is no policy to judge it by")
+        return self.policy
+
     @cached_property
     def nodes(self) -> tuple[NUMANode, ...]:
         """The NUMA nodes."""
@@ -84,29 +88,32 @@ class HostSubject:
         return interrupts.read(self.collected)
 
     @cached_property
-    def _read_domains(self) -> tuple[tuple[Domain, ...], dict[str, str]]:
-        read, unread = [], {}
+    def _domains(self) -> dict[str, Domain | str]:
+        """{UUID: a VM, or why its XML was not read}."""
+        found: dict[str, Domain | str] = {}
         for uuid in domains.uuids(self.collected):
             try:
-                read.append(domains.read(self.collected, uuid))
+                found[uuid] = domains.read(self.collected, uuid)
             except NotReadError as exc:
-                unread[uuid] = exc.reason
-        return tuple(read), unread
+                found[uuid] = exc.reason
+        return found
 
-    @property
+    @cached_property
     def domains(self) -> tuple[Domain, ...]:
         """The VMs that run."""
-        return tuple(domain for domain in self._read_domains[0] if domain.running)
-
-    @property
-    def stopped(self) -> tuple[Domain, ...]:
-        """The VMs that do not run."""
-        return tuple(domain for domain in self._read_domains[0] if not domain.running)
+        found = self._domains.values()
+        return tuple(one for one in found if isinstance(one, Domain) and one.running)
 
     @property
     def unread_domains(self) -> Mapping[str, str]:
         """{UUID: why its XML was not read}."""
-        return self._read_domains[1]
+        found = self._domains.items()
+        return {uuid: one for uuid, one in found if isinstance(one, str)}
+
+    def unread(self) -> Iterator[NotReadError]:
+        """Yield what is wrong with VMs of which nobody can tell anything."""
+        for uuid, reason in self.unread_domains.items():
+            yield NotReadError(domains.dumpxml(uuid), reason)
 
     @cached_property
     def pinned(self) -> tuple[Domain, ...]:
@@ -116,9 +123,8 @@ class HostSubject:
     def is_pinned(self, domain: Domain) -> bool:
         """Return whether a VM owns its CPUs, or should."""
         vm_class = self.class_of(domain)
-        if vm_class is not None and vm_class.pinned:
-            return True
-        return self._asks_for_pins(domain) or domain.all_pinned
+        pinned = vm_class is not None and vm_class.pinned
+        return pinned or self._asks_for_pins(domain) or domain.all_pinned
 
     def class_of(self, domain: Domain) -> VMClass | None:
         """Return the class of a VM; None if it belongs to none, or nobody can tell.
@@ -135,12 +141,8 @@ class HostSubject:
                 return self.policy.by_name.get(specs[const.CLASS_KEY])
             return None if pinned else self.policy.default_class
         for vm_class in self.policy.classes:
-            template = vm_class.flavors
-            for size in template.sizes if template else ():
-                if template and domain.nova.flavor == template.name_of(
-                    vm_class.name, size
-                ):
-                    return vm_class
+            if domain.nova.flavor in vm_class.flavor_names:
+                return vm_class
         if not pinned:
             return self.policy.default_class
         alike = [c for c in self.policy.pinned_classes if domain.vcpus in c.sizes]
@@ -162,6 +164,11 @@ class HostSubject:
         """Return the CPUs that a VM's vCPUs may use, by its XML."""
         return domain.pinned_cpus or domain.cpus or self.online.numbers
 
+    def others_cpus(self, domain: Domain) -> frozenset[int]:
+        """Return the CPUs that other VMs own."""
+        others = (other for other in self.pinned if other.uuid != domain.uuid)
+        return frozenset().union(*(other.pinned_cpus for other in others))
+
     @cached_property
     def cpu_sets(self) -> VMCPUSets:
         """What Nova was told of the host's CPUs, else what its VMs have."""
@@ -171,9 +178,10 @@ class HostSubject:
             except NovaConfError as exc:
                 raise NotReadError(nova_conf.PATH, str(exc)) from exc
             if told.dedicated or told.shared:
-                sets, source = (told.dedicated, told.shared), nova_conf.PATH
                 return VMCPUSets(
-                    *sets, source, whole=True, saves_power=told.saves_power
+                    *(told.dedicated, told.shared, nova_conf.PATH),
+                    whole=True,
+                    saves_power=told.saves_power,
                 )
         if self.nova and self.nova.hosts[0].cells_source in _TOLD:
             cells = self.nova.hosts[0].cells
@@ -183,14 +191,11 @@ class HostSubject:
             if dedicated != shared:
                 source = f"snapshot of {self.nova.taken_at}"
                 return VMCPUSets(dedicated, shared, source, whole=True)
-        return VMCPUSets(
-            frozenset().union(*(domain.pinned_cpus for domain in self.pinned)),
-            frozenset().union(
-                *(self.cpus_of(d) for d in self.domains if d not in self.pinned)
-            ),
-            "virsh -r dumpxml of the VMs that run",
-            whole=False,
-        )
+        floating = [domain for domain in self.domains if domain not in self.pinned]
+        dedicated = frozenset().union(*(domain.pinned_cpus for domain in self.pinned))
+        shared = frozenset().union(*map(self.cpus_of, floating))
+        source = "virsh -r dumpxml of the VMs that run"
+        return VMCPUSets(dedicated, shared, source, whole=False)
 
     @cached_property
     def powered_down(self) -> frozenset[int]:
@@ -202,8 +207,8 @@ class HostSubject:
         sets = self.cpu_sets
         if sets.saves_power not in {None, "cpu_state"}:
             return frozenset()
-        owned = (self.cpus_of(domain) for domain in self.pinned)
-        return sets.dedicated - self.online.numbers - frozenset().union(*owned)
+        asleep = sets.dedicated - self.online.numbers
+        return asleep.difference(*map(self.cpus_of, self.pinned))
 
     @cached_property
     def processes(self) -> tuple[Process, ...]:
@@ -220,26 +225,3 @@ class HostSubject:
                 return process
         place = f"/proc/*/cmdline with -uuid {domain.uuid}"
         raise NotReadError(place, "no such process was collected")
-
-
-Look = Callable[[HostSubject, Domain], Iterator[Finding]]
-
-
-def of_pinned(look: Look) -> Callable[[HostSubject], Iterator[Finding]]:
-    """Return a check's function that looks at each VM that owns its CPUs."""
-
-    def find(subject: HostSubject) -> Iterator[Finding]:
-        for domain in subject.pinned:
-            try:
-                yield from look(subject, domain)
-            except NotReadError as exc:
-                yield skipped(domain.name, exc.reason, exc.place)
-        yield from unread(subject)
-
-    return find
-
-
-def unread(subject: HostSubject) -> Iterator[Finding]:
-    """Say of which VMs nobody can tell anything."""
-    for uuid, reason in subject.unread_domains.items():
-        yield skipped(uuid, reason, domains.dumpxml(uuid))

@@ -8,11 +8,16 @@ sqrt(loss)), MSS 1448 bytes); so from there on it breaks the promise.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple
 
-from nova_perfvm.findings import Finding, Level
-from nova_perfvm.measure.checks.check import judged, skipped, warned
+from nova_perfvm.findings import Level
+from nova_perfvm.measure.checks.check import Check, Findings
+from nova_perfvm.measure.checks.guest_subject import GuestSubject
+from nova_perfvm.measure.checks.host_subject import HostSubject
+from nova_perfvm.measure.checks.seen import Seen, check_of, findings_of
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import softnet, stat
 from nova_perfvm.measure.observed.nics import NET
@@ -27,9 +32,8 @@ _TX: Final = ("dropped", "errors", "fifo_errors")
 _BUDGET: Final = 300
 SQUEEZED_ABOVE: Final = 0.1
 REMEDY: Final = (
-    "larger rings (ethtool -G NIC rx N, hw_rx_queue_size of [libvirt]rx_queue_size for "
-    "VMs), more queues (ethtool -L), and CPUs that have time for them: ethtool -S NIC "
-    "says which queue loses"
+    "ethtool -S NIC says which queue loses: give it larger rings (ethtool -G NIC rx N, "
+    "[libvirt]rx_queue_size for VMs), more queues (ethtool -L), CPUs that have time"
 )
 
 
@@ -70,108 +74,86 @@ def losses(
     for nic in nics:
         found = []
         for way, names in (("rx", _RX), ("tx", _TX)):
-            grown = {}
-            for name in (*names, "packets"):
-                path = f"{NET}/{nic}/statistics/{way}_{name}"
-                texts = [files.get(path, "").strip() for files in (first, later)]
-                if all(map(str.isdecimal, texts)):
-                    was, now = map(int, texts)
-                    grown[name] = now - was if now >= was else now
-            packets = grown.pop("packets", None)
+            base = f"{NET}/{nic}/statistics/{way}_"
+            packets = _grown(first, later, f"{base}packets")
+            lost = {name: _grown(first, later, base + name) for name in names}
             if packets is not None:
                 found += [
-                    Loss(nic, f"{way}_{name}", lost, packets)
-                    for name, lost in grown.items()
+                    Loss(nic, f"{way}_{name}", number, packets)
+                    for name, number in lost.items()
+                    if number is not None
                 ]
         if found:
             yield max(found, key=lambda one: (one.share, one.lost, one.packets))
 
 
+def _grown(first: Mapping[str, str], later: Mapping[str, str], path: str) -> int | None:
+    """Return how much a counter grew; None of one that was not read twice."""
+    texts = [files.get(path, "").strip() for files in (first, later)]
+    if not all(map(str.isdecimal, texts)):
+        return None
+    was, now = map(int, texts)
+    return now - was if now >= was else now
+
+
 def devices(collected: Collected) -> list[str]:
     """Return the NICs that are devices."""
-    found = (path.split("/") for path in collected.links)
-    return sorted(
-        p[4] for p in found if p[1:4] == NET.split("/")[1:] and p[5:] == ["device"]
-    )
+    found = (re.fullmatch(rf"{NET}/([^/]+)/device", link) for link in collected.links)
+    return sorted(match[1] for match in found if match)
 
 
-def judge_nics(collected: Collected, nics: Collection[str]) -> Iterator[Finding]:
+def findings_of_nics(collected: Collected, nics: Collection[str]) -> Findings:
     """Judge what NICs lost between the looks, and warn of what they did before."""
-    source = f"{NET}/*/statistics"
     if not collected.interval_s or not collected.later:
-        raise NotReadError(source, "it was read only once")
-    seen = list(losses(collected.files, collected.later, nics))
-    for unread in sorted(set(nics) - {one.nic for one in seen}):
-        yield skipped(
-            unread, "what it loses was not read", f"{NET}/{unread}/statistics"
-        )
-    try:
-        up_s = collected.time.timestamp() - stat.booted_s(collected)
-    except NotReadError:
-        up_s = 0.0
+        raise NotReadError(f"{NET}/*/statistics", "it was read only once")
     nothing = {path: "0" for path in collected.files if path.startswith(f"{NET}/")}
     before = {one.nic: one for one in losses(nothing, collected.files, nics)}
-    busy = [one for one in seen if one.lost or one.packets]
-    if seen and not busy:
-        yield skipped("", "no packet came between the two looks", source)
-    for one in busy:
-        level = one.level(collected.interval_s)
-        yield judged(
-            one.nic,
-            f"at most {MOST_PER_S:g} a second, and 1 in {1 / FAIL_ABOVE:.0f}",
-            f"{one} between the looks",
-            f"{NET}/{one.nic}/statistics",
-            holds=level is Level.OK,
-            otherwise=level,
-            remedy=REMEDY,
-        )
-        past = before[one.nic]
-        if up_s > 0 and past.level(up_s) is Level.FAILURE:
-            yield warned(
-                f"{one.nic} since boot",
-                f"at most 1 in {1 / FAIL_ABOVE:.0f}",
-                f"{past}: {past.share:.2%}",
-                f"{NET}/{one.nic}/statistics",
-                REMEDY,
-            )
+    seen = {one.nic: one for one in losses(collected.files, collected.later, nics)}
+    expected = f"at most {MOST_PER_S:g} lost a second, and 1 in {1 / FAIL_ABOVE:.0f}"
+    for nic in nics:
+        look = _of_nic(collected, seen.get(nic), before.get(nic))
+        yield from findings_of(nic, look, expected, f"{NET}/{nic}/statistics", REMEDY)
 
 
-def judge_backlogs(collected: Collected) -> Iterator[Finding]:
-    """Judge what is lost, and what waited, on the CPU where it is worst."""
-    backlogs = softnet.read(collected)
-    processed = sum(b.processed for b in backlogs.values())
-    if not processed:
-        yield skipped("", "no packet came between the two looks", softnet.PATH)
-        return
-    dropped = {cpu: b.dropped for cpu, b in backlogs.items()}
-    lost = sum(dropped.values())
-    worst = max(dropped, key=lambda cpu: dropped[cpu])
-    where = f", most on CPU {worst}" if lost else ""
-    yield judged(
-        "drops",
-        "no packet dropped",
-        f"{lost} of {processed + lost} packets{where}",
-        softnet.PATH,
-        holds=not lost,
-        otherwise=Level.FAILURE
-        if lost / (processed + lost) > FAIL_ABOVE
-        else Level.WARNING,
-        remedy="sysctl -w net.core.netdev_max_backlog=10000; if one CPU has most, "
-        "guest.nic_queues, guest.nic_vectors and guest.rps say why",
-    )
-    shares = {
-        cpu: min(1.0, b.squeezed * _BUDGET / b.processed)
-        for cpu, b in backlogs.items()
-        if b.processed
-    }
-    cpu = max(shares, key=lambda cpu: shares[cpu])
-    yield judged(
-        "rounds cut off",
-        f"at most {SQUEEZED_ABOVE:.0%} of the packets of a CPU",
-        f"{shares[cpu]:.1%} on CPU {cpu}, {backlogs[cpu].squeezed} rounds",
-        softnet.PATH,
-        holds=shares[cpu] <= SQUEEZED_ABOVE,
-        otherwise=Level.WARNING,
-        remedy="spread the packets over more CPUs (guest.nic_queues); then sysctl -w "
+def _of_nic(collected: Collected, one: Loss | None, before: Loss | None) -> Seen:
+    if one is None or before is None:
+        raise NotReadError(f"{NET}/*/statistics", "what it loses was not read")
+    if one.lost or one.packets:
+        yield one.level(collected.interval_s), f"{one} between the looks"
+        with suppress(NotReadError):
+            up_s = collected.time.timestamp() - stat.booted_s(collected)
+            if up_s > 0 and before.level(up_s) is Level.FAILURE:
+                yield Level.WARNING, f"{before} since boot: {before.share:.2%}"
+
+
+def backlogs(order: int, code: str) -> Check:
+    """Return the check of packets that a machine's kernel drops, or takes in late."""
+    return check_of(
+        order,
+        code,
+        source=softnet.PATH,
+        remedy="spread the packets over more CPUs (guest.nic_queues, guest.nic_vectors "
+        "and guest.rps say how); then sysctl -w net.core.netdev_max_backlog=10000 "
         "net.core.netdev_budget=600 net.core.netdev_budget_usecs=8000",
-    )
+    )(_look_at_backlogs)
+
+
+def _look_at_backlogs(machine: HostSubject | GuestSubject) -> Seen:
+    """No packet is dropped, and few wait for another round."""
+    backlogs = softnet.read(machine.collected)
+    processed = {cpu: b.processed for cpu, b in backlogs.items() if b.processed}
+    if not processed:
+        raise NotReadError(softnet.PATH, "no packet came between the two looks")
+    worst = max(backlogs, key=lambda cpu: backlogs[cpu].dropped)
+    lost = sum(backlog.dropped for backlog in backlogs.values())
+    packets = lost + sum(processed.values())
+    level = Level.FAILURE if lost / packets > FAIL_ABOVE else Level.WARNING
+    shown = f"{lost} of {packets} packets dropped, most on CPU {worst}"
+    yield level if lost else Level.OK, shown
+    shares = {
+        cpu: min(1.0, backlogs[cpu].squeezed * _BUDGET / number)
+        for cpu, number in processed.items()
+    }
+    cpu, most = max(shares.items(), key=lambda item: item[1])
+    level = Level.WARNING if most > SQUEEZED_ABOVE else Level.OK
+    yield level, f"{most:.1%} of the packets of CPU {cpu} in rounds that were cut off"

@@ -26,14 +26,6 @@ _MOST_FLOWS: Final = 256
 _SEED: Final = 1
 
 
-def busy_queues(flows: int, queues: int) -> float:
-    """Return how many queues get any of the connections on average.
-
-    q * (1 - (1 - 1/q)^f), of balls thrown into bins: 11.2 for 16 over 20.
-    """
-    return queues * (1 - (1 - 1 / queues) ** flows)
-
-
 @functools.cache
 def least_effective(flows: int, queues: int) -> float:
     """Return the effective number of queues that a guest without a fault has.

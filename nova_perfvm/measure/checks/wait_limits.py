@@ -18,11 +18,19 @@ for less than 5 % of the time, five times what may be lost, tells nothing.
 from collections.abc import Mapping
 from typing import Final
 
+from nova_perfvm.findings import Level
+
 WARN_ABOVE: Final = 0.01
 FAIL_ABOVE: Final = 0.05
-EXPECTED: Final = f"at most {WARN_ABOVE:.0%} of the time of each vCPU"
 # Of the time between the looks, on a CPU or ready for one.
 LEAST_ASKED: Final = 0.05
+
+
+def level(share: float) -> Level:
+    """Return how bad it is that a vCPU waited for a share of the time."""
+    if share <= WARN_ABOVE:
+        return Level.OK
+    return Level.FAILURE if share > FAIL_ABOVE else Level.WARNING
 
 
 def idle(asked: Mapping[int, float]) -> str:

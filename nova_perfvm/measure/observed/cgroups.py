@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cgroups limit: those of a process, and all above them."""
+"""What cgroups limit, and which CPUs and memory they allow."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.collect.collector import cgroup_of
-from nova_perfvm.measure.observed.processes import upwards
+from nova_perfvm.measure.observed import cpus
+from nova_perfvm.measure.observed.tables import values
 
 ROOT: Final = "/sys/fs/cgroup"
 
@@ -21,6 +23,17 @@ class ControlGroup(NamedTuple):
 
     directory: str
     version: int
+
+
+class CPUSet(NamedTuple):
+    """What a cgroup lets its threads use.
+
+    :ivar source: the directory of the cgroup
+    """
+
+    cpus: frozenset[int]
+    mems: frozenset[int]
+    source: str
 
 
 def groups(
@@ -38,11 +51,11 @@ def groups(
     for controller in controllers:
         version, own = cgroup_of(text, controller)
         if version == 1:
-            *found, _root = upwards(f"{ROOT}/{controller}", own)
+            *found, _root = _upwards(f"{ROOT}/{controller}", own)
             return tuple(ControlGroup(directory, 1) for directory in found)
     if not version:
         raise NotReadError(f"{path}/cgroup", "it names no cgroup")
-    *found, _root = upwards(ROOT, own)
+    *found, _root = _upwards(ROOT, own)
     return tuple(
         ControlGroup(directory, 2)
         for directory in found
@@ -50,19 +63,45 @@ def groups(
     )
 
 
-def counters(text: str) -> dict[str, int]:
-    """Return the counters of cpu.stat or memory.events; 0 of what is no number."""
-    pairs = (line.partition(" ") for line in text.splitlines())
-    return {name: int(value) if value.isdigit() else 0 for name, _, value in pairs}
+def cpu_set(collected: Collected, path: str) -> CPUSet:
+    """Return what the cgroup of a process or thread lets it use.
+
+    :param path: of the directory of the process or thread
+    :raises NotReadError: when that was not read
+    """
+    version, own = cgroup_of(collected.text(f"{path}/cgroup"), "cpuset")
+    if not version:
+        raise NotReadError(f"{path}/cgroup", "it names no cgroup with a cpuset")
+    root, suffix = (f"{ROOT}/cpuset", "") if version == 1 else (ROOT, ".effective")
+    for directory in _upwards(root, own):
+        names = [f"{directory}/cpuset.{kind}{suffix}" for kind in ("cpus", "mems")]
+        if all(name in collected.files for name in names):
+            allowed, mems = (cpus.numbers(collected, name) for name in names)
+            return CPUSet(allowed, mems, directory)
+    first = f"{root}{own}/cpuset.cpus{suffix}"
+    raise NotReadError(first, collected.unread.get(first, "it was not collected"))
+
+
+def _upwards(root: str, group: str) -> Iterator[str]:
+    """Yield the directory of a cgroup, then those above it."""
+    path = group.rstrip("/")
+    while path:
+        yield f"{root}{path}"
+        path = path.rpartition("/")[0]
+    yield root
 
 
 def grown(collected: Collected, path: str, name: str) -> tuple[int, int]:
     """Return how much a counter grew between the looks, and what it was before.
 
+    :param path: of cpu.stat, or of memory.events
     :raises NotReadError: when it was not read twice, or runs backwards
     """
-    first, later = map(counters, collected.looks(path))
-    before, grew = first.get(name, 0), later.get(name, 0) - first.get(name, 0)
-    if grew < 0 or not later:
+    first, later = (values(text, " ") for text in collected.looks(path))
+    before, after = (
+        int(told.get(name, "")) if told.get(name, "").isdecimal() else 0
+        for told in (first, later)
+    )
+    if after < before or not later:
         raise NotReadError(path, f"{name} runs backwards, or the file is empty")
-    return grew, before
+    return after - before, before

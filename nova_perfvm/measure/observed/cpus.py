@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from nova_perfvm import cpuset
@@ -27,8 +28,16 @@ def numbers(collected: Collected, path: str) -> frozenset[int]:
 
     :raises NotReadError: when it was not read, or is no such list
     """
+    return parsed(path, collected.text(path))
+
+
+def parsed(path: str, text: str) -> frozenset[int]:
+    """Return the CPUs or nodes of a list that was read in a file.
+
+    :raises NotReadError: when it is no such list
+    """
     try:
-        return cpuset.parse(collected.text(path).strip())
+        return cpuset.parse(text.strip())
     except CPUSetError as exc:
         raise NotReadError(path, str(exc)) from exc
 
@@ -58,6 +67,17 @@ def online(collected: Collected) -> CPUs:
             raise
     columns = interrupts.parse(collected.text(interrupts.PATH)).cpus
     return CPUs(frozenset(columns), f"columns of {interrupts.PATH}")
+
+
+def of_interrupt(collected: Collected, irq: int) -> frozenset[int]:
+    """Return the CPUs of an interrupt; none if that was not read.
+
+    The kernel says which CPU it has chosen, kernels before 4.15 only from which ones.
+    """
+    for name in ("effective_affinity_list", "smp_affinity_list"):
+        with suppress(NotReadError):
+            return some_numbers(collected, f"/proc/irq/{irq}/{name}")
+    return frozenset()
 
 
 def threads_per_core(collected: Collected) -> int:

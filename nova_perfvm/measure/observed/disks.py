@@ -7,11 +7,13 @@ import re
 from typing import Final, NamedTuple
 
 from nova_perfvm.measure.collect.collected import Collected
+from nova_perfvm.measure.observed.nics import names_below
 
 BLOCK: Final = "/sys/block"
 # As the kernel names the drivers of virtio-blk, and of what hangs on virtio-scsi.
-VIRTIO_BLK: Final = "virtio_blk"
-VIRTIO_SCSI: Final = "virtio_scsi"
+_BLK, _SCSI = "virtio_blk", "virtio_scsi"
+VIRTIO: Final = (_BLK, _SCSI)
+_DEVICE: Final = re.compile(r"(?:vd|sd|xvd)[a-z]+|nvme\d+n\d+")
 
 
 class DiskDevice(NamedTuple):
@@ -30,14 +32,8 @@ class DiskDevice(NamedTuple):
 
 def read(collected: Collected) -> tuple[DiskDevice, ...]:
     """Return the disks that are devices: no loop devices, LVM, zram..."""
-    pattern = re.compile(rf"{BLOCK}/([^/]+)(?:/.*)?")
-    places = (*collected.links, *collected.files)
-    names = {match[1] for place in places if (match := pattern.fullmatch(place))}
-    return tuple(_disk(collected, name) for name in sorted(names) if _is_device(name))
-
-
-def _is_device(name: str) -> bool:
-    return re.fullmatch(r"(?:vd|sd|xvd)[a-z]+|nvme\d+n\d+", name) is not None
+    names = names_below(collected, BLOCK)
+    return tuple(_disk(collected, name) for name in names if _DEVICE.fullmatch(name))
 
 
 def _disk(collected: Collected, name: str) -> DiskDevice:
@@ -61,7 +57,7 @@ def _driver(collected: Collected, name: str) -> str:
     driver = link.rpartition("/")[2]
     place = collected.links.get(f"{BLOCK}/{name}", "")
     if name.startswith("sd") and re.search(r"/virtio\d+/host", place):
-        return VIRTIO_SCSI
+        return _SCSI
     if name.startswith("vd") and not driver:
-        return VIRTIO_BLK
+        return _BLK
     return driver

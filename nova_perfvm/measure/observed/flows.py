@@ -2,7 +2,7 @@
 """TCP connections, over which a device's packets can be spread at all.
 
 Each connection stays on one queue in each direction.  Only whole addresses are
-compared, which takes no parser: jc's stops at a line that was cut off.
+compared, so that a line that was cut off hides no other.
 """
 
 from __future__ import annotations

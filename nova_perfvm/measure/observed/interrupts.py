@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """``/proc/interrupts``: how often each vector fired, on which CPU.
 
-jc's parser is not used: it loses the numbers of the CPUs, which have holes where
-some are offline, it fails on ARM's ``Err:`` line, and it cuts the names of vectors
-differently for old (``PCI-MSI-edge``) and new (``PCI-MSIX-0000:00:01.0 0-edge``)
-kernels.
+The numbers of CPUs have holes where some are offline, ARM has a line ``Err:``, and
+before names stand forms of old (``PCI-MSI-edge``) and new kernels
+(``PCI-MSIX-0000:00:01.0 0-edge``).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
@@ -85,28 +84,42 @@ def parse(text: str) -> Interrupts:
 
     :raises NotReadError: when it has no columns of CPUs
     """
-    header, *lines = text.splitlines() or [""]
-    cpus = tuple(map(int, _CPU.findall(header)))
+    cpus = _cpus(text)
     if not cpus:
         raise NotReadError(PATH, "its first line names no CPU")
-    vectors = (_vector(line, cpus) for line in lines)
-    return Interrupts(cpus, tuple(filter(None, vectors)))
+    vectors = [
+        Vector(int(label), _names(described), counts)
+        for label, counts, described in rows(text)
+        # Others, as NMI, LOC and ERR, are of the machine, not of a device.
+        if label.isdigit()
+    ]
+    return Interrupts(cpus, tuple(vectors))
 
 
-def _vector(line: str, cpus: tuple[int, ...]) -> Vector | None:
-    label, _, rest = line.strip().partition(":")
-    fields = rest.split(maxsplit=len(cpus))
-    counts = fields[: len(cpus)]
-    if not label.isdigit() or len(counts) < len(cpus):
-        # NMI, LOC, ERR...: of the machine, not of a device.
-        return None
-    if not all(map(str.isdigit, counts)):
-        return None
-    described = fields[len(cpus)] if len(fields) > len(cpus) else ""
+def rows(text: str) -> Iterator[tuple[str, dict[int, int], str]]:
+    """Yield the label, {CPU: count} and the rest of each row that has all counts.
+
+    :param text: of ``/proc/interrupts`` or ``/proc/softirqs``
+    """
+    cpus = _cpus(text)
+    for line in text.splitlines()[1:]:
+        label, _, rest = line.partition(":")
+        fields = rest.split(maxsplit=len(cpus))
+        counts, described = fields[: len(cpus)], "".join(fields[len(cpus) :])
+        if len(counts) == len(cpus) and all(map(str.isdecimal, counts)):
+            numbers = dict(zip(cpus, map(int, counts), strict=True))
+            yield label.strip(), numbers, described
+
+
+def _cpus(text: str) -> tuple[int, ...]:
+    return tuple(map(int, _CPU.findall(text.partition("\n")[0])))
+
+
+def _names(described: str) -> tuple[str, ...]:
+    """Return the handlers of a vector, of what stands behind its counts."""
     match = _TRIGGER.fullmatch(described)
     handlers = match[1] if match else described.rpartition("  ")[2]
-    names = tuple(name.strip() for name in handlers.split(","))
-    return Vector(int(label), names, dict(zip(cpus, map(int, counts), strict=True)))
+    return tuple(name.strip() for name in handlers.split(","))
 
 
 def difference(first: Interrupts, later: Interrupts) -> Interrupts:

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Network interfaces: what drives them, and how many queues they have.
-
-jc's parser of ethtool finds nothing in what ``-l`` and ``-i`` print: it knows the
-settings and the modules only.
-"""
+"""Network interfaces: what drives them, and how many queues they have."""
 
 from __future__ import annotations
 
@@ -13,17 +9,16 @@ from typing import Final, NamedTuple
 
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed.interrupts import Interrupts
+from nova_perfvm.measure.observed.tables import values
 
 NET: Final = "/sys/class/net"
 
 # Parts of devices that the host's hardware passes through; each virtual function
 # has as many queues as that grants.
-PASSED_THROUGH: Final = frozenset(
-    {
-        *("bnxt_en", "ena", "enic", "fm10k", "gve", "hinic", "iavf", "i40evf", "idpf"),
-        *("igbvf", "ixgbevf", "mana", "mlx4_core", "mlx4_en", "mlx5_core"),
-        *("nfp_netvf", "qede", "sfc"),
-    }
+PASSED_THROUGH: Final = (
+    *("bnxt_en", "ena", "enic", "fm10k", "gve", "hinic", "iavf", "i40evf", "idpf"),
+    *("igbvf", "ixgbevf", "mana", "mlx4_core", "mlx4_en", "mlx5_core", "nfp_netvf"),
+    *("qede", "sfc"),
 )
 _VIRTIO = re.compile(r"virtio\d+")
 
@@ -76,23 +71,21 @@ def read(collected: Collected, seen: Interrupts | None) -> tuple[NIC, ...]:
 
     :param seen: the interrupts, None if they were not read
     """
-    names = _names(collected)
-    nics = [_nic(collected, name, seen) for name in sorted(names)]
+    nics = [_nic(collected, name, seen) for name in names_below(collected, NET)]
     found = [nic for nic in nics if nic is not None]
     known = {nic.device for nic in found}
-    others = sorted(_interrupting(seen) - known) if seen else []
-    nameless = [nic for nic in found if nic.kind is Kind.VIRTIO and not nic.device]
-    if len(nameless) == len(others) == 1:
-        # There is only one that it can be.
-        (nic,), (device,) = nameless, others
-        present = nic.present or _by_vectors(seen, device)
-        found[found.index(nic)] = nic._replace(device=device, present=present)
-        others = []
-    for device in others:
+    for device in sorted(_interrupting(seen) - known) if seen else ():
         queues = _by_vectors(seen, device)
         nic = NIC(device, "virtio_net", Kind.VIRTIO, device, True, queues, None)  # noqa: FBT003
         found.append(nic)
     return tuple(found)
+
+
+def names_below(collected: Collected, directory: str) -> list[str]:
+    """Return the names of which anything below a directory was read, sorted."""
+    pattern = re.compile(rf"{directory}/([^/]+)(?:/.*)?")
+    places = (*collected.links, *collected.files)
+    return sorted({match[1] for place in places if (match := pattern.fullmatch(place))})
 
 
 def queues_of(collected: Collected, name: str, direction: str) -> dict[int, str]:
@@ -103,12 +96,6 @@ def queues_of(collected: Collected, name: str, direction: str) -> dict[int, str]
     pattern = rf"({re.escape(f'{NET}/{name}/queues/{direction}-')}(\d+))/\w+"
     matches = (re.fullmatch(pattern, path) for path in collected.files)
     return dict(sorted((int(m[2]), m[1]) for m in matches if m))
-
-
-def _names(collected: Collected) -> set[str]:
-    pattern = re.compile(rf"{NET}/([^/]+)(?:/.*)?")
-    places = (*collected.links, *collected.files)
-    return {match[1] for place in places if (match := pattern.fullmatch(place))}
 
 
 def _interrupting(seen: Interrupts) -> set[str]:
@@ -129,6 +116,8 @@ def _nic(collected: Collected, name: str, seen: Interrupts | None) -> NIC | None
     device = matches[-1] if matches and driver == "virtio_net" else ""
     state = collected.files.get(f"{base}/operstate", "up").strip()
     maximum, current = _channels(collected, name)
+    # Directories of queues that are not enabled are not there.
+    queues = queues_of(collected, name, "rx")
     return NIC(
         name=name,
         driver=driver,
@@ -136,8 +125,7 @@ def _nic(collected: Collected, name: str, seen: Interrupts | None) -> NIC | None
         device=device,
         up=state not in {"down", "lowerlayerdown", "notpresent"},
         present=maximum or _by_vectors(seen, device),
-        # Directories of queues that are not enabled are not there.
-        enabled=current or _directories(collected, name),
+        enabled=current or _queues(len(queues), f"{base}/queues"),
     )
 
 
@@ -146,10 +134,7 @@ def _driver(collected: Collected, name: str) -> str:
     link = collected.links.get(f"{NET}/{name}/device/driver")
     if link is not None:
         return link.rpartition("/")[2]
-    try:
-        told = _fields(collected.output(f"ethtool -i {name}"))
-    except NotReadError:
-        return ""
+    told = values(_printed(collected, f"ethtool -i {name}"))
     # Only devices are on a bus.
     return told.get("driver", "") if told.get("bus-info") else ""
 
@@ -164,36 +149,30 @@ def _by_vectors(seen: Interrupts | None, device: str) -> Queues | None:
     """Count the queue pairs by their vectors, which are there if enabled or not."""
     if seen is None or not device:
         return None
-    pairs = seen.named(rf"{device}-input\.(\d+)")
-    return Queues(len(pairs), seen.source) if pairs else None
+    return _queues(len(seen.named(rf"{device}-input\.(\d+)")), seen.source)
 
 
-def _directories(collected: Collected, name: str) -> Queues | None:
-    queues = queues_of(collected, name, "rx")
-    return Queues(len(queues), f"{NET}/{name}/queues") if queues else None
-
-
-def _channels(collected: Collected, name: str) -> tuple[Queues | None, Queues | None]:
+def _channels(collected: Collected, name: str) -> list[Queues | None]:
     """Return how many channels a device has, and how many are enabled."""
     command = f"ethtool -l {name}"
+    maximum, _, current = _printed(collected, command).partition("Current hardware")
+    found = []
+    for section in (maximum, current):
+        told = values(section).items()
+        counts = {key: int(value) for key, value in told if value.isdecimal()}
+        # Few drivers have channels for one direction only.
+        apart = min(counts.get("RX", 0), counts.get("TX", 0))
+        found.append(_queues(counts.get("Combined", 0) or apart, command))
+    return found
+
+
+def _queues(number: int, source: str) -> Queues | None:
+    return Queues(number, source) if number else None
+
+
+def _printed(collected: Collected, command: str) -> str:
+    """Return what a command printed; nothing if it failed."""
     try:
-        text = collected.output(command)
+        return collected.output(command)
     except NotReadError:
-        return None, None
-    maximum, _, current = text.partition("Current hardware settings:")
-    return _count(maximum, command), _count(current, command)
-
-
-def _count(section: str, command: str) -> Queues | None:
-    fields = _fields(section)
-    counts = {key: int(value) for key, value in fields.items() if value.isdigit()}
-    # Few drivers have channels for one direction only.
-    apart = min(counts.get("RX", 0), counts.get("TX", 0))
-    count = counts.get("Combined", 0) or apart
-    return Queues(count, command) if count else None
-
-
-def _fields(text: str) -> dict[str, str]:
-    """Return the values of lines such as ``Combined:  20``."""
-    pairs = (line.partition(":") for line in text.splitlines())
-    return {key.strip(): value.strip() for key, _, value in pairs}
+        return ""

@@ -1,34 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QEMU's processes and threads: where the kernel lets them run, and their memory.
-
-jc's parsers are used raw: what they make of the values fails at a thread in
-``State: D (disk sleep)``, and takes twice the time for the maps of memory.  It has
-none for cgroups.
-"""
+"""QEMU's processes and threads: where the kernel lets them run, and their memory."""
 
 from __future__ import annotations
 
 import enum
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from jc.parsers import proc_pid_numa_maps, proc_pid_status
-
-from nova_perfvm import cpuset
-from nova_perfvm.exceptions import CPUSetError
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
-from nova_perfvm.measure.collect.collector import cgroup_of
+from nova_perfvm.measure.observed import cpus
+from nova_perfvm.measure.observed.tables import values
 
 _COMM: Final = re.compile(r"/proc/(\d+)(?:/task/(\d+))?/comm")
-_VCPU: Final = re.compile(r"CPU (\d+)/\w+")
-_IOTHREAD: Final = re.compile(r"IO iothread(\d+)")
 _VHOST: Final = re.compile(r"vhost-(\d+)")
-# Since Linux 6.14 tasks of QEMU, which the first vCPU to run makes: it wakes once in
-# minutes to give back huge pages.  Names are cut to 15 characters.
-_OF_KVM: Final = ("kvm-nx-lpage", "kvm-pit")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _NODE: Final = re.compile(r"N(\d+)")
 _COUNT: Final = re.compile(r"\d{1,18}")
@@ -36,9 +23,6 @@ _SIZE: Final = "kernelpagesize_kB"
 # Files that are a VM's memory, not QEMU's own: huge pages, memfd, and where libvirt
 # has the memory of VMs that share it with others.
 _OF_VM: Final = ("/dev/", "/memfd:", "/var/lib/libvirt/qemu/ram/")
-_SMALL_KB: Final = "4"
-# In /proc/PID/stat behind the name: starttime, the 22nd field of all.
-_STARTED: Final = 19
 
 
 class Role(enum.Enum):
@@ -49,6 +33,17 @@ class Role(enum.Enum):
     VHOST = "vhost thread"
     EMULATOR = "emulator thread"
     KVM = "KVM's own thread"
+
+
+# By the names of threads; of others the role is the emulator's.
+_ROLES: Final = (
+    (re.compile(r"CPU (\d+)/\w+"), Role.VCPU),
+    (re.compile(r"IO iothread(\d+)"), Role.IOTHREAD),
+    (re.compile(r"vhost-\d+"), Role.VHOST),
+    # Since Linux 6.14 tasks of QEMU, which the first vCPU to run makes: it wakes once
+    # in minutes to give back huge pages.  Names are cut to 15 characters.
+    (re.compile(r"kvm-(?:nx-lpage|pit).*"), Role.KVM),
+)
 
 
 class Task(NamedTuple):
@@ -94,23 +89,10 @@ class ProcessMemory(NamedTuple):
 
     :ivar by_node: KiB on each NUMA node
     :ivar by_page: KiB in pages of each size in KiB
-    :ivar source: where that was read
     """
 
     by_node: Mapping[int, int]
     by_page: Mapping[int, int]
-    source: str
-
-
-class CPUSet(NamedTuple):
-    """What a cgroup lets its threads use.
-
-    :ivar source: the directory of the cgroup
-    """
-
-    cpus: frozenset[int]
-    mems: frozenset[int]
-    source: str
 
 
 def read(collected: Collected) -> tuple[Process, ...]:
@@ -120,37 +102,32 @@ def read(collected: Collected) -> tuple[Process, ...]:
     """
     if reason := collected.unread.get("/proc"):
         raise NotReadError("/proc", reason)
-    threads: dict[int, list[Task]] = {}
-    vhost: dict[int, list[Task]] = {}
+    pids: set[int] = set()
+    tasks: dict[int, list[Task]] = defaultdict(list)
     for path, text in collected.files.items():
         match = _COMM.fullmatch(path)
         if match is None:
             continue
-        pid, comm, directory = int(match[1]), text.strip(), path.rpartition("/")[0]
-        owner = _VHOST.fullmatch(comm)
-        if match[2]:
-            threads.setdefault(pid, []).append(_task(comm, int(match[2]), directory))
-        elif owner:
+        pid, tid = int(match[1]), match[2]
+        comm, directory = text.strip(), path.rpartition("/")[0]
+        owner = None if tid else _VHOST.fullmatch(comm)
+        if owner:
             # Up to Linux 6.3 a thread of the kernel, named after whom it works for.
-            task = Task(Role.VHOST, pid, comm, directory)
-            vhost.setdefault(int(owner[1]), []).append(task)
-        else:
-            threads.setdefault(pid, [])
+            tasks[int(owner[1])].append(Task(Role.VHOST, pid, comm, directory))
+            continue
+        pids.add(pid)
+        if tid:
+            tasks[pid].append(_task(comm, int(tid), directory))
     return tuple(
-        Process(pid, _uuid(collected, pid), (*threads[pid], *vhost.get(pid, ())))
-        for pid in sorted(threads)
+        Process(pid, _uuid(collected, pid), tuple(tasks[pid])) for pid in sorted(pids)
     )
 
 
 def _task(comm: str, tid: int, path: str) -> Task:
-    if match := _VCPU.fullmatch(comm):
-        return Task(Role.VCPU, int(match[1]), comm, path)
-    if match := _IOTHREAD.fullmatch(comm):
-        return Task(Role.IOTHREAD, int(match[1]), comm, path)
-    role = Role.VHOST if _VHOST.fullmatch(comm) else Role.EMULATOR
-    if comm.startswith(_OF_KVM):
-        role = Role.KVM
-    return Task(role, tid, comm, path)
+    for pattern, role in _ROLES:
+        if match := pattern.fullmatch(comm):
+            return Task(role, int(match[1]) if match.groups() else tid, comm, path)
+    return Task(Role.EMULATOR, tid, comm, path)
 
 
 def _uuid(collected: Collected, pid: int) -> str:
@@ -171,23 +148,30 @@ def options(collected: Collected, process: Process) -> dict[str, str]:
     return _options(collected.text(f"{process.path}/cmdline"))
 
 
-class Scheduling(NamedTuple):
-    """How the kernel schedules a thread: SCHED_OTHER is policy 0."""
-
-    nice: int
-    policy: int
-
-
-def scheduling(collected: Collected, task: Task) -> Scheduling:
-    """Return how a thread is scheduled, by ``/proc/PID/task/TID/stat``.
+def scheduling(collected: Collected, task: Task) -> tuple[int, int]:
+    """Return a thread's nice value and its policy, which is 0 for SCHED_OTHER.
 
     :raises NotReadError: when that was not read
     """
-    path = f"{task.path}/stat"
-    # proc(5): behind the name, which may have blanks, are fields 3 and on.
+    return _of_stat(collected, task.path, 19), _of_stat(collected, task.path, 41)
+
+
+def began_s(collected: Collected, process: Process) -> float:
+    """Return when a process began, in seconds since the host started.
+
+    :raises NotReadError: when that was not read
+    """
+    # The kernel shows 100 ticks a second, whatever its own clock (USER_HZ).
+    return _of_stat(collected, process.path, 22) / 100
+
+
+def _of_stat(collected: Collected, path: str, number: int) -> int:
+    """Return a field of ``stat`` by its number in proc(5)."""
+    path = f"{path}/stat"
+    # The second field is the name in brackets, which may have blanks and brackets.
     fields = collected.text(path).rpartition(")")[2].split()
     try:
-        return Scheduling(int(fields[19 - 3]), int(fields[41 - 3]))
+        return int(fields[number - 3])
     except (IndexError, ValueError) as exc:
         raise NotReadError(path, "it cannot be understood") from exc
 
@@ -198,29 +182,7 @@ def allowed_cpus(collected: Collected, path: str) -> frozenset[int]:
     :param path: of its directory
     :raises NotReadError: when that was not read
     """
-    return _allowed(collected, f"{path}/status", "Cpus_allowed_list")
-
-
-def allowed_nodes(collected: Collected, path: str) -> frozenset[int]:
-    """Return the NUMA nodes that it may take memory from.
-
-    :raises NotReadError: when that was not read
-    """
-    return _allowed(collected, f"{path}/status", "Mems_allowed_list")
-
-
-def began_s(collected: Collected, process: Process) -> float:
-    """Return when a process began, in seconds since the host started.
-
-    :raises NotReadError: when that was not read
-    """
-    path = f"{process.path}/stat"
-    # The name before it is in brackets, and may have some itself; the kernel shows
-    # 100 ticks a second, whatever its own clock (USER_HZ).
-    fields = collected.text(path).rpartition(")")[2].split()
-    if len(fields) <= _STARTED or not fields[_STARTED].isdecimal():
-        raise NotReadError(path, "it does not tell when it began")
-    return int(fields[_STARTED]) / 100
+    return cpus.parsed(f"{path}/status", _status(collected, path, "Cpus_allowed_list"))
 
 
 def swapped_kb(collected: Collected, process: Process) -> int:
@@ -228,35 +190,15 @@ def swapped_kb(collected: Collected, process: Process) -> int:
 
     :raises NotReadError: when that was not read
     """
-    path = f"{process.path}/status"
-    value = _raw(proc_pid_status.parse, collected, path).get("VmSwap", "")
-    return _count(path, value.removesuffix("kB").strip())
+    value = _status(collected, process.path, "VmSwap")
+    return _count(f"{process.path}/status", value.removesuffix("kB").strip())
 
 
-def _allowed(collected: Collected, path: str, name: str) -> frozenset[int]:
-    value = _raw(proc_pid_status.parse, collected, path).get(name)
+def _status(collected: Collected, path: str, name: str) -> str:
+    value = values(collected.text(f"{path}/status")).get(name)
     if not value:
-        raise NotReadError(path, f"it has no {name}")
-    return _parsed(path, value)
-
-
-def _raw(parse: Callable[..., Any], collected: Collected, path: str) -> Any:
-    """Return what a parser of jc finds in a file.
-
-    :raises NotReadError: when the file was not read, or cannot be understood
-    """
-    text = collected.text(path)
-    try:
-        return parse(text, raw=True, quiet=True)
-    except ValueError as exc:
-        raise NotReadError(path, f"it cannot be understood: {exc}") from exc
-
-
-def _parsed(path: str, text: str) -> frozenset[int]:
-    try:
-        return cpuset.parse(text.strip())
-    except CPUSetError as exc:
-        raise NotReadError(path, str(exc)) from exc
+        raise NotReadError(f"{path}/status", f"it has no {name}")
+    return value
 
 
 def memory(collected: Collected, process: Process) -> ProcessMemory:
@@ -270,13 +212,16 @@ def memory(collected: Collected, process: Process) -> ProcessMemory:
     path = f"{process.path}/numa_maps"
     by_node: Counter[int] = Counter()
     by_page: Counter[int] = Counter()
-    for area in _raw(proc_pid_numa_maps.parse, collected, path):
-        huge = "huge" in area.get("options", ())
+    for line in collected.text(path).splitlines():
+        # 7f02 bind:1 file=/dev/hugepages/ram huge dirty=4 N1=4 kernelpagesize_kB=2048
+        area = dict(word.partition("=")[::2] for word in line.split()[2:])
+        huge = "huge" in area
         if not huge and not area.get("file", _OF_VM[0]).startswith(_OF_VM):
             continue
         if huge and _SIZE not in area:
             raise NotReadError(path, "it does not tell how large huge pages are")
-        size_kb = _count(path, area.get(_SIZE, _SMALL_KB))
+        # Before Linux 3.14 small pages did not tell their size.
+        size_kb = _count(path, area.get(_SIZE, "4"))
         for key, pages in area.items():
             if match := _NODE.fullmatch(key):
                 used_kb = _count(path, pages) * size_kb
@@ -284,39 +229,10 @@ def memory(collected: Collected, process: Process) -> ProcessMemory:
                 by_page[size_kb] += used_kb
     if not by_node:
         raise NotReadError(path, "it names no memory on any node")
-    return ProcessMemory(dict(by_node), dict(by_page), path)
+    return ProcessMemory(by_node, by_page)
 
 
 def _count(path: str, text: str) -> int:
     if _COUNT.fullmatch(text) is None:
         raise NotReadError(path, f"expected a number, found {text!r:.40}")
     return int(text)
-
-
-def cpu_set(collected: Collected, path: str) -> CPUSet:
-    """Return what the cgroup of a process or thread lets it use.
-
-    :param path: of the directory of the process or thread
-    :raises NotReadError: when that was not read
-    """
-    version, group = cgroup_of(collected.text(f"{path}/cgroup"), "cpuset")
-    if not version:
-        raise NotReadError(f"{path}/cgroup", "it names no cgroup with a cpuset")
-    root = "/sys/fs/cgroup/cpuset" if version == 1 else "/sys/fs/cgroup"
-    suffix = "" if version == 1 else ".effective"
-    for directory in upwards(root, group):
-        names = [f"{directory}/cpuset.{kind}{suffix}" for kind in ("cpus", "mems")]
-        if all(name in collected.files for name in names):
-            cpus, mems = (_parsed(name, collected.files[name]) for name in names)
-            return CPUSet(cpus, mems, directory)
-    first = f"{root}{group}/cpuset.cpus{suffix}"
-    raise NotReadError(first, collected.unread.get(first, "it was not collected"))
-
-
-def upwards(root: str, group: str) -> Iterator[str]:
-    """Yield the directory of a cgroup, then those above it."""
-    path = group.rstrip("/")
-    while path:
-        yield f"{root}{path}"
-        path = path.rpartition("/")[0]
-    yield root

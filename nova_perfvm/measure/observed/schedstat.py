@@ -3,7 +3,7 @@
 
 Its fields are nanoseconds on a CPU, nanoseconds ready to run without one, and how
 often it got one (Linux, Documentation/scheduler/sched-stats.rst).  A kernel without
-CONFIG_SCHED_INFO has three zeros.  jc has no parser for it.
+CONFIG_SCHED_INFO has three zeros.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/proc/net/softnet_stat``: packets that each CPU took in, and lost.
-
-jc has no parser for it.
-"""
+"""``/proc/net/softnet_stat``: packets that each CPU took in, and lost."""
 
 from __future__ import annotations
 

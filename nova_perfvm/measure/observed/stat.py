@@ -6,13 +6,12 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from jc.parsers import proc_stat
-
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 
 PATH: Final = "/proc/stat"
-# Time of guests of this machine is within user and nice.
-_WITHIN: Final = ("guest", "guest_nice")
+_CPU: Final = re.compile(r"^cpu(\d+) (.*)$", re.MULTILINE)
+# What follows is time of guests of this machine, which is within user and nice.
+_COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _BOOTED: Final = re.compile(r"^btime (\d+)$", re.MULTILINE)
 
 
@@ -46,15 +45,15 @@ def read(collected: Collected) -> dict[int, CPUTime]:
     for cpu, now in later.items():
         if cpu not in first:
             continue
-        spent = {name: now[name] - first[cpu].get(name, 0) for name in now}
+        spent = {name: now[name] - first[cpu][name] for name in now}
         if min(sum(spent.values()), spent["steal"]) < 0:
             raise NotReadError(PATH, "it runs backwards: the machine began anew")
         found[cpu] = CPUTime(
             total=sum(spent.values()),
             stolen=spent["steal"],
             stolen_ever=now["steal"],
-            idle=spent["idle"] + spent.get("iowait", 0),
-            interrupted=spent.get("irq", 0) + spent.get("softirq", 0),
+            idle=spent["idle"] + spent["iowait"],
+            interrupted=spent["irq"] + spent["softirq"],
         )
     return found
 
@@ -71,17 +70,13 @@ def booted_s(collected: Collected) -> int:
 
 
 def _cpus(text: str) -> dict[int, dict[str, int]]:
-    try:
-        seen = proc_stat.parse(text, quiet=True)
-    except (ValueError, IndexError) as exc:
-        raise NotReadError(PATH, f"it cannot be understood: {exc}") from exc
-    found: dict[int, dict[str, int]] = {}
-    for key, fields in seen.items():
-        number = key.removeprefix("cpu")
-        if not number.isdigit() or not isinstance(fields, dict):
-            continue
-        if "steal" not in fields:
+    """Return {CPU: {column: ticks}}."""
+    found = {}
+    for cpu, rest in _CPU.findall(text):
+        ticks = rest.split()
+        if len(ticks) < len(_COLUMNS) or not all(map(str.isdecimal, ticks)):
             raise NotReadError(PATH, "this kernel does not tell what is stolen")
-        times = {name: ticks for name, ticks in fields.items() if name not in _WITHIN}
-        found[int(number)] = times
+        found[int(cpu)] = dict(zip(_COLUMNS, map(int, ticks), strict=False))
+    if not found:
+        raise NotReadError(PATH, "it names no CPU")
     return found

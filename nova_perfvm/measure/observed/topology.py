@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NUMA nodes of a host, with their cores and memory.
-
-jc's parser of meminfo is not used: each line of a node begins with ``Node 0``, which
-is all that it finds there.
-"""
+"""The NUMA nodes of a host, with their cores and memory."""
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from nova_perfvm.generate.hosts import Node, Topology, TopologyError, make_topology
@@ -24,14 +21,30 @@ class NUMANode(NamedTuple):
     """One NUMA node.
 
     :ivar cpus: those that run; none on a node of memory alone
-    :ivar memory_kb: None if that was not read
-    :ivar source: the file that told the memory
     """
 
     number: int
     cpus: frozenset[int]
-    memory_kb: int | None
-    source: str
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return f"node {self.number}"
+
+    @property
+    def source(self) -> str:
+        """The file that tells its memory."""
+        return f"{NODE}/node{self.number}/meminfo"
+
+    def memory_kb(self, collected: Collected) -> int:
+        """Return its memory.
+
+        :raises NotReadError: when that was not read
+        """
+        match = _TOTAL.search(collected.text(self.source))
+        if match is None:
+            raise NotReadError(self.source, "it has no MemTotal")
+        return int(match[1])
 
 
 def nodes(collected: Collected) -> tuple[NUMANode, ...]:
@@ -46,18 +59,8 @@ def nodes(collected: Collected) -> tuple[NUMANode, ...]:
         cpus.some_numbers(collected, f"{NODE}/online")
         raise NotReadError(f"{NODE}/node*/cpulist", "it was not collected")
     online = cpus.online(collected).numbers
-    return tuple(_node(collected, number, online) for number in numbers)
-
-
-def _node(collected: Collected, number: int, online: frozenset[int]) -> NUMANode:
-    base = f"{NODE}/node{number}"
-    match = _TOTAL.search(collected.files.get(f"{base}/meminfo", ""))
-    return NUMANode(
-        number,
-        cpus.numbers(collected, f"{base}/cpulist") & online,
-        int(match[1]) if match else None,
-        f"{base}/meminfo",
-    )
+    listed = {n: cpus.numbers(collected, f"{NODE}/node{n}/cpulist") for n in numbers}
+    return tuple(NUMANode(number, found & online) for number, found in listed.items())
 
 
 def cores(collected: Collected, wanted: frozenset[int]) -> frozenset[tuple[int, ...]]:
@@ -65,17 +68,9 @@ def cores(collected: Collected, wanted: frozenset[int]) -> frozenset[tuple[int, 
 
     :raises NotReadError: when that was not read of one of them
     """
-    return frozenset(
-        tuple(
-            sorted(
-                cpus.some_numbers(
-                    collected, f"{CPU}/cpu{cpu}/topology/thread_siblings_list"
-                )
-                | {cpu}
-            )
-        )
-        for cpu in wanted
-    )
+    path = f"{CPU}/cpu{{}}/topology/thread_siblings_list"
+    siblings = {cpu: cpus.some_numbers(collected, path.format(cpu)) for cpu in wanted}
+    return frozenset(tuple(sorted({cpu, *core})) for cpu, core in siblings.items())
 
 
 def read(collected: Collected) -> Topology:
@@ -90,7 +85,9 @@ def read(collected: Collected) -> Topology:
             tuple(cpu for cpu in core if cpu in online)
             for core in cores(collected, node.cpus)
         }
-        memory_mb = None if node.memory_kb is None else node.memory_kb // 1024
+        memory_mb = None
+        with suppress(NotReadError):
+            memory_mb = node.memory_kb(collected) // 1024
         found.append(Node(node.number, tuple(sorted(threads)), memory_mb))
     try:
         return make_topology(found, collected.hostname)

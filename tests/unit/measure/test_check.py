@@ -20,7 +20,12 @@ class CheckTest(testtools.TestCase):
     def test_outcomes(self):
         found = check_of(
             check.passed("eth0", "20 queues", "20", "ethtool -l eth0"),
-            check.warned("eth1", "20 queues", "19", "ethtool -l eth1", "add one"),
+            check.judged(
+                *("eth1", "20 queues", "19", "ethtool -l eth1"),
+                holds=False,
+                otherwise=Level.WARNING,
+                remedy="add one",
+            ),
             check.failed("eth2", "20 queues", "1", "ethtool -l eth2", "add more"),
             check.skipped("eth3", "no virtio-net device"),
         ).findings(None)

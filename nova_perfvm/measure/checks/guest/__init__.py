@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a guest is set up to use what it has: a check in each file."""
+"""Whether a guest is set up to use what it has; what reads the same shares a file."""

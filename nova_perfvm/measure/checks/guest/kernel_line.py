@@ -6,12 +6,11 @@ measures says nothing of others (Linux, Documentation/admin-guide/kernel-paramet
 """
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
-from nova_perfvm.findings import Finding
-from nova_perfvm.measure.checks.check import Check, passed, skipped
+from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
+from nova_perfvm.measure.checks.seen import Seen, check_of
 from nova_perfvm.measure.collect.collected import NotReadError
 
 _PATH: Final = "/proc/cmdline"
@@ -26,18 +25,18 @@ _WORDS: Final = {
 }
 
 
-def find(subject: GuestSubject) -> Iterator[Finding]:
-    """Look for arguments that make a measurement another one."""
-    arguments = subject.collected.text(_PATH).split()
+@check_of(
+    75,
+    "guest.kernel_line",
+    source=_PATH,
+    remedy="take it off the kernel's command line, and measure",
+)
+def kernel_line(guest: GuestSubject) -> Seen:
+    """Guests of a flavor are alike, by what their kernels were told."""
+    arguments = guest.collected.text(_PATH).split()
     if not any(re.match(r"[A-Za-z_.-]+=.", one) for one in arguments):
         raise NotReadError(_PATH, "it names nothing that a kernel was told")
+    yield Level.OK, f"{len(arguments)} arguments looked at"
     for one in arguments:
-        why = _WORDS.get(one) or _WORDS.get(one.partition("=")[0])
-        if why:
-            reason = f"{one}: {why}: take it off the kernel's command line, and measure"
-            yield skipped("command line", reason, _PATH)
-    expected = "nothing that takes away or adds to what other guests have"
-    yield passed("arguments", expected, f"{len(arguments)} looked at", _PATH)
-
-
-CHECK = Check(75, "guest.kernel_line", "The guest is as others are", find)
+        if why := _WORDS.get(one) or _WORDS.get(one.partition("=")[0]):
+            yield Level.UNKNOWN, f"{one}: {why}"

@@ -1,62 +1,106 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network interface has as many queue pairs as the guest has vCPUs."""
+"""A network interface has a queue pair for each vCPU; XPS and RPS fit them."""
 
-from collections.abc import Iterator
+from collections import Counter
 
-from nova_perfvm.findings import Finding
-from nova_perfvm.measure.checks.check import Check, failed, passed, skipped
+from nova_perfvm.cpuset import format_cpus
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.check import Findings, check, judged, skipped
+from nova_perfvm.measure.checks.guest.nic_vectors import FIX_SCRIPT, MULTIQUEUE
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.checks.vectors import FIX_SCRIPT, MULTIQUEUE
-from nova_perfvm.measure.observed.nics import NIC, Kind
+from nova_perfvm.measure.checks.seen import Seen, check_each
+from nova_perfvm.measure.collect.collected import NotReadError
+from nova_perfvm.measure.observed.cpus import mask
+from nova_perfvm.measure.observed.nics import NET, NIC, Kind, queues_of
 
 # MAX_TAP_QUEUES of the host's kernel: no tap device has more.
 _MOST_OF_TAP = 256
 
 
-def find(subject: GuestSubject) -> Iterator[Finding]:
-    """Judge each network interface."""
-    for nic in subject.nics:
-        yield _judged(subject, nic)
+@check(20, "guest.nic_queues")
+def nic_queues(guest: GuestSubject) -> Findings:
+    """Each NIC has a queue pair for each vCPU, enabled."""
+    for nic in guest.nics:
+        yield _judged(guest, nic)
 
 
-def _judged(subject: GuestSubject, nic: NIC) -> Finding:
-    if reason := _no_rule(subject, nic):
-        return skipped(nic.name, reason)
+def _judged(guest: GuestSubject, nic: NIC) -> Finding:
+    vcpus, vm_class = guest.vcpus, guest.vm_class
+    if nic.kind is Kind.OTHER:
+        return skipped(nic.name, f"no rule for the driver {nic.driver}")
+    if vm_class is not None and not vm_class.vif_multiqueue:
+        return skipped(nic.name, f"class {vm_class.name} promises no multiqueue")
     if nic.present is None:
         return skipped(nic.name, "how many queues it has was not read")
-    vcpus, present = subject.vcpus, nic.present.number
-    wanted, limit = min(vcpus, _MOST_OF_TAP), ""
-    if nic.kind is Kind.PASSED_THROUGH and present < wanted:
+    wanted, shown = min(vcpus, _MOST_OF_TAP), f"{nic.present.number} present"
+    if nic.kind is Kind.PASSED_THROUGH and nic.present.number < wanted:
         # So many the hardware grants; no flavor changes that.
-        wanted, limit = present, ", the limit of the device"
-    observed, sources = f"{present} present{limit}", [nic.present.source]
+        wanted, shown = nic.present.number, f"{shown}, the limit of the device"
+    few, sources = nic.present.number < wanted, {nic.present.source}
     if nic.enabled is not None:
-        observed += f", {nic.enabled.number} enabled"
-        sources.append(nic.enabled.source)
-    named = (
+        shown += f", {nic.enabled.number} enabled"
+        sources.add(nic.enabled.source)
+    elif not few:
+        return skipped(nic.name, f"{shown}; how many are enabled was not read")
+    enable = f"ethtool -L {nic.name} combined {wanted}; {FIX_SCRIPT}"
+    return judged(
         nic.name,
         f"{wanted} queue pairs for {vcpus} vCPUs, all enabled",
-        observed,
-        "; ".join(dict.fromkeys(sources)),
+        shown,
+        "; ".join(sorted(sources)),
+        holds=not few and nic.enabled is not None and nic.enabled.number >= wanted,
+        remedy=MULTIQUEUE if few else enable,
     )
-    if present < wanted:
-        return failed(*named, MULTIQUEUE)
-    if nic.enabled is None:
-        return skipped(nic.name, f"{observed}; how many are enabled was not read")
-    if nic.enabled.number < wanted:
-        return failed(*named, f"ethtool -L {nic.name} combined {wanted}; {FIX_SCRIPT}")
-    return passed(*named)
 
 
-def _no_rule(subject: GuestSubject, nic: NIC) -> str:
-    if nic.kind is Kind.OTHER:
-        return f"no rule for the driver {nic.driver}"
-    vm_class = subject.vm_class
-    if vm_class is not None and not vm_class.vif_multiqueue:
-        return f"class {vm_class.name} promises no multiqueue"
-    return ""
+def _masks(
+    guest: GuestSubject, nic: NIC, direction: str, name: str
+) -> dict[int, frozenset[int]]:
+    seen = guest.collected
+    queues = queues_of(seen, nic.name, direction)
+    paths = {queue: f"{path}/{name}" for queue, path in queues.items()}
+    return {q: mask(seen, path) for q, path in paths.items() if path in seen.files}
 
 
-CHECK = Check(
-    20, "guest.nic_queues", "Each NIC has a queue pair for each vCPU, enabled", find
+@check_each(
+    50,
+    "guest.xps",
+    lambda guest: guest.nics,
+    source=f"{NET}/{{}}/queues/tx-*/xps_cpus",
+    remedy=FIX_SCRIPT,
 )
+def xps(guest: GuestSubject, nic: NIC) -> Seen:
+    """Each CPU sends over a queue of its own."""
+    online, masks = guest.online.numbers, _masks(guest, nic, "tx", "xps_cpus")
+    if len(masks) < 2:
+        reason = "its masks were not read, or it has one queue: no choice to make"
+        raise NotReadError(f"{NET}/{nic.name}/queues", reason)
+    queues = Counter(cpu for cpus in masks.values() for cpu in cpus & online)
+    none = online - set(queues)
+    several = [cpu for cpu, count in queues.items() if count > 1]
+    if not none and not several:
+        yield Level.OK, f"{len(online)} CPUs send over one of {len(masks)} queues"
+    # A queue is then chosen by a hash: right, but with locks that several CPUs want,
+    # and not the queue whose interrupts come to this CPU.
+    for words, cpus in (("no queue", none), ("several queues", several)):
+        if cpus:
+            yield Level.WARNING, f"CPUs {format_cpus(cpus)} have {words}"
+
+
+@check_each(
+    55,
+    "guest.rps",
+    lambda guest: guest.nics,
+    source=f"{NET}/{{}}/queues/rx-*/rps_cpus",
+    remedy=f"for f in {NET}/{{}}/queues/rx-*/rps_cpus; do echo 0 > $f; done",
+)
+def rps(guest: GuestSubject, nic: NIC) -> Seen:
+    """Packets stay on the CPU of their queue: RPS is off."""
+    masks = _masks(guest, nic, "rx", "rps_cpus")
+    if len(masks) < guest.vcpus:
+        reason = "its masks were not read, or it has fewer queues than CPUs"
+        raise NotReadError(f"{NET}/{nic.name}/queues", reason)
+    given = format_cpus(queue for queue, cpus in masks.items() if cpus)
+    # An interrupt to another CPU for packets that were on one of their own.
+    level = Level.WARNING if given else Level.OK
+    yield level, f"on for queues {given or 'none'}"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a host is set up to keep the policy's promise: a check in each file."""
+"""Whether a host keeps the policy's promise; checks that read the same share a file."""

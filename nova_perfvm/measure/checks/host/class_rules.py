@@ -1,121 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
 """No more VMs of a class are here than it allows, and nobody whom it excludes."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import suppress
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.findings import Finding
-from nova_perfvm.measure.checks.check import Check, failed, judged, skipped
-from nova_perfvm.measure.checks.host_subject import NO_POLICY, HostSubject, unread
+from nova_perfvm.findings import Level
+from nova_perfvm.measure.checks.host_subject import HostSubject
+from nova_perfvm.measure.checks.seen import Seen, check_of
 from nova_perfvm.measure.collect.collected import NotReadError
-from nova_perfvm.measure.observed import domains as observed
-from nova_perfvm.measure.observed.domains import Domain
+from nova_perfvm.measure.observed.domains import LIST, Domain
 from nova_perfvm.policy import VMClass
-from nova_perfvm.printable import number_of
-
-_MOVE = "openstack server migrate {}; how it came here: openstack perfvm audit"
 
 
-def find(subject: HostSubject) -> Iterator[Finding]:
-    """Look at the VMs that run, by their classes."""
-    if subject.policy is None:
-        yield skipped("", NO_POLICY)
-        return
-    by_class = {
-        vm_class: [d for d in subject.domains if subject.class_of(d) == vm_class]
-        for vm_class in subject.policy.classes
-    }
-    source = (
-        f"{observed.LIST}; virsh -r dumpxml of {number_of(len(subject.domains), 'VM')}"
-    )
-    for vm_class, own in by_class.items():
-        if not own:
-            continue
-        if vm_class.max_per_host is not None:
-            yield judged(
-                f"number, class {vm_class.name}",
-                f"at most {vm_class.max_per_host}",
-                f"{len(own)}: {_names(own)}",
-                source,
-                holds=len(own) <= vm_class.max_per_host,
-                remedy=_MOVE.format(own[-1].uuid),
-            )
-        yield from _sizes(vm_class, own)
-        others = [domain for domain in subject.domains if domain not in own]
-        if vm_class.exclusive == "host":
-            yield judged(
-                f"nobody beside, class {vm_class.name}",
-                "no VM of another class on the host",
-                f"{len(others)}: {_names(others)}"
-                if others
-                else f"{number_of(len(own), 'VM')} alone",
-                source,
-                holds=not others,
-                remedy=_MOVE.format(others[0].uuid) if others else "",
-            )
-        elif vm_class.exclusive == "cell":
-            yield _beside(subject, vm_class, own, others, source)
-    yield from _unmanaged(subject)
-    yield from unread(subject)
-
-
-def _unmanaged(subject: HostSubject) -> Iterator[Finding]:
-    """Look for QEMU that libvirt does not know: Nova counts none of it."""
-    known = {domain.uuid for domain in subject.domains} | subject.unread_domains.keys()
-    try:
-        found = subject.processes
-    except NotReadError:
-        return
-    for process in found:
-        if process.uuid not in known:
-            yield failed(
-                f"process {process.pid}",
-                "each process of QEMU is a domain that libvirt runs",
-                f"UUID {process.uuid or 'none'}, which libvirt does not run",
-                f"{process.path}/cmdline; {observed.LIST}",
-                f"see whose it is (ps -fp {process.pid}), and end it there",
-            )
-
-
-def _names(domains: list[Domain]) -> str:
-    return ", ".join(domain.name for domain in domains[:5])
-
-
-def _sizes(vm_class: VMClass, own: list[Domain]) -> Iterator[Finding]:
-    if not vm_class.sizes:
-        return
-    for domain in own:
-        yield judged(
-            f"{domain.name}: size",
-            f"{' or '.join(map(str, vm_class.sizes))} vCPUs",
-            f"{domain.vcpus}",
-            domain.source,
-            holds=domain.vcpus in vm_class.sizes,
-            remedy=f"resize it to a flavor of class {vm_class.name}",
-        )
-
-
-def _beside(
-    subject: HostSubject,
-    vm_class: VMClass,
-    own: list[Domain],
-    others: list[Domain],
-    source: str,
-) -> Finding:
-    nodes = frozenset().union(*(subject.nodes_of(d.pinned_cpus) for d in own))
-    met = [d for d in others if subject.nodes_of(subject.cpus_of(d)) & nodes]
-    return judged(
-        f"nobody beside, class {vm_class.name}",
-        f"no VM of another class on node {format_cpus(nodes)}",
-        f"{len(met)}: {_names(met)}"
-        if met
-        else f"{number_of(len(own), 'VM')} alone there",
-        source,
-        holds=not met,
-        remedy=_MOVE.format(met[0].uuid) if met else "",
-    )
-
-
-CHECK = Check(
-    110, "hypervisor.class_rules", "Classes meet on a host as the policy says", find
+@check_of(
+    110,
+    "hypervisor.class_rules",
+    source=f"{LIST}; virsh -r dumpxml of the VMs that run; /proc/*/cmdline of QEMU",
+    remedy="openstack server migrate UUID, or resize it to a flavor of its class; how "
+    "it came here: openstack perfvm audit; whose a process is: ps -fp PID",
 )
+def class_rules(host: HostSubject) -> Seen:
+    """VMs of a class have its sizes, are no more than it allows, and meet no others."""
+    for vm_class in host.needed_policy.classes:
+        own = [domain for domain in host.domains if host.class_of(domain) == vm_class]
+        if own:
+            yield from _of_class(host, vm_class, own)
+    known = {domain.uuid for domain in host.domains} | host.unread_domains.keys()
+    with suppress(NotReadError):
+        for process in host.processes:
+            if process.uuid not in known:
+                # Nova counts none of it.
+                yield Level.FAILURE, f"process {process.pid}, unknown to libvirt, runs"
+    yield from host.unread()
+
+
+def _of_class(host: HostSubject, vm_class: VMClass, own: Sequence[Domain]) -> Seen:
+    number = f"{len(own)} of class {vm_class.name}"
+    yield Level.OK, number
+    if vm_class.max_per_host is not None and len(own) > vm_class.max_per_host:
+        yield Level.FAILURE, f"{number}, at most {vm_class.max_per_host}: {_names(own)}"
+    wrong = [one for one in own if vm_class.sizes and one.vcpus not in vm_class.sizes]
+    if wrong:
+        sizes = " or ".join(map(str, vm_class.sizes))
+        shown = f"of another size than the {sizes} vCPUs of class {vm_class.name}"
+        yield Level.FAILURE, f"{shown}: {_names(wrong)}"
+    others, where = [d for d in host.domains if d not in own], "the host"
+    if vm_class.exclusive == "cell":
+        nodes = host.nodes_of(frozenset().union(*(d.pinned_cpus for d in own)))
+        others = [d for d in others if host.nodes_of(host.cpus_of(d)) & nodes]
+        where = f"node {format_cpus(nodes)}"
+    if others and vm_class.exclusive in {"host", "cell"}:
+        shown = f"beside class {vm_class.name} on {where}"
+        yield Level.FAILURE, f"{shown}: {_names(others)}"
+
+
+def _names(domains: Sequence[Domain]) -> str:
+    return ", ".join(f"{one.name} ({one.uuid})" for one in domains[:5])

@@ -1,138 +1,161 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CPUs of pinned VMs, of the others and of the host itself are kept apart."""
+"""The CPUs of pinned VMs, of the others and of the host itself are kept apart.
 
-from collections.abc import Iterator
+Isolated CPUs that VMs share or that nobody owns are lost: nothing is balanced onto
+them.  VMs whose CPUs are not all isolated run at different speeds.
+"""
+
+from typing import NamedTuple
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.findings import Finding, Level
+from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks.cause import Cause
-from nova_perfvm.measure.checks.check import Check, judged, skipped
-from nova_perfvm.measure.checks.host_subject import (
-    NO_POLICY,
-    HostSubject,
-    VMCPUSets,
-    unread,
+from nova_perfvm.measure.checks.host_subject import HostSubject, VMCPUSets
+from nova_perfvm.measure.checks.seen import Seen, check_of, each_of
+from nova_perfvm.measure.observed import cpus, topology
+
+_SETS_UNKNOWN = "Nova's sets are not known: add --nova-conf or --snapshot"
+_CMDLINE = "/proc/cmdline"
+_FLAGS = {"nohz", "domain", "managed_irq"}
+
+
+@check_of(
+    25,
+    "hypervisor.cpu_sets",
+    source="[compute] of nova.conf, a snapshot or virsh -r dumpxml; "
+    f"{cpus.CPU}/online, {topology.SOURCE}",
+    remedy="nova-perfvm host config says sets that fit, --reserve 1 with CPUs for the "
+    "host: drain it before they change; echo 1 > /sys/devices/system/cpu/cpuN/online",
 )
-from nova_perfvm.measure.observed import topology
-from nova_perfvm.printable import number_of
-
-_CONFIGURE = "nova-perfvm host config; drain the host before its sets change"
-
-
-def find(subject: HostSubject) -> Iterator[Finding]:
-    """Look at Nova's sets, or at what the VMs have."""
-    sets = subject.cpu_sets
+def cpu_sets(host: HostSubject) -> Seen:
+    """VMs and host each have CPUs of their own, for whole VMs."""
+    sets = host.cpu_sets
     if not sets.dedicated:
         return
-    yield _disjoint(sets)
-    yield _online(subject, sets)
-    yield from _enough(subject, sets)
-    yield _housekeeping(subject, sets)
-    yield from unread(subject)
+    dedicated, shared = format_cpus(sets.dedicated), format_cpus(sets.shared)
+    yield Level.OK, f"dedicated {dedicated}, shared {shared or 'none'}, {sets.source}"
+    if both := format_cpus(sets.dedicated & sets.shared):
+        yield Level.FAILURE, f"CPUs {both} are dedicated and shared ({sets.source})"
+    yield from each_of((_running, _whole_vms, _housekeeping), host, sets)
+    yield from host.unread()
 
 
-def _disjoint(sets: VMCPUSets) -> Finding:
-    both = sets.dedicated & sets.shared
-    return judged(
-        "dedicated and shared",
-        "no CPU is both",
-        f"CPUs {format_cpus(both)} are both"
-        if both
-        else f"dedicated {format_cpus(sets.dedicated)}, "
-        f"shared {format_cpus(sets.shared) or 'none'}",
-        sets.source,
-        holds=not both,
-        remedy=f"give each CPU to one of cpu_dedicated_set and cpu_shared_set: "
-        f"{_CONFIGURE}; then move the VMs that are on the wrong ones",
-    )
-
-
-def _online(subject: HostSubject, sets: VMCPUSets) -> Finding:
-    online, asleep = subject.online, subject.powered_down
-    absent = (sets.dedicated | sets.shared) - online.numbers - asleep
-    source = f"{sets.source}; {online.source}"
-    if asleep and not absent and sets.saves_power is None:
+def _running(host: HostSubject, sets: VMCPUSets) -> Seen:
+    asleep = host.powered_down
+    if absent := (sets.dedicated | sets.shared) - host.online.numbers - asleep:
+        yield Level.FAILURE, f"CPUs {format_cpus(absent)} do not run"
+    elif asleep and sets.saves_power is None:
         reason = (
             f"CPUs {format_cpus(asleep)}, which no VM owns, do not run: Nova takes "
             "them offline with [libvirt]cpu_power_management; say so by --nova-conf"
         )
-        return skipped("online", reason, source, cause=Cause.POWERED_DOWN)
-    idle = f"; CPUs {format_cpus(asleep)} rest until a VM owns them" if asleep else ""
-    return judged(
-        "online",
-        "each CPU of either set runs, or no VM owns it and Nova saves power",
-        f"CPUs {format_cpus(absent)} do not run"
-        if absent
-        else f"all {len((sets.dedicated | sets.shared) - asleep)} run{idle}",
-        source,
-        holds=not absent,
-        remedy="bring them online (echo 1 > /sys/devices/system/cpu/cpuN/online); a VM "
-        "that ran on them was moved to other CPUs: openstack server reboot --hard; or "
-        f"take them out of the sets: {_CONFIGURE}",
-    )
+        yield Level.UNKNOWN, reason, Cause.POWERED_DOWN
+    elif asleep:
+        yield Level.OK, f"CPUs {format_cpus(asleep)} rest until a VM owns them"
 
 
-def _enough(subject: HostSubject, sets: VMCPUSets) -> Iterator[Finding]:
+def _whole_vms(host: HostSubject, sets: VMCPUSets) -> Seen:
     """Look whether each node that has dedicated CPUs has them for whole VMs."""
-    name = "CPUs of each node"
-    if subject.policy is None:
-        yield skipped(name, NO_POLICY)
-        return
+    policy = host.needed_policy
     if not sets.whole:
-        reason = "Nova's sets are not known: add --nova-conf or --snapshot"
-        yield skipped(name, reason, sets.source, cause=Cause.NOVA_SETS_UNKNOWN)
+        yield Level.UNKNOWN, _SETS_UNKNOWN, Cause.NOVA_SETS_UNKNOWN
         return
-    if subject.powered_down:
-        reason = f"CPUs {format_cpus(subject.powered_down)} are offline, whose node"
-        reason += " nobody can tell"
-        yield skipped(name, reason, sets.source, cause=Cause.POWERED_DOWN)
+    if host.powered_down:
+        asleep = format_cpus(host.powered_down)
+        reason = f"CPUs {asleep} are offline, whose node nobody can tell"
+        yield Level.UNKNOWN, reason, Cause.POWERED_DOWN
         return
-    for node in subject.nodes:
+    for node in host.nodes:
         own = node.cpus & sets.dedicated
-        for vm_class in subject.policy.pinned_classes if own else ():
-            need = vm_class.cell_pcpus
-            have = len(own)
-            if vm_class.smt == "cores":
-                have = len(topology.cores(subject.collected, own))
-            rest = have % need if need else 0
-            yield judged(
-                f"node {node.number}, class {vm_class.name}",
-                f"a multiple of {need} {vm_class.smt}" if need else "any number",
-                f"{have}, room for {number_of(have // need, 'VM')}"
-                if need
-                else str(have),
-                f"{sets.source}; {topology.SOURCE}",
-                holds=have >= need and not rest,
-                otherwise=Level.WARNING if have >= need else Level.FAILURE,
-                remedy=f"{rest} of them are of no use to the class: leave them to the "
-                f"host or to VMs that share ({_CONFIGURE})"
-                if have >= need
-                else f"no VM of the class fits that node: {_CONFIGURE}",
-            )
+        for vm_class in policy.pinned_classes if own else ():
+            need, cores = vm_class.cell_pcpus, vm_class.smt == "cores"
+            have = len(topology.cores(host.collected, own) if cores else own)
+            level = Level.FAILURE if have < need else Level.WARNING
+            shown = f"{node.name} has {have} {vm_class.smt}, of which class"
+            shown += f" {vm_class.name} takes {need}: room for {have // need}"
+            yield level if have < need or have % need else Level.OK, shown
 
 
-def _housekeeping(subject: HostSubject, sets: VMCPUSets) -> Finding:
-    left = subject.online.numbers - sets.dedicated
-    source = f"{sets.source}; {subject.online.source}"
-    if left and not sets.whole:
-        reason = f"today CPUs {format_cpus(left)}, but other VMs may come to own them"
-        return skipped(
-            "the host's own CPUs", reason, source, cause=Cause.OTHERS_MAY_COME
-        )
-    return judged(
-        "the host's own CPUs",
-        "at least one that no VM owns",
-        format_cpus(left) or "none",
-        source,
-        holds=bool(left),
+def _housekeeping(host: HostSubject, sets: VMCPUSets) -> Seen:
+    left = format_cpus(host.online.numbers - sets.dedicated)
+    if not left:
         # Where a class takes whole nodes the policy accepts that.
-        otherwise=Level.WARNING,
-        remedy="everything that the host does, it does on a VM's CPU: keep a core of "
-        "each node (nova-perfvm host config --reserve 1), which takes a class with "
-        "fewer vCPUs",
-    )
+        yield Level.WARNING, "all that the host does, it does on a VM's CPU"
+    elif sets.whole:
+        yield Level.OK, f"CPUs {left} are the host's own"
+    else:
+        reason = f"today CPUs {left} are the host's own, but other VMs may come"
+        yield Level.UNKNOWN, reason, Cause.OTHERS_MAY_COME
 
 
-CHECK = Check(
-    25, "hypervisor.cpu_sets", "VMs and host each have CPUs of their own", find
+class _Argument(NamedTuple):
+    """An argument of the kernel's command line.
+
+    :ivar balanced: whether tasks still move between these CPUs
+    """
+
+    text: str
+    cpus: frozenset[int]
+    balanced: bool
+
+
+def _argument(words: list[str], name: str) -> _Argument | None:
+    """Return the last argument of a name; flags stand before its CPUs."""
+    found = [word for word in words if word.startswith(f"{name}=")]
+    if not found:
+        return None
+    parts = found[-1].partition("=")[2].split(",")
+    flags = _FLAGS.intersection(parts)
+    listed = ",".join(part for part in parts if part not in _FLAGS)
+    # Without a flag isolcpus is domain.
+    balanced = name != "isolcpus" or (bool(flags) and "domain" not in flags)
+    return _Argument(found[-1], cpus.parsed(_CMDLINE, listed), balanced)
+
+
+@check_of(
+    105,
+    "hypervisor.isolation",
+    source=_CMDLINE,
+    remedy="take the arguments of nova-perfvm host config, and reboot the drained host",
 )
+def isolation(host: HostSubject) -> Seen:
+    """Isolated are the CPUs that VMs own, by isolcpus=managed_irq and nohz_full."""
+    sets, words = host.cpu_sets, host.collected.text(_CMDLINE).split()
+    isolated = _argument(words, "isolcpus")
+    if isolated and not isolated.balanced:
+        for domain in host.domains:
+            many = host.cpus_of(domain) & isolated.cpus
+            if domain not in host.pinned and len(many) > 1:
+                shown = f"{domain.name} may use CPUs {format_cpus(many)} of"
+                yield Level.FAILURE, f"{shown} {isolated.text}, and stays on one"
+        if isolated.cpus & sets.dedicated:
+            shown = f"{isolated.text}: all of QEMU's threads stay on one CPU"
+            yield Level.WARNING, shown
+    if not sets.dedicated:
+        return
+    if isolated:
+        yield from _compared(sets, isolated)
+    if ticking := _argument(words, "nohz_full"):
+        yield from _compared(sets, ticking)
+    elif not host.online.numbers - sets.dedicated:
+        reason = "VMs own every CPU: the kernel's own work has to run on some of them"
+        yield Level.UNKNOWN, reason, Cause.VMS_OWN_ALL
+    elif not sets.whole:
+        yield Level.UNKNOWN, _SETS_UNKNOWN, Cause.NOVA_SETS_UNKNOWN
+    else:
+        yield Level.WARNING, "nohz_full is not given: timer ticks interrupt vCPUs"
+
+
+def _compared(sets: VMCPUSets, argument: _Argument) -> Seen:
+    yield Level.OK, argument.text
+    if shared := argument.cpus & sets.shared:
+        yield (
+            Level.FAILURE,
+            f"{argument.text} has {format_cpus(shared)}, which VMs share",
+        )
+    if left_out := sets.dedicated - argument.cpus:
+        yield Level.WARNING, f"{argument.text} leaves out {format_cpus(left_out)}"
+    beyond = argument.cpus - sets.dedicated - sets.shared
+    # Where Nova's set is not known VMs may come to own them.
+    if beyond and sets.whole:
+        yield Level.WARNING, f"{argument.text} has {format_cpus(beyond)}, too"

@@ -1,26 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host is a real machine, and its hardware does what it can."""
+"""The host is a real machine, and its hardware does what it can.
+
+A host that is slow for everybody slows its own baseline down, so that ratios to it do
+not show it.  What files of clocks mean: Linux, Documentation/admin-guide/pm.
+"""
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
 from typing import Final
 
-from nova_perfvm.findings import Finding, Level
-from nova_perfvm.measure.checks.check import Check, judged, passed, skipped
+from nova_perfvm.cpuset import format_cpus
+from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks.host_subject import HostSubject
+from nova_perfvm.measure.checks.seen import Seen, check_of, each_of
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cpu_flags
+from nova_perfvm.measure.observed.cpus import CPU
 
 _DMI: Final = "/sys/class/dmi/id"
 _VIRTUAL: Final = re.compile(r"QEMU|KVM|OpenStack|VMware|Xen|Virtual Machine|Bochs")
 # Counters that stand still on sound hardware, and what it means if they do not.
-_STILL: Final = (
-    (
-        r".*/thermal_throttle/(core|package)_throttle_count",
-        "it is too hot: clocks drop",
-    ),
-    (r".*/mc/mc\d+/[cu]e_count", "its memory has errors, which interrupt CPUs"),
-)
+_STILL: Final = {
+    r".*/thermal_throttle/\w+_throttle_count": "it is too hot: clocks drop",
+    r".*/mc/mc\d+/[cu]e_count": "its memory has errors, which interrupt CPUs",
+}
 # Parameters of KVM that cost, however a host is set up otherwise.
 _KVM: Final = (
     ("kvm_intel", "ept", ("N", "0"), Level.FAILURE),
@@ -29,69 +32,50 @@ _KVM: Final = (
     ("kvm", "halt_poll_ns", ("0",), Level.NOTE),
 )
 _DEEP_US: Final = 50
+# Drivers whose governor "powersave" is dynamic; for others it is the lowest clock.
+_DYNAMIC = ("intel_pstate", "amd-pstate-epp")
+# Firmware ranks equal cores by a few percent (Turbo Boost Max); efficiency cores and
+# such of a lower class are further apart.
+_UNEQUAL = 0.9
+_SAVING: Final = ("power", "balance_power")
+# What slows CPUs down, and the values with which it does; {} is a CPU.
+_SLOW: Final = (
+    ("intel_pstate/no_turbo", ("1",), "turbo is off"),
+    ("cpufreq/boost", ("0",), "boost is off"),
+    ("intel_pstate/max_perf_pct", tuple(map(str, range(100))), "clocks are capped"),
+    ("cpu{}/cpufreq/energy_performance_preference", _SAVING, "a CPU saves power"),
+)
 
 
-def find(subject: HostSubject) -> Iterator[Finding]:
-    """Look at what it is, at counters of faults, and at KVM."""
-    yield _real(subject)
-    yield from _still(subject)
-    files = subject.collected.files
-    for module, name, bad, level in _KVM:
-        path = f"/sys/module/{module}/parameters/{name}"
-        value = files.get(path, "").strip()
-        if value in bad:
-            remedy = f"options {module} {name}=1 in /etc/modprobe.d; drain and reboot"
-            yield judged(
-                f"{module} {name}",
-                "on",
-                value,
-                path,
-                holds=False,
-                otherwise=level,
-                remedy=remedy,
-            )
-    deep = []
-    for path, text in subject.collected.matching("*/cpuidle/state*/latency").items():
-        state = path.rpartition("/")[0]
-        on = files.get(f"{state}/disable", "").strip() == "0"
-        if on and text.strip().isdecimal() and int(text) > _DEEP_US:
-            deep.append(f"{files.get(f'{state}/name', '?').strip()} {text.strip()} us")
-    if deep:
-        yield Finding(
-            "",
-            Level.NOTE,
-            "idle states",
-            f"a CPU at rest takes long to wake up: {', '.join(deep)}",
-            "",
-            "/sys/devices/system/cpu/cpu0/cpuidle/state*",
-            "tuned-adm profile latency-performance, if the tail of latency matters",
-        )
+@check_of(
+    15,
+    "hypervisor.hardware",
+    source=f"{cpu_flags.PATH}; {_DMI}; /sys/module/kvm*; {CPU}/cpu0/cpuidle",
+    remedy="options MODULE NAME=1 in /etc/modprobe.d, then drain and reboot; "
+    "tuned-adm profile latency-performance, if the tail of latency matters",
+)
+def hardware(host: HostSubject) -> Seen:
+    """Host and hardware are real, and sound."""
+    yield from each_of((_real, _faults, _kvm, _idle_states), host)
 
 
-def _real(subject: HostSubject) -> Finding:
-    name, expected = "machine", "a physical one"
-    text = subject.collected.text(cpu_flags.PATH)
-    if not text.startswith("processor"):
+def _real(host: HostSubject) -> Seen:
+    if not host.collected.text(cpu_flags.PATH).startswith("processor"):
         raise NotReadError(cpu_flags.PATH, "it names no CPU")
-    files = subject.collected.files
-    told = [
-        files.get(f"{_DMI}/{n}", "").strip() for n in ("sys_vendor", "product_name")
-    ]
-    if "hypervisor" in cpu_flags.told(subject.collected):
-        reason = "it is a VM itself, so its CPUs are somebody else's (flag hypervisor)"
-        return skipped(name, reason, cpu_flags.PATH)
-    if _VIRTUAL.search(" ".join(told)):
-        reason = (
-            f"it is a VM itself, so its CPUs are somebody else's ({' '.join(told)})"
-        )
-        return skipped(name, reason, _DMI)
-    shown = " ".join(told).strip() or "no flag hypervisor"
-    return passed(name, expected, shown, f"{cpu_flags.PATH}; {_DMI}")
+    paths = (f"{_DMI}/{name}" for name in ("sys_vendor", "product_name"))
+    told = " ".join(host.collected.files.get(path, "").strip() for path in paths)
+    virtual = told if _VIRTUAL.search(told) else ""
+    if "hypervisor" in cpu_flags.told(host.collected):
+        virtual = "flag hypervisor"
+    if virtual:
+        reason = f"it is a VM itself, so its CPUs are somebody else's ({virtual})"
+        raise NotReadError(f"{cpu_flags.PATH}; {_DMI}", reason)
+    yield Level.OK, told.strip() or "no flag hypervisor"
 
 
-def _still(subject: HostSubject) -> Iterator[Finding]:
-    files, later = subject.collected.files, subject.collected.later
-    for pattern, words in _STILL:
+def _faults(host: HostSubject) -> Seen:
+    files, later = host.collected.files, host.collected.later
+    for pattern, words in _STILL.items():
         paths = [
             path
             for path, text in files.items()
@@ -99,14 +83,104 @@ def _still(subject: HostSubject) -> Iterator[Finding]:
         ]
         moved = [path for path in paths if later.get(path, files[path]) != files[path]]
         if moved:
-            path = moved[0]
-            reason = (
-                f"{words}: from {files[path].strip()} to {later[path].strip()} between "
-                f"the looks, {len(moved)} counters in all; figures are in doubt"
-            )
-            yield skipped("faults", reason, path)
+            path, number = moved[0], len(moved)
+            counted = f"from {files[path].strip()} to {later[path].strip()}"
+            reason = f"{words}: {counted} between the looks, {number} counters in all"
+            yield NotReadError(path, f"{reason}; figures are in doubt")
         elif paths:
-            yield passed("faults", "none", f"{len(paths)} counters stand", paths[0])
+            yield Level.OK, f"{len(paths)} counters of faults stand"
 
 
-CHECK = Check(15, "hypervisor.hardware", "The host's hardware is sound", find)
+def _kvm(host: HostSubject) -> Seen:
+    for module, name, bad, level in _KVM:
+        path = f"/sys/module/{module}/parameters/{name}"
+        value = host.collected.files.get(path, "").strip()
+        if value in bad:
+            yield level, f"{name} of {module} is {value}"
+
+
+def _idle_states(host: HostSubject) -> Seen:
+    files = host.collected.files
+    for path, text in host.collected.matching("*/cpuidle/state*/latency").items():
+        state = path.rpartition("/")[0]
+        on = files.get(f"{state}/disable", "").strip() == "0"
+        if on and text.strip().isdecimal() and int(text) > _DEEP_US:
+            name = files.get(f"{state}/name", "?").strip()
+            yield Level.NOTE, f"a CPU wakes up from {name} in {text.strip()} us"
+
+
+def _owned(host: HostSubject) -> frozenset[int]:
+    """Return the CPUs to look at: those that VMs own, all if none does."""
+    sets = host.cpu_sets
+    dedicated = sets.dedicated
+    if sets.saves_power == "governor" and host.pinned:
+        # Nova slows down the others.
+        dedicated = frozenset().union(*map(host.cpus_of, host.pinned))
+    return (dedicated & host.online.numbers) or host.online.numbers
+
+
+@check_of(
+    85,
+    "hypervisor.governor",
+    source=f"{CPU}/cpu*/cpufreq/scaling_governor",
+    remedy="tuned-adm profile cpu-partitioning (or virtual-host); until then "
+    "cpupower frequency-set -g performance",
+)
+def governor(host: HostSubject) -> Seen:
+    """CPUs that VMs own have the governor performance."""
+    found: dict[tuple[Level, str], set[int]] = defaultdict(set)
+    for cpu in _owned(host):
+        base = f"{CPU}/cpu{cpu}/cpufreq"
+        name = host.collected.text(f"{base}/scaling_governor").strip()
+        driver = host.collected.files.get(f"{base}/scaling_driver", "").strip()
+        level = Level.OK if name == "performance" else Level.WARNING
+        if name == "powersave" and driver not in {"", *_DYNAMIC}:
+            level, name = Level.FAILURE, f"{name}, the lowest clock with {driver},"
+        found[level, name].add(cpu)
+    for (level, name), cpus in found.items():
+        yield level, f"{name} on CPUs {format_cpus(cpus)}"
+
+
+@check_of(
+    86,
+    "hypervisor.frequency",
+    source=f"{CPU}/cpu*/cpufreq, {CPU}/intel_pstate, {CPU}/cpufreq/boost",
+    remedy="cpupower frequency-set --max cpuinfo_max_freq; echo 0 > no_turbo, "
+    "1 > boost, 100 > max_perf_pct, performance > energy_performance_preference; "
+    "CPUs of one kind in cpu_dedicated_set",
+)
+def frequency(host: HostSubject) -> Seen:
+    """Nothing caps the clocks of CPUs, and a VM has CPUs of one kind."""
+    cpus = sorted(_owned(host))
+    top, most, base = (
+        _khz(host, cpus, name)
+        for name in ("cpuinfo_max_freq", "scaling_max_freq", "base_frequency")
+    )
+    if not top:
+        path = f"{CPU}/cpu*/cpufreq/cpuinfo_max_freq"
+        raise NotReadError(path, "it was not read; the firmware may decide")
+    yield Level.OK, f"{len(top)} CPUs may reach their full clocks"
+    for cpu, khz in sorted(most.items(), key=lambda item: item[1]):
+        if khz < top.get(cpu, 0):
+            # Up to its base clock it may be for equal clocks on purpose.
+            level = Level.FAILURE if khz < base.get(cpu, 0) else Level.WARNING
+            of = f"{khz / 1e6:.2f} of {top[cpu] / 1e6:.2f} GHz"
+            yield level, f"CPU {cpu} is held at {khz / top[cpu]:.0%}, {of}"
+    for domain in host.pinned:
+        own = {cpu: top[cpu] for cpu in host.cpus_of(domain) if cpu in top}
+        fast = max(own.values(), default=0)
+        slow = [cpu for cpu, khz in own.items() if khz < _UNEQUAL * fast]
+        if slow:
+            shown = f"CPUs {format_cpus(slow)} of {domain.name} are of a slower kind"
+            yield Level.FAILURE, shown
+    for pattern, values, words in _SLOW:
+        for path in {f"{CPU}/{pattern.format(cpu)}" for cpu in cpus}:
+            text = host.collected.files.get(path, "").strip()
+            if text in values:
+                yield Level.WARNING, f"{words}: {path} is {text}"
+
+
+def _khz(host: HostSubject, cpus: list[int], name: str) -> dict[int, int]:
+    files = host.collected.files
+    texts = {cpu: files.get(f"{CPU}/cpu{cpu}/cpufreq/{name}", "") for cpu in cpus}
+    return {cpu: int(text) for cpu, text in texts.items() if text.strip().isdecimal()}

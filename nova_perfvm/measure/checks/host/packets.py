@@ -1,34 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host loses no packets: neither its kernel, nor its NICs, nor those of VMs."""
+"""The host loses no packets, and NICs are near: its own, and those of VMs.
 
-from collections.abc import Iterator
+Packets of VMs without a NIC on their node cross the link between the sockets.
+"""
 
-from nova_perfvm.findings import Finding
+from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks import packets
-from nova_perfvm.measure.checks.check import Check
+from nova_perfvm.measure.checks.check import Findings, check
 from nova_perfvm.measure.checks.host_subject import HostSubject
+from nova_perfvm.measure.checks.seen import Seen, check_of
+from nova_perfvm.measure.collect.collected import NotReadError
+from nova_perfvm.measure.observed.nics import NET, read
 
 
-def find(subject: HostSubject) -> Iterator[Finding]:
-    """Judge what is lost, and what waited, on the CPU where it is worst."""
-    return packets.judge_backlogs(subject.collected)
-
-
-def nics(subject: HostSubject) -> list[str]:
+def nics(host: HostSubject) -> list[str]:
     """Return the host's NICs, and those that it has for VMs."""
-    found = packets.devices(subject.collected)
-    return [
-        *found,
-        *(i.target for d in subject.domains for i in d.interfaces if i.target),
-    ]
+    of_vms = [nic.target for domain in host.domains for nic in domain.interfaces]
+    return [*packets.devices(host.collected), *filter(None, of_vms)]
 
 
-def find_nics(subject: HostSubject) -> Iterator[Finding]:
-    """Judge what each NIC loses."""
-    return packets.judge_nics(subject.collected, nics(subject))
-
-
-CHECKS = (
-    Check(80, "hypervisor.softnet_drops", "The host loses no packets", find),
-    Check(81, "hypervisor.nic_losses", "NICs of host and VMs lose none", find_nics),
+@check_of(
+    80,
+    "hypervisor.nic_node",
+    source=f"{NET}/*/device/numa_node",
+    remedy="fit a NIC to a slot of that socket, or put the VMs with most packets "
+    "on the other node; with SR-IOV, [neutron]physnets and [neutron_physnet_NAME]"
+    "numa_nodes of nova.conf let Nova do it",
 )
+def nic_node(host: HostSubject) -> Seen:
+    """Each node with pinned VMs has a NIC with a link."""
+    where = host.nodes_of(host.cpu_sets.dedicated)
+    found: dict[str, int] = {}
+    for nic in read(host.collected, None) if where else ():
+        path = f"{NET}/{nic.name}/device/numa_node"
+        text = host.collected.files.get(path, "").strip()
+        if nic.up and text.isdigit():
+            found[nic.name] = int(text)
+        elif nic.up:
+            reason = f"neither firmware nor kernel tells the node of {nic.name}"
+            yield NotReadError(path, reason)
+    for node in sorted(where) if found else ():
+        near = [name for name, number in found.items() if number == node]
+        level = Level.OK if near else Level.WARNING
+        yield level, f"{', '.join(near) or 'none'} on node {node}"
+
+
+SOFTNET_DROPS = packets.backlogs(80, "hypervisor.softnet_drops")
+
+
+@check(81, "hypervisor.nic_losses")
+def nic_losses(host: HostSubject) -> Findings:
+    """NICs of host and VMs lose no packets."""
+    return packets.findings_of_nics(host.collected, nics(host))

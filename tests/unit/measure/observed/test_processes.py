@@ -12,7 +12,7 @@ import testtools
 
 from nova_perfvm.measure.collect import collector, reading
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
-from nova_perfvm.measure.observed import processes
+from nova_perfvm.measure.observed import cgroups, processes
 from nova_perfvm.measure.observed.processes import Role
 from tests.unit.measure import hosts
 
@@ -84,7 +84,6 @@ class ProcessTest(testtools.TestCase):
             "7f02 default anon=4 N0=4 kernelpagesize_kB=\n",
             "7f02 default anon=4 N0=x kernelpagesize_kB=4\n",
             f"7f02 default anon=4 N0={'9' * 5000} kernelpagesize_kB=4\n",
-            "7f02 default file=/dev/hugepages/a=b huge N0=4 kernelpagesize_kB=4\n",
         ):
             self.assertRaises(NotReadError, self.memory, text)
         # Before Linux 3.14 small pages did not tell their size.
@@ -94,7 +93,6 @@ class ProcessTest(testtools.TestCase):
         path = "/proc/7"
         host = of({f"{path}/status": hosts.status("kvm", "0-3,9", "1")})
         self.assertEqual({0, 1, 2, 3, 9}, processes.allowed_cpus(host, path))
-        self.assertEqual({1}, processes.allowed_nodes(host, path))
         cut_off = "Name:\tkvm\nCpus_allowed_li"
         for text in ("", "Cpus_allowed_list:\tx\n", "Cpus_allowed_list:\t\n", cut_off):
             bad = of({f"{path}/status": text})
@@ -125,11 +123,11 @@ class ProcessTest(testtools.TestCase):
             ),
         ):
             host = of({"/proc/7/cgroup": cgroup, **files})
-            found = processes.cpu_set(host, "/proc/7")
+            found = cgroups.cpu_set(host, "/proc/7")
             self.assertEqual(({3}, {0}, source), tuple(found))
         for cgroup in ("", "9:memory:/x\n", "0::/vm\n"):
             host = of({"/proc/7/cgroup": cgroup})
-            self.assertRaises(NotReadError, processes.cpu_set, host, "/proc/7")
+            self.assertRaises(NotReadError, cgroups.cpu_set, host, "/proc/7")
 
 
 class RealProcessTest(testtools.TestCase):
@@ -154,6 +152,5 @@ class RealProcessTest(testtools.TestCase):
         self.assertEqual("", one.uuid)
         (task,) = one.of(Role.EMULATOR)
         self.assertEqual({cpu}, processes.allowed_cpus(host, task.path))
-        self.assertTrue(processes.allowed_nodes(host, task.path))
         memory = processes.memory(host, one)
         self.assertGreater(sum(memory.by_node.values()), 4)

@@ -18,9 +18,6 @@ def with_vms(vms=2, **xml):
 
 
 class ClassRulesTest(HostCase):
-    number = "number, class high-performance"
-    beside = "nobody beside, class high-performance"
-
     def test_who_is_too_many(self):
         foreign = hosts.general_xml(3, "40-41")
         metadata = foreign[foreign.index("  <metadata>") : foreign.index("  <memory u")]
@@ -29,18 +26,18 @@ class ClassRulesTest(HostCase):
         stray = {"/proc/900/comm": "qemu-kvm\n", "/proc/900/cmdline": "qemu\0"}
         self.assert_cases(
             "class_rules",
-            (FAIL, self.number, "3: ", with_vms(vm3=hosts.domain_xml(3))),
-            (FAIL, self.beside, "instance-00000003", with_vms(vm3=foreign)),
+            (FAIL, "host", "3 of class", with_vms(vm3=hosts.domain_xml(3))),
+            (FAIL, "host", "on the host: instance-00000003", with_vms(vm3=foreign)),
             # Nova did not make it.
-            (FAIL, self.beside, "1: ", with_vms(vm3=unmade)),
-            (FAIL, "process 900", "", stray),
+            (FAIL, "host", "on the host: instance-00000003", with_vms(vm3=unmade)),
+            (FAIL, "host", "process 900", stray),
         )
         near = with_vms(1, vm2=hosts.general_xml(2, "20-41"))
         apart = with_vms(1, vm2=hosts.general_xml(2, "20-39,41"))
         self.assert_cases(
             "class_rules",
-            (PASS, self.beside, "", apart),
-            (FAIL, self.beside, "", near),
+            (PASS, "*", "", apart),
+            (FAIL, "host", "on node 0: instance-00000002", near),
             policy=with_class(exclusive="cell"),
         )
 
@@ -49,7 +46,7 @@ class ClassRulesTest(HostCase):
             ({"vcpus": 16}, FAIL),
             ({"vcpus": 16, "former_vcpus": (20,)}, PASS),
         ):
-            case = (status, f"{FIRST}: size", "20", {})
+            case = (status, "host", FIRST if status is FAIL else "", {})
             self.assert_cases("class_rules", case, policy=with_class(**changes))
 
     def test_classes_by_older_metadata(self):
@@ -57,16 +54,17 @@ class ClassRulesTest(HostCase):
         specs = xml[xml.index("<nova:extraSpecs>") : xml.index("      </nova:flavor>")]
         old = xml.replace(specs, "").replace("hp.20c.128g", "{}")
         for flavor, policy, words in (
-            ("hp.20c.128g", POLICY, "2: "),
+            ("hp.20c.128g", POLICY, "2 of class high"),
             # One pinned class has VMs of that size.
-            ("whatever", POLICY, "2: "),
-            ("whatever", with_class(vcpus=16), "1: "),
+            ("whatever", POLICY, "2 of class high"),
+            ("whatever", with_class(vcpus=16), "high-performance: instance-00000002"),
         ):
-            case = (PASS, self.number, words, with_vms(vm1=old.format(flavor)))
+            status = PASS if policy is POLICY else FAIL
+            case = (status, "host", words, with_vms(vm1=old.format(flavor)))
             self.assert_cases("class_rules", case, policy=policy)
 
     def test_nova_knows_the_class(self):
         xml = hosts.domain_xml(1, specs={"perfvm:class": "general"})
         host = with_vms(vm1=xml)
-        self.assert_cases("class_rules", (FAIL, self.beside, "", host))
-        self.assert_cases("class_rules", (PASS, self.beside, "", host), nova=view())
+        self.assert_cases("class_rules", (FAIL, "host", "beside", host))
+        self.assert_cases("class_rules", (PASS, "*", "", host), nova=view())

@@ -71,9 +71,9 @@ class AllTest(testtools.TestCase):
         host = dataclasses.replace(host, commands=commands)
         for code in ("vcpu_pins", "numatune", "memory_local", "class_rules", "smt"):
             found = findings(f"hypervisor.{code}", host)
-            skipped = [one for one in found if one.level is SKIP]
-            self.assertEqual([UUIDS[0]], [one.subject for one in skipped], code)
-            self.assertIn("error: no domain", skipped[0].observed)
+            (skipped,) = [one for one in found if one.level is SKIP]
+            self.assertEqual(f"virsh -r dumpxml {UUIDS[0]}", skipped.source, code)
+            self.assertIn("error: no domain", skipped.observed)
 
     def test_stopped_vms_count_nowhere(self):
         host = hosts.roomy()

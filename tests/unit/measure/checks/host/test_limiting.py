@@ -233,11 +233,11 @@ class MemoryTest(HostCase):
                 "",
                 {maps: hosts.numa_maps({0: 120 * GB})},
             ),
-            (SKIP, FIRST, "1.00 of", {maps: hosts.numa_maps({0: GB})}),
+            (SKIP, FIRST, "1.00 GiB of", {maps: hosts.numa_maps({0: GB})}),
             (
                 FAIL,
                 FIRST,
-                "64.00",
+                "64.00 GiB of",
                 (f">{128 * GB}</current", f">{64 * GB}</current"),
             ),
         )

@@ -43,17 +43,16 @@ def pinned(*cpus):
 class ShapeTest(HostCase):
     def test_node_shape(self):
         less = {SECOND_NODE: f"Node 1 MemTotal: {128 * 2**20} kB\n"}
-        memory = "memory of the nodes"
         self.assert_cases(
             "node_shape",
-            (FAIL, "shape", "2x21x2", hosts.topology(cores=21, threads=2)),
-            (FAIL, "shape", "21 + 20 cores", {f"{CPU}/online": "0-40\n"}),
-            (WARN, memory, "128.0 GiB on node 1", less),
-            (WARN, "memory for class high-performance", "128.0 GiB", less),
-            (SKIP, memory, "", {SECOND_NODE: None}),
+            (FAIL, "host", "2x21x2", hosts.topology(cores=21, threads=2)),
+            (FAIL, "host", "21 + 20 cores", {f"{CPU}/online": "0-40\n"}),
+            (WARN, "host", "host 256.0 GiB on node 0, 128.0 GiB on node 1", less),
+            (WARN, "host", "200 GiB of a node for the largest flavor", less),
+            (SKIP, "host", "it was not collected", {SECOND_NODE: None}),
         )
         other = loader.load()
-        self.assert_cases("node_shape", (FAIL, "shape", "2x21", {}), policy=other)
+        self.assert_cases("node_shape", (FAIL, "host", "2x21", {}), policy=other)
 
     def test_memoryless_nodes(self):
         none = {SECOND_NODE: "Node 1 MemTotal: 0 kB\n"}
@@ -75,11 +74,10 @@ class ShapeTest(HostCase):
         self.assert_cases(
             "smt",
             (PASS, "*", "", smt()),
-            (FAIL, FIRST, "on 10 cores", smt(pairs)),
-            (FAIL, FIRST, "0,42", smt(pairs)),
+            (FAIL, FIRST, "two of its vCPUs are on one core: CPUs 0,42", smt(pairs)),
             # The other thread is somebody else's.
-            (FAIL, "*", "", smt(others)),
-            (FAIL, "*", "", smt(others, shared)),
+            (FAIL, "*", "others' vCPUs", smt(others)),
+            (FAIL, "*", "others' vCPUs", smt(others, shared)),
             (SKIP, FIRST, "", unread),
             (PASS, "instance-00000002", "", unread),
         )
@@ -90,51 +88,48 @@ class ShapeTest(HostCase):
 
 class CPUsTest(HostCase):
     def test_cpu_sets(self):
-        node, both = "node 1, class high-performance", "dedicated and shared"
         overlap = "cpu_dedicated_set = 0-39\ncpu_shared_set = 39-41"
         unread = having(hosts.roomy(), {CONF: None})
         sharing = hosts.general_xml(3, "39-41")
         floating = hosts.general_xml(3).replace(" cpuset='20-39'", "")
-        every, own = configured("cpu_dedicated_set = 0-41"), "the host's own CPUs"
+        every = configured("cpu_dedicated_set = 0-41")
         self.assert_cases(
             "cpu_sets",
-            (FAIL, both, "CPUs 39", configured(overlap)),
-            (FAIL, "online", "77", configured("cpu_dedicated_set = 0-39,77")),
-            (FAIL, node, "19, room for 0", configured("cpu_dedicated_set = 0-38")),
-            (WARN, node, "21, room for 1", configured("cpu_dedicated_set = 0-39,41")),
-            (WARN, own, "none", every),
+            (FAIL, "host", "CPUs 39 are dedicated and shared", configured(overlap)),
+            (FAIL, "host", "CPUs 77 do", configured("cpu_dedicated_set = 0-39,77")),
+            (FAIL, "host", "node 1 has 19", configured("cpu_dedicated_set = 0-38")),
+            (WARN, "host", "node 1 has 21", configured("cpu_dedicated_set = 0-39,41")),
+            (WARN, "host", "all that the host does", every),
             (SKIP, "*", "", configured("cpu_dedicated_set = 3-1")),
             # What the VMs show.
-            (PASS, both, "0-39", unread),
-            (SKIP, own, "", unread),
-            (FAIL, both, "CPUs 39", hosts.with_domains(unread, vm3=sharing)),
-            (FAIL, both, "CPUs 0-39", hosts.with_domains(unread, vm3=floating)),
+            (PASS, "host", "dedicated 0-39", unread),
+            (SKIP, "host", "other VMs may come", unread),
+            (FAIL, "host", "CPUs 39 are", hosts.with_domains(unread, vm3=sharing)),
+            (FAIL, "host", "CPUs 0-39 are", hosts.with_domains(unread, vm3=floating)),
         )
         # What the snapshot has.
         self.assert_cases("cpu_sets", (PASS, "*", "", unread), nova=view())
         assumed = view(hosts.snapshot(cells=False))
-        unknown = (SKIP, "CPUs of each node", "", unread)
+        unknown = (SKIP, "host", "Nova's sets are not known", unread)
         self.assert_cases("cpu_sets", unknown, nova=assumed)
 
     def test_vcpu_pins(self):
         xml = hosts.domain_xml(1)
         for cpu in range(20):
             xml = xml.replace(f"    <vcpupin vcpu='{cpu}' cpuset='{cpu}'/>\n", "")
-        names = [f"{FIRST}: {n}" for n in ("one CPU each", "NUMA nodes", "nobody else")]
-        each, nodes, alone = names
         two_nodes = pinned(*range(5, 25))
         sharing = with_vm(3, hosts.general_xml(3, "0-3,40-41"))
         doctype = "<!DOCTYPE x [<!ENTITY a 'b'>]>" + hosts.domain_xml(1)
         lies = ("", "<domain", "<other/>", doctype, "<domain><vcpu/></domain>")
         self.assert_cases(
             "vcpu_pins",
-            (FAIL, each, "vCPUs 19 have not", pinned(*range(19), "18-19")),
-            *((FAIL, name, "", with_vm(1, xml)) for name in names),
-            (FAIL, nodes, "0-1", two_nodes),
-            (FAIL, alone, "20-24", two_nodes),
-            (FAIL, alone, "instance-00000002", two_nodes),
-            (FAIL, alone, "on 19 CPUs", pinned(*range(19), 18)),
-            (FAIL, alone, "0-3", sharing),
+            (FAIL, FIRST, "vCPUs 19 have not one", pinned(*range(19), "18-19")),
+            (FAIL, FIRST, "vCPUs 0-19 have not one", with_vm(1, xml)),
+            (FAIL, FIRST, "NUMA nodes none of the host", with_vm(1, xml)),
+            (FAIL, FIRST, "on NUMA nodes 0-1 of the host, not on 1", two_nodes),
+            (FAIL, FIRST, "shares CPUs 20-24 with instance-00000002", two_nodes),
+            (FAIL, FIRST, "20 vCPUs are on 19 CPUs", pinned(*range(19), 18)),
+            (FAIL, FIRST, "shares CPUs 0-3 with instance-00000003", sharing),
             *((SKIP, UUIDS[0], "cannot be understood", with_vm(1, t)) for t in lies),
         )
 
@@ -147,7 +142,7 @@ class CPUsTest(HostCase):
             "<cell id='1' cpus='10-19' memory='67108864' unit='KiB'/>"
         )
         host = with_vm(1, xml.replace(cell, two), vms=1)
-        one = (FAIL, f"{FIRST}: NUMA nodes", "0, 1", host)
+        one = (FAIL, FIRST, "0, 1", host)
         self.assert_cases("vcpu_pins", one)
         policy = with_class(numa_nodes=2)
         self.assert_cases("vcpu_pins", (PASS, "*", "", host), policy=policy)
@@ -158,14 +153,14 @@ class BindingTest(HostCase):
         memory = "<memory mode='strict' nodeset='0'/>"
         memnode = "<memnode cellid='0' mode='strict' nodeset='0'/>"
         other = memnode.replace("nodeset='0'", "nodeset='1'")
-        name = f"{FIRST}: memory"
+        loose = memory.replace("strict", "preferred")
         self.assert_cases(
             "numatune",
-            (FAIL, name, "preferred", (memory, memory.replace("strict", "preferred"))),
-            (FAIL, name, "node 1", (memory, memory.replace("'0'", "'1'"))),
-            (FAIL, name, "node 0-1", (memory, memory.replace("'0'", "'0-1'"))),
-            (FAIL, name, "bound nowhere", (memory, "")),
-            (FAIL, f"{name} of its node 0", "node 1", (memnode, other)),
+            (FAIL, FIRST, "memory: preferred, from node 0;", (memory, loose)),
+            (FAIL, FIRST, "from node 1;", (memory, memory.replace("'0'", "'1'"))),
+            (FAIL, FIRST, "from node 0-1;", (memory, memory.replace("'0'", "'0-1'"))),
+            (FAIL, FIRST, "memory is bound nowhere", (memory, "")),
+            (FAIL, FIRST, "its node 0: strict, from node 1;", (memnode, other)),
         )
 
     def test_emulator_pin(self):
@@ -187,9 +182,6 @@ class BindingTest(HostCase):
         self.assert_cases(
             "iothread_pin",
             (WARN, FIRST, "none", ("<iothreads>1</iothreads>", "")),
-            (FAIL, f"{FIRST}: I/O thread 1", "floats", (pin, "")),
-            (
-                *(FAIL, f"{FIRST}: I/O thread 1", "own 30"),
-                (pin, pin.replace("0-19", "5,30")),
-            ),
+            (FAIL, FIRST, "I/O thread 1 has no pin", (pin, "")),
+            (FAIL, FIRST, "VMs own 30", (pin, pin.replace("0-19", "5,30"))),
         )

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads of a VM that are not vCPUs stay off the CPUs of others, and all where bound.
+
+libvirt binds threads when it starts them; whatever rebinds them later (taskset, an
+agent, a cgroup that was changed) does not change its XML.  A cpuset overrules what a
+thread was bound to; one that lacks a vCPU's CPU moves it.
+
+Nova gives an I/O thread to each VM since 2026.1; a VM gets it when its XML is written
+anew.
+"""
+
+from contextlib import suppress
+
+from nova_perfvm.cpuset import format_cpus
+from nova_perfvm.findings import Level
+from nova_perfvm.measure.checks.host_subject import HostSubject
+from nova_perfvm.measure.checks.seen import Seen, vm_check
+from nova_perfvm.measure.collect.collected import NotReadError
+from nova_perfvm.measure.observed import cgroups, processes
+from nova_perfvm.measure.observed.domains import Domain
+from nova_perfvm.measure.observed.processes import Role, Task
+
+_SOURCE = "virsh -r dumpxml of the VMs that run"
+_REMEDY = (
+    "openstack server reboot --hard {}; with emulator_threads: share the host needs "
+    "[compute]cpu_shared_set"
+)
+
+
+def _pin(
+    host: HostSubject, domain: Domain, name: str, pin: frozenset[int] | None
+) -> tuple[Level, str]:
+    """Judge the CPUs that libvirt gives to such a thread; None for any."""
+    if not pin:
+        return Level.FAILURE, f"{name} has no pin: it floats over the host"
+    vm_class, owned = host.class_of(domain), host.others_cpus(domain)
+    if vm_class and vm_class.emulator_threads in {"share", "isolate"}:
+        owned |= domain.pinned_cpus
+    shown = f"{name} has CPUs {format_cpus(pin)}"
+    if taken := pin & owned:
+        return Level.FAILURE, f"{shown}, of which VMs own {format_cpus(taken)}"
+    return Level.OK, shown
+
+
+@vm_check(
+    40,
+    "hypervisor.emulator_pin",
+    source=_SOURCE,
+    remedy=_REMEDY,
+)
+def emulator_pin(host: HostSubject, domain: Domain) -> Seen:
+    """QEMU's threads are kept off CPUs that VMs own."""
+    yield _pin(host, domain, "QEMU", domain.emulatorpin)
+
+
+@vm_check(
+    45,
+    "hypervisor.iothread_pin",
+    source=_SOURCE,
+    remedy=f"{_REMEDY}; Nova gives an I/O thread since 2026.1",
+)
+def iothread_pin(host: HostSubject, domain: Domain) -> Seen:
+    """Disks have a thread, off CPUs that VMs own."""
+    if not domain.iothreads:
+        yield Level.WARNING, "none: QEMU's main thread serves all its disks"
+    for number in range(1, domain.iothreads + 1):
+        pin = domain.iothreadpins.get(number)
+        yield _pin(host, domain, f"I/O thread {number}", pin)
+
+
+@vm_check(
+    50,
+    "hypervisor.threads_allowed",
+    source="/proc/PID/task/*/status, Cpus_allowed_list",
+    remedy="openstack server reboot --hard {0}, or without a stop virsh vcpupin, "
+    "emulatorpin or iothreadpin {0}; then find what rebinds threads (taskset, "
+    "tuned, numad, an agent)",
+)
+def threads_allowed(host: HostSubject, domain: Domain) -> Seen:
+    """Threads may run only where libvirt's XML binds them."""
+    process = host.process_of(domain)
+    least = {
+        Role.VCPU: domain.vcpus,
+        Role.IOTHREAD: domain.iothreads,
+        Role.VHOST: int(any(nic.by_kernel for nic in domain.interfaces)),
+        Role.EMULATOR: 1,
+    }
+    for role, number in least.items():
+        seen = len({task.number for task in process.of(role)})
+        if seen < number:
+            # QEMU names its threads only with debug-threads=on, as libvirt starts it.
+            yield Level.UNKNOWN, f"{seen} of {number} {role.value}s are seen"
+    others, unread = host.others_cpus(domain), None
+    # KVM's own thread is where the vCPU was that made it; what it takes of that is
+    # told by hypervisor.vcpu_wait.
+    tasks = [task for task in process.tasks if task.role is not Role.KVM]
+    for task in tasks:
+        try:
+            allowed = processes.allowed_cpus(host.collected, task.path)
+        except NotReadError as exc:
+            unread = exc
+            continue
+        outside = allowed - _expected(domain, task)
+        # Of a vCPU it breaks the promise to itself, of another thread that to others.
+        hurts = task.role is Role.VCPU or outside & others
+        if outside or not allowed:
+            shown = f"{task} ({task.comm}) may use CPUs {format_cpus(allowed)}"
+            yield Level.FAILURE if hurts else Level.WARNING, shown
+    if unread is not None:
+        raise unread
+    yield Level.OK, f"{len(tasks)} threads keep to them"
+
+
+def _expected(domain: Domain, task: Task) -> frozenset[int]:
+    """Return the CPUs of a thread by the XML; without a pin those of the VM."""
+    pin = domain.emulatorpin
+    if task.role is Role.VCPU:
+        pin = domain.vcpupins.get(task.number)
+    elif task.role is Role.IOTHREAD:
+        pin = domain.iothreadpins.get(task.number, pin)
+    return pin or domain.pinned_cpus
+
+
+@vm_check(
+    55,
+    "hypervisor.cpuset_cgroup",
+    source=f"cpuset.* of {cgroups.ROOT}, the cgroups of its threads",
+    remedy="take away what set it (AllowedCPUs= and AllowedMemoryNodes= of its "
+    "unit and slices, or an agent), then openstack server reboot --hard {}",
+)
+def cpuset_cgroup(host: HostSubject, domain: Domain) -> Seen:
+    """Cgroups let a VM have its CPUs, and its node's memory only."""
+    process = host.process_of(domain)
+    whole = cgroups.cpu_set(host.collected, process.path)
+    groups = {}
+    for task in process.of(Role.VCPU):
+        with suppress(NotReadError):
+            groups[task.number] = cgroups.cpu_set(host.collected, task.path)
+    yield Level.OK, f"{len({whole, *groups.values()})} cpusets allow it"
+    if not domain.vcpupins:
+        yield Level.FAILURE, "no vCPU has CPUs of its own"
+    for vcpu, cpus in domain.vcpupins.items():
+        allowed = groups.get(vcpu, whole).cpus
+        if not cpus <= allowed:
+            shown = f"vCPU {vcpu} has CPU {format_cpus(cpus)}, its cpuset"
+            yield Level.FAILURE, f"{shown} {format_cpus(allowed)}"
+    nodes = host.nodes_of(domain.pinned_cpus)
+    for mems in {group.mems for group in (whole, *groups.values())} - {nodes}:
+        # What QEMU has bound itself stays bound; the rest may come from elsewhere.
+        level = Level.WARNING if nodes <= mems else Level.FAILURE
+        yield level, f"memory of nodes {format_cpus(mems) or 'none'}"

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pinned VM's CPU, interfaces and disks are as fast as KVM and QEMU have them.
+
+libvirt shows host-model as custom, with the model that it has found.  What a model
+lacks is judged in the guest: certify.cpu_flags.
+
+Sources of what is slow: libvirt's Domain XML format; of queues QEMU's hw_compat_5_1,
+by which machine types up to 5.1 have one queue for each disk.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+from xml.etree import ElementTree as ET
+
+from nova_perfvm.findings import Level
+from nova_perfvm.measure.checks.cause import Cause
+from nova_perfvm.measure.checks.guest.nic_vectors import MULTIQUEUE
+from nova_perfvm.measure.checks.host_subject import HostSubject
+from nova_perfvm.measure.checks.seen import Seen, vm_check
+from nova_perfvm.measure.collect.collected import NotReadError
+from nova_perfvm.measure.observed import cpu_flags, processes
+from nova_perfvm.measure.observed.domains import Domain, attribute
+from nova_perfvm.measure.observed.processes import Role
+
+# QEMU's of no real CPU, and those of before 2010.
+_NAMES: Final = """
+qemu32 qemu64 kvm32 kvm64 486 pentium pentium2 pentium3 coreduo core2duo n270 athlon
+phenom Conroe Penryn Opteron_G1 Opteron_G2 Opteron_G3
+"""
+_POOR: Final = frozenset(_NAMES.split())
+_TOLD: Final = {"host-passthrough": "host", "maximum": "max"}
+_FAIL, _WARN, _NOTE = Level.FAILURE, Level.WARNING, Level.NOTE
+_NIC: Final = "devices/interface"
+_DISK: Final = "devices/disk[@device='disk']"
+# Elements that cost, wherever they are.  Without a driver's name libvirt takes vhost
+# if it can.
+_SLOW: Final = (
+    (f"{_NIC}/model[@type!='virtio']", _FAIL, "an emulated network card"),
+    (f"{_NIC}/driver[@name='qemu']", _FAIL, "QEMU itself moves packets, not vhost"),
+    (f"{_NIC}/driver[@txmode='timer']", _WARN, "packets wait for a timer"),
+    (f"{_NIC}/driver[@ioeventfd='off']", _WARN, "ioeventfd is off"),
+    (f"{_NIC}/driver[@event_idx='off']", _WARN, "event_idx is off"),
+    ("devices/*/driver[@iommu='on']", _WARN, "a device behind a vIOMMU"),
+    ("devices/iommu", _WARN, "a vIOMMU: each mapping of memory is an exit"),
+    ("launchSecurity", _WARN, "encrypted memory: what devices move is copied"),
+    ("features/kvm/hidden[@state='on']", _WARN, "KVM's clock and steal are hidden"),
+    (f"{_DISK}/driver[@cache='unsafe']", _FAIL, "cache unsafe: flushes are ignored"),
+    (f"{_DISK}/driver[@cache='writethrough']", _WARN, "cache writethrough"),
+    (f"{_DISK}/driver[@cache='directsync']", _WARN, "cache directsync"),
+    (f"{_DISK}/driver[@io='threads']", _WARN, "io threads, not native or io_uring"),
+    (f"{_DISK}//encryption", _NOTE, "QEMU encrypts a disk"),
+    (f"{_DISK}/mirror", _NOTE, "a block job copies a disk"),
+)
+_FAST_BUSES: Final = ("virtio", "scsi")
+_SCSI: Final = "devices/controller[@type='scsi']"
+# Disks that another process or hardware serves.
+_BESIDE_QEMU: Final = ("vhostuser", "vhostvdpa")
+# Ubuntu's names of machine types of QEMU 5.1 or before.
+_OLD_UBUNTU: Final = re.compile(
+    r"-(trusty|utopic|vivid|wily|xenial|yakkety|zesty|artful|bionic|cosmic|disco|eoan"
+    r"|focal|groovy)\b"
+)
+# RHEL's machine type 8.4.0 is QEMU's 5.2.
+_VERSION: Final = re.compile(r"-(rhel)?(\d+)\.(\d+)(\.\d+)?$")
+_FIRST: Final = {True: (8, 4), False: (5, 2)}
+# MAX_TAP_QUEUES of the kernel.
+_MOST_OF_TAP = 256
+
+
+@vm_check(
+    28,
+    "hypervisor.virtual_cpu",
+    source="/proc/PID/cmdline of QEMU",
+    remedy="[libvirt]virt_type = kvm and cpu_mode = host-passthrough or host-model "
+    "in the host's nova.conf; then openstack server reboot --hard {}",
+)
+def virtual_cpu(host: HostSubject, domain: Domain) -> Seen:
+    """VMs have all vCPUs, the host's CPU and KVM, for libvirt and QEMU."""
+    told = processes.options(host.collected, host.process_of(domain))
+    machine, *flags = told.get("machine", "").split(",")
+    given_here = (f.partition("=")[2] for f in flags if f.startswith("accel="))
+    accelerator = told.get("accel") or next(given_here, "tcg")
+    if domain.kind != "kvm" or accelerator.partition(",")[0] != "kvm":
+        yield Level.FAILURE, f"type {domain.kind}, QEMU runs it on {accelerator}"
+    without = "" if domain.xml.find("cpu") is None else "custom"
+    mode = attribute(domain.xml, "cpu", "mode", without)
+    model = domain.xml.findtext("cpu/model", "").strip()
+    given = told.get("cpu", "").partition(",")[0]
+    known = mode and given and given == _TOLD.get(mode, given)
+    if not known or {model, given} & _POOR:
+        shown = f"mode {mode or 'none'}, model {model or 'none'}"
+        yield Level.FAILURE, f"CPU of {shown}, of QEMU {given or 'none'}"
+    for feature in domain.xml.iterfind("cpu/feature[@policy='disable']"):
+        flag = cpu_flags.kernel_name(feature.get("name", ""))
+        if flag in cpu_flags.NEEDED & cpu_flags.told(host.collected):
+            yield Level.FAILURE, f"{flag} of the host's is taken away"
+    number, _, rest = told.get("smp", "").partition(",")
+    parts = dict(part.partition("=")[::2] for part in rest.split(","))
+    most = parts.get("maxcpus", number)
+    if not str(domain.vcpus) == str(domain.most_vcpus) == most:
+        shown = f"{domain.vcpus} of {domain.most_vcpus} vCPUs are plugged in"
+        yield Level.FAILURE, f"{shown}, QEMU has {most or 'none'}"
+    if machine != domain.machine:
+        yield Level.FAILURE, f"machine {domain.machine}, of QEMU {machine or 'none'}"
+
+
+@vm_check(
+    72,
+    "hypervisor.virtual_devices",
+    source="/proc/PID/task/*/comm of QEMU, /proc/*/comm",
+    remedy="look at hw_* of its image, its volume type, [libvirt]disk_cachemodes "
+    "and /dev/vhost-net of the host; then openstack server reboot --hard {}",
+)
+def virtual_devices(host: HostSubject, domain: Domain) -> Seen:
+    """Interfaces and disks are fast, with a queue for each vCPU."""
+    for path, level, text in _SLOW:
+        if domain.xml.find(path) is not None:
+            yield level, text
+    for part in domain.xml.iterfind(f"{_NIC}/driver/*"):
+        for offload in (name for name, value in part.items() if value == "off"):
+            yield _FAIL, f"{part.tag} has {offload} off"
+    vm_class = host.class_of(domain)
+    network = vm_class is not None and vm_class.disk.source == "volume"
+    for disk in domain.xml.iterfind(_DISK):
+        yield from _of_disk(domain, disk, network=network)
+    wanted = sum(nic.queues for nic in domain.interfaces if nic.by_kernel)
+    seen = len(host.process_of(domain).of(Role.VHOST))
+    if seen < wanted:
+        level = Level.UNKNOWN if seen else _FAIL
+        yield level, f"{seen} threads of vhost for {wanted} queues"
+
+
+def _of_disk(domain: Domain, disk: ET.Element, *, network: bool) -> Seen:
+    name, bus = (attribute(disk, "target", key) for key in ("dev", "bus"))
+    kind, cache = disk.get("type"), attribute(disk, "driver", "cache")
+    if bus not in _FAST_BUSES:
+        yield _FAIL, f"{name} on bus {bus}"
+    if cache in {"", "writeback"} and kind not in _BESIDE_QEMU:
+        # Ceph's client has a cache of its own, which is not the host's page cache.
+        level = _WARN if kind == "network" else _FAIL
+        yield level, f"{name} has cache writeback"
+    if network and domain.uuid in attribute(disk, "source", "file").split("/"):
+        yield _FAIL, f"{name} is a file of Nova's, not a volume"
+    if network and attribute(disk, "backingStore", "type"):
+        yield _FAIL, f"{name} has a backing file"
+    queues = attribute(disk, "driver", "queues")
+    if bus == "scsi":
+        queues = attribute(domain.xml, f"{_SCSI}/driver", "queues")
+    number = int(queues) if queues else _queues_by_machine(domain)
+    if number < domain.vcpus:
+        level = _FAIL if number == 1 else _WARN
+        yield level, f"{name} has {number} queues (machine {domain.machine})"
+
+
+def _queues_by_machine(domain: Domain) -> int:
+    """Return the queues of a disk that is not told how many."""
+    match = _VERSION.search(domain.machine)
+    old = _OLD_UBUNTU.search(domain.machine) is not None
+    if match:
+        old = (int(match[2]), int(match[3])) < _FIRST[bool(match[1])]
+    return 1 if old else domain.vcpus
+
+
+def _promised_queues(host: HostSubject) -> Iterator[Domain]:
+    for domain in host.domains:
+        vm_class = host.class_of(domain)
+        if vm_class is not None and vm_class.vif_multiqueue:
+            yield domain
+
+
+@vm_check(
+    70,
+    "hypervisor.interface_queues",
+    vms=_promised_queues,
+    source="driver queues= of its interfaces",
+    remedy=MULTIQUEUE,
+)
+def interface_queues(_host: HostSubject, domain: Domain) -> Seen:
+    """Each interface has a queue for each vCPU."""
+    if domain.kind != "kvm" or not domain.interfaces:
+        reason = f"Nova gives queues to interfaces of KVM only, this is {domain.kind}"
+        raise NotReadError(domain.source, reason)
+    for nic in domain.interfaces:
+        name = nic.target or nic.mac
+        if nic.kind in {"hostdev", "vdpa"}:
+            reason = f"hardware decides of {nic.kind} {name}"
+            yield Level.UNKNOWN, reason, Cause.HARDWARE_DECIDES
+        elif nic.model != "virtio":
+            reason = f"no rule for the model of {name}, {nic.model or 'none'}"
+            yield NotReadError(domain.source, reason)
+        else:
+            few = nic.queues < min(domain.vcpus, _MOST_OF_TAP)
+            shown = f"{name} has {nic.queues} queues for {domain.vcpus} vCPUs"
+            yield Level.FAILURE if few else Level.OK, shown

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that say what they see at which level; expected is what their title says.
+
+A check made here is its question alone: a look yields what it sees, and the findings,
+one for each level, are made of that.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.checks.cause import Cause
+from nova_perfvm.measure.checks.check import Check, Findings, passed, skipped, title_of
+from nova_perfvm.measure.checks.host_subject import HostSubject
+from nova_perfvm.measure.collect.collected import NotReadError
+from nova_perfvm.measure.observed.domains import Domain
+
+# Figures of what holds (OK), or what is wrong, and how bad it is; of what leaves
+# nothing to judge the cause, too; or what was not read.
+Seen = Iterator[tuple[Level, str] | tuple[Level, str, Cause] | NotReadError]
+_MOST_SHOWN: Final = 4
+
+
+def each_of(looks: Iterable[Callable[..., Seen]], *of: Any) -> Seen:
+    """Yield what looks see; what one of them cannot read does not end the others."""
+    for look in looks:
+        try:
+            yield from look(*of)
+        except NotReadError as exc:
+            yield exc
+
+
+def findings_of(
+    subject: str,
+    seen: Seen,
+    expected: str,
+    source: str,
+    remedy: str,
+    *,
+    unseen: str = "",
+) -> Findings:
+    """Yield the findings of what was seen of one thing.
+
+    :param unseen: what to say if nothing at all was seen, and so all holds; empty if
+        that tells nothing
+    """
+    by_level: dict[Level, list[str]] = defaultdict(list)
+    unknown, holds = [], True
+    # What ends the look is the last that it sees.
+    for one in each_of((lambda: seen,)):
+        if isinstance(one, NotReadError):
+            holds = False
+            unknown.append(skipped(subject, one.reason, one.place))
+            continue
+        level, text, *cause = one
+        if cause:
+            unseen = ""
+            unknown.append(skipped(subject, text, source, cause=cause[0]))
+        else:
+            by_level[level].append(text)
+    figures = by_level.pop(Level.OK, [unseen] if unseen else [])
+    if figures and holds and not by_level:
+        yield passed(subject, expected, "; ".join(figures), source)
+    for level in sorted(by_level, reverse=True):
+        texts = by_level[level]
+        shown = "; ".join(texts[:_MOST_SHOWN])
+        more = f"; and {len(texts) - _MOST_SHOWN} more" if texts[_MOST_SHOWN:] else ""
+        yield Finding("", level, subject, shown + more, expected, source, remedy)
+    yield from unknown
+
+
+def check_of(
+    order: int, code: str, *, source: str, remedy: str, title: str = ""
+) -> Callable[[Callable[[Any], Seen]], Check]:
+    """Make a check of a look at the machine as a whole.
+
+    :param title: what has to hold, if the docstring does not say it
+    """
+    subject = "guest" if code.startswith("guest.") else "host"
+
+    def made(look: Callable[[Any], Seen]) -> Check:
+        expected = title or title_of(look)
+
+        def find(machine: Any) -> Findings:
+            return findings_of(subject, look(machine), expected, source, remedy)
+
+        return Check(order, code, expected, find)
+
+    return made
+
+
+def check_each(
+    order: int,
+    code: str,
+    things: Callable[[Any], Iterable[Any]],
+    *,
+    source: str,
+    remedy: str,
+) -> Callable[[Callable[[Any, Any], Seen]], Check]:
+    """Make a check of a look at each thing of a machine, such as its NICs.
+
+    :param source: where it looks; ``{}`` in it, and in the remedy, is the thing's name
+    """
+
+    def made(look: Callable[[Any, Any], Seen]) -> Check:
+        expected = title_of(look)
+
+        def find(machine: Any) -> Findings:
+            for one in things(machine):
+                texts = (expected, source.format(one.name), remedy.format(one.name))
+                yield from findings_of(one.name, look(machine, one), *texts)
+
+        return Check(order, code, expected, find)
+
+    return made
+
+
+def vm_check(
+    order: int,
+    code: str,
+    *,
+    source: str,
+    remedy: str,
+    title: str = "",
+    vms: Callable[[HostSubject], Iterable[Domain]] = lambda host: host.pinned,
+) -> Callable[[Callable[[HostSubject, Domain], Seen]], Check]:
+    """Make a check of a look at each VM.
+
+    Where it sees nothing, all holds.
+
+    :param source: where it looks, beside the domain's XML
+    :param remedy: what to do; ``{}`` stands for the VM's UUID
+    :param title: what has to hold, if the docstring does not say it
+    :param vms: other VMs of a host than those that own their CPUs
+    """
+
+    def made(look: Callable[[HostSubject, Domain], Seen]) -> Check:
+        expected = title or title_of(look)
+
+        def find(host: HostSubject) -> Findings:
+            for domain in vms(host):
+                yield from findings_of(
+                    domain.name,
+                    look(host, domain),
+                    expected,
+                    f"{domain.source}; {source}",
+                    remedy.format(domain.uuid),
+                    unseen="nothing is otherwise",
+                )
+            for uuid, exc in zip(host.unread_domains, host.unread(), strict=True):
+                yield skipped(uuid, exc.reason, exc.place)
+
+        return Check(order, code, expected, find)
+
+    return made
