@@ -113,7 +113,7 @@ class Certify(JudgingCommand, PolicyCommand):
         ]
         if parsed_args.proof is not None and given:
             raise PerfVMError(f"--proof stands alone: leave {_option(given[0])} out")
-        # jc and SciPy are of the extra [measure].
+        # SciPy is of the extra [measure].
         from nova_perfvm.measure.prove import page, record  # noqa: PLC0415
         from nova_perfvm.measure.report import answer  # noqa: PLC0415
 
@@ -136,7 +136,7 @@ class Certify(JudgingCommand, PolicyCommand):
         self.write("".join(f"{line}\n" for line in lines))
 
     def _judged(self, parsed_args: argparse.Namespace) -> tuple[Judged, Document]:
-        # jc and SciPy are of the extra [measure].
+        # SciPy is of the extra [measure].
         from nova_perfvm.measure.prove import certificate, inputs, proof  # noqa: PLC0415
 
         within_s = 60 * parsed_args.within

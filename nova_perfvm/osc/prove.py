@@ -150,7 +150,7 @@ class Prove(JudgingCommand, ObservingCommand):
                 self._clean_up(parsed_args)
 
     def _prove(self, parsed_args: argparse.Namespace) -> None:
-        # jc and SciPy are of the extra [measure].
+        # SciPy is of the extra [measure].
         from nova_perfvm.measure.prove import inputs, loaded, plan  # noqa: PLC0415
 
         policy = self.policy(parsed_args)
