@@ -192,9 +192,8 @@ class Prove(JudgingCommand, ObservingCommand):
             loaded.await_ready(machines.vms, planned, _PATIENCE_S, progress)
             progress.clear()
             self._tell("collecting under load, then measuring")
-            targets = {target.name: target for target in planned.targets}
             tools = plan.load(flavor, machines, loaded.LOAD_S)
-            seen = loaded.collect(machines.host, machines.vms, tools, targets)
+            seen = loaded.collect(machines, tools, flavor.memory_mb, self.warn)
             path = f"{parsed_args.output}.run"
             begin = Record.resume if parsed_args.resume else Record.begin
             run.run(planned, begin(path, planned), progress, self.warn)

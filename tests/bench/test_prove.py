@@ -38,8 +38,8 @@ class MachinesTest(RunCase):
         document = loader.load().as_document()
         vm_class = document["classes"]["high-performance"]
         vm_class["vcpus"] = 1
-        vm_class["flavors"]["sizes"] = [{"vcpus": 1, "memory_gb": 4, "root_gb": 0}]
-        self.policy = loader.parse(yaml.safe_dump(document))
+        vm_class["flavors"]["sizes"] = [{"vcpus": 1, "memory_gb": 1, "root_gb": 0}]
+        self.policy = loader.parse(yaml.safe_dump(document, sort_keys=False))
         self.flavor = generate_flavors(self.policy)[0]
         self.vm_class = self.policy.get_class(self.flavor.class_name)
         found = {role: self.useFixture(machine.Machine(f"{role}-x")) for role in ROLES}
@@ -73,14 +73,15 @@ class MachinesTest(RunCase):
 
     def collect(self, seconds=loaded.LOAD_S):
         tools = plan.load(self.flavor, self.machines, seconds)
-        return loaded.collect(
-            self.machines.host, self.machines.vms, tools, self.targets
-        )
+        memory_mb = self.flavor.memory_mb
+        return loaded.collect(self.machines, tools, memory_mb, self.said.append)
 
     def test_a_proof(self):
         scenario = self.planned()
         loaded.await_ready(scenario.targets, scenario, 60, self.tell)
+        self.said.clear()
         host, guests = self.collect()
+        self.assertEqual([], self.said)
         self.assertEqual(["vm1-x", "vm2-x"], [one["hostname"] for one in guests])
         self.assertTrue(host["later"])
         path = str(self.directory / "proof.json")
@@ -88,7 +89,6 @@ class MachinesTest(RunCase):
             scenario, Record.begin(f"{path}.run", scenario), self.tell, self.said.append
         )
         self.assertEqual([], outcome.failures)
-
         judged = proof.write(
             path,
             policy=loader.dump(self.policy),
