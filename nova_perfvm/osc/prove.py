@@ -191,12 +191,14 @@ class Prove(JudgingCommand, ObservingCommand):
             planned = plan.scenario_of(flavor, vm_class, machines, **how)
             loaded.await_ready(machines.vms, planned, _PATIENCE_S, progress)
             progress.clear()
-            self._tell("collecting under load, then measuring")
-            tools = plan.load(flavor, machines, loaded.LOAD_S)
-            seen = loaded.collect(machines, tools, flavor.memory_mb, self.warn)
+            self._tell("measuring, then collecting under load")
             path = f"{parsed_args.output}.run"
             begin = Record.resume if parsed_args.resume else Record.begin
             run.run(planned, begin(path, planned), progress, self.warn)
+            # Last, so that it shows what NICs lost from the first measurement on.
+            progress("collecting under load", 0, 0)
+            tools = plan.load(flavor, machines, loaded.LOAD_S)
+            seen = loaded.collect(machines, tools, flavor.memory_mb, self.warn)
         self._judge(parsed_args, policy, flavor.name, seen, path)
 
     def _no_room(

@@ -79,16 +79,16 @@ class MachinesTest(RunCase):
     def test_a_proof(self):
         scenario = self.planned()
         loaded.await_ready(scenario.targets, scenario, 60, self.tell)
-        self.said.clear()
-        host, guests = self.collect()
-        self.assertEqual([], self.said)
-        self.assertEqual(["vm1-x", "vm2-x"], [one["hostname"] for one in guests])
-        self.assertTrue(host["later"])
         path = str(self.directory / "proof.json")
         outcome = run.run(
             scenario, Record.begin(f"{path}.run", scenario), self.tell, self.said.append
         )
         self.assertEqual([], outcome.failures)
+        self.said.clear()
+        host, guests = self.collect()
+        self.assertEqual([], self.said)
+        self.assertEqual(["vm1-x", "vm2-x"], [one["hostname"] for one in guests])
+        self.assertTrue(host["later"])
         judged = proof.write(
             path,
             policy=loader.dump(self.policy),

@@ -13,11 +13,11 @@ from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, memory, sys
 from nova_perfvm.policy import VMClass
 
 GENERATOR: Final = "generator"
-# A proof in seconds, and what of it goes by before anything is measured: servers boot,
+# A proof in seconds, and what of it goes by while nothing is measured: servers boot,
 # tools are installed, machines are looked at.
 _WHOLE_S: Final = 3600
 _QUICK_S: Final = 600
-_BEFORE_S: Final = 240
+_BESIDE_S: Final = 240
 # With ten rounds a VM as fast as its host is proven in more than nine of ten cases;
 # with five an interval can be told at all (doc/source/contributor/statistics.rst).
 _WHOLE_ROUNDS: Final = 10
@@ -79,7 +79,7 @@ def scenario_of(
         alone = (*hosts[: int(baseline)], *vms)
         groups |= {f"{one.name}-alone": (one.name,) for one in alone}
     servers = (machines.generator,) if machines.generator else ()
-    budget_s = (_QUICK_S if quick else _WHOLE_S) - _BEFORE_S
+    budget_s = (_QUICK_S if quick else _WHOLE_S) - _BESIDE_S
     for seconds in _SECONDS:
         found = Scenario(
             targets=(*(t for of in together.values() for t in of), *servers),
@@ -96,7 +96,7 @@ def scenario_of(
 
 def minutes(scenario: Scenario) -> int:
     """Return about how many minutes a whole proof takes."""
-    return round((_BEFORE_S + run.planned_s(scenario.steps(seed=0))) / 60)
+    return round((_BESIDE_S + run.planned_s(scenario.steps(seed=0))) / 60)
 
 
 def load(flavor: PolicyFlavor, machines: Machines, seconds: int) -> Tools:
