@@ -133,4 +133,4 @@ class MachinesTest(RunCase):
         )
         self.assertIn("vm2", str(error))
         self.assertNotIn("vm1", str(error))
-        self.assertIn("waiting for the machines 1/2", self.said)
+        self.assertRegex(self.said[-1], r"^waiting: vm2 \(.*\): exit code 255 1/2$")

@@ -88,7 +88,8 @@ async def _await_all(
         reasons = [reason for reason in found if reason]
         if not reasons:
             return
-        tell("waiting for the machines", len(found) - len(reasons), len(found))
+        first = reasons[0].partition("\n")[0]
+        tell(f"waiting: {first}", len(found) - len(reasons), len(found))
         if time.monotonic() >= deadline:
             lines = "\n".join(f"  {reason}" for reason in reasons)
             raise NothingToRunError(f"not all machines are ready:\n{lines}")
