@@ -4,6 +4,10 @@
 import argparse
 import contextlib
 import io
+import shutil
+import subprocess
+
+import yaml
 
 from nova_perfvm.cloud.proof_servers import ProofServer
 from nova_perfvm.exceptions import PerfVMError
@@ -70,6 +74,40 @@ class ProveTest(DirectoryCase):
         (target,) = proof_machines.targets(given, [VM2])
         self.assertIn(f"{self.output}.key", target.ssh_options)
         self.assertEqual((), target.prefix)
+
+    def test_user_data_installs_what_is_missing(self):
+        self.assertTrue(proof_machines.USER_DATA.startswith("#cloud-config\n"))
+        told = yaml.safe_load(proof_machines.USER_DATA)
+        self.assertEqual({"disable_root", "runcmd"}, told.keys())
+        (command,) = told["runcmd"]
+        programs = self.directory / "programs"
+        programs.mkdir()
+        log = self.directory / "log"
+
+        def installed(*names, status=0):
+            """Return what is run where only some programs are there."""
+            for name in names:
+                stub = programs / name
+                stub.write_text(
+                    f'#!/bin/sh\necho "{name} $*" >> {log}\nexit {status}\n'
+                )
+                stub.chmod(0o755)
+            log.write_text("")
+            subprocess.run(
+                (shutil.which(command[0]), *command[1:]),
+                check=not status,
+                env={"PATH": str(programs)},
+                capture_output=True,
+            )
+            return [line.split()[:2] for line in log.read_text().splitlines()]
+
+        apt = [["apt-get", "update"], ["apt-get", "-y"]]
+        self.assertEqual(apt, installed("apt-get"))
+        dnf = [["apt-get", "update"], ["dnf", "-y"]]
+        self.assertEqual(dnf, installed("apt-get", "dnf", status=1))
+        tools = ("sysbench", "iperf3", "fio", "cyclictest", "numactl", "ethtool")
+        self.assertEqual(dnf, installed(*tools))
+        self.assertEqual([], installed("python3"))
 
     def test_progress_without_a_terminal_is_a_line_now_and_then(self):
         for quiet_s, lines in (
