@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A machine that ssh reaches: a network namespace with a server of its own in it."""
 
+import os
 import pathlib
 import subprocess
 import time
@@ -26,16 +27,36 @@ Subsystem sftp internal-sftp
 """
 
 
+CLIENT = """\
+Host {name}
+  HostName {address}
+  Port {port}
+  IdentityFile {key}
+  StrictHostKeyChecking no
+  UserKnownHostsFile /dev/null
+"""
+
+
+def client(name, machine):
+    """Return what tells ssh how a machine is reached by a name."""
+    return CLIENT.format(
+        name=name, address=machine.address, port=machine.port, key=machine.key
+    )
+
+
 class Machine(fixtures.Fixture):
     """A machine of an address of its own.
 
-    :ivar address: where it is
+    :ivar address: where it is, and ``port``
     :ivar gateway: an address of this machine, for it and others like it
     :ivar key: path of the key that opens it
     :ivar options: words for ssh: they leave the user's own configuration alone
+    :ivar programs: a directory of programs that it finds before this machine's
     :param hostname: a name of its own, and a home without what a shell reads there
         (default: those of this machine)
     """
+
+    port = PORT
 
     def __init__(self, hostname=None):
         self.hostname = hostname
@@ -59,10 +80,14 @@ class Machine(fixtures.Fixture):
             *("-F", "none", "-o", f"UserKnownHostsFile={directory}/known"),
             *("-o", "IdentitiesOnly=yes"),
         )
+        self.programs = directory / "programs"
+        self.programs.mkdir()
+        path = f"{self.programs}:{os.environ['PATH']}"
+        home = f" HOME={directory}" if self.hostname else ""
         configuration = directory / "sshd_config"
         configuration.write_text(
             CONFIGURATION.format(address=self.address, port=PORT, directory=directory)
-            + (f"SetEnv HOME={directory}\n" if self.hostname else "")
+            + f"SetEnv PATH={path}{home}\n"
         )
         self.log = directory / "log"
         start = START.format(SSHD, configuration)

@@ -106,21 +106,6 @@ class Hypervisor(machine.Guest):
             mkdir -p {DOMAINS} {READY}
             mount -t cgroup2 cgroup2 {CGROUPS}""")
 
-    def shell(self, script):
-        """Run a script of the shell; it has to succeed."""
-        status, output, errors = self.run("sh", "-e", stdin=script)
-        if status:
-            message = f"exit code {status} of {script}: {errors}"
-            raise AssertionError(message)
-        return output
-
-    def write(self, path, text):
-        """Write a file; what is no text as text."""
-        status, _, errors = self.run("sh", "-c", f"cat >'{path}'", stdin=f"{text}")
-        if status:
-            message = f"{path}: {errors}"
-            raise AssertionError(message)
-
     def start(self, *numbers, hugepages=()):
         """Start VMs as Nova and libvirt do, each on the CPUs and memory of its node.
 

@@ -35,7 +35,9 @@ MODULES = (
 )
 # Documentation, and modules of Python that no guest needs.
 UNNEEDED = ("usr/share", "usr/lib/python3.11/unittest", "usr/lib/python3.11/test")
+LIBRARIES = "usr/lib/x86_64-linux-gnu"
 ADDRESS = "10.99.0.2"
+HOSTNAME = "guest-x"
 INIT = f"""\
 #!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -43,6 +45,7 @@ export PATH=/bin:/sbin:/usr/bin
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
+hostname {HOSTNAME}
 for module in /lib/modules/*; do insmod $module; done
 ip link set lo up
 ip address add {ADDRESS}/24 dev eth0
@@ -51,11 +54,12 @@ exec python3 /agent.py >/dev/console 2>&1
 """
 
 
-def build(directory, more_packages=(), more_modules=()):
+def build(directory, more_packages=(), more_modules=(), programs=()):
     """Make ``kernel`` and ``initrd`` in a directory.
 
     :param more_packages: of Debian, beside those that every guest has
     :param more_modules: of the kernel, in the order in which they need each other
+    :param programs: of this machine, which come with their libraries
     """
     directory = pathlib.Path(directory)
     packages, root = directory / "packages", directory / "root"
@@ -77,6 +81,8 @@ def build(directory, more_packages=(), more_modules=()):
     for number, name in enumerate((*MODULES, *more_modules)):
         source = modules / f"{name}.ko"
         shutil.copy(source, root / "lib/modules" / f"{number:02}-{source.name}")
+    for name in programs:
+        _copy_program(shutil.which(name), root)
     (root / "usr/bin/python3").symlink_to("python3.11")
     shutil.copy(agent.__file__, root / "agent.py")
     (root / "init").write_text(INIT)
@@ -84,6 +90,16 @@ def build(directory, more_packages=(), more_modules=()):
     _run("sh", "-c", "find . | cpio -o -H newc --quiet >../initrd", cwd=root)
     for path in (packages, root, boot):
         shutil.rmtree(path)
+
+
+def _copy_program(path, root):
+    libraries = re.findall(r"=> (/\S+)", _run("ldd", path))
+    for source, directory in (
+        (path, "usr/bin"),
+        *((one, LIBRARIES) for one in libraries),
+    ):
+        (root / directory).mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, root / directory)
 
 
 def _kernel_package():

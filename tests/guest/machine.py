@@ -55,16 +55,19 @@ class Guest(fixtures.Fixture):
     :param vcpus: of the guest
     :param queues: of its NIC and of its disk
     :param options: more for QEMU
+    :param namespace: of the network that it is in (default: one of its own)
     """
 
-    def __init__(self, directory, vcpus=20, queues=20, options=()):
+    def __init__(self, directory, vcpus=20, queues=20, options=(), namespace=None):
         self.directory = pathlib.Path(directory)
         self.vcpus, self.queues, self.options = vcpus, queues, options
+        self.namespace = namespace
 
     def _setUp(self):  # noqa: N802
-        self.namespace = f"perfvm-{uuid.uuid4().hex[:8]}"
-        self._ip("netns", "add", self.namespace)
-        self.addCleanup(self._ip, "netns", "del", self.namespace)
+        if self.namespace is None:
+            self.namespace = f"perfvm-{uuid.uuid4().hex[:8]}"
+            self._ip("netns", "add", self.namespace)
+            self.addCleanup(self._ip, "netns", "del", self.namespace)
         several = ("multi_queue",) if self.queues > 1 else ()
         inside = ("-n", self.namespace)
         self._ip(*inside, "tuntap", "add", "tap0", "mode", "tap", *several)
@@ -136,6 +139,21 @@ class Guest(fixtures.Fixture):
         self._asking.stdin.flush()
         return tuple(json.loads(self._asking.stdout.readline()))
 
+    def shell(self, script):
+        """Run a script of the shell; it has to succeed."""
+        status, output, errors = self.run("sh", "-e", stdin=script)
+        if status:
+            message = f"exit code {status} of {script}: {errors}"
+            raise AssertionError(message)
+        return output
+
+    def write(self, path, text):
+        """Write a file; what is no text as text."""
+        status, _, errors = self.run("sh", "-c", f"cat >'{path}'", stdin=f"{text}")
+        if status:
+            message = f"{path}: {errors}"
+            raise AssertionError(message)
+
     def talk(self, flows, seconds):
         """Return a process that talks to the guest over so many connections."""
         where = (image.ADDRESS, str(agent.ECHO_PORT), str(flows), str(seconds))
@@ -165,7 +183,7 @@ class GuestCase(testtools.TestCase):
         """Return a guest that ends with the class.
 
         :param kind: Guest, or a kind of it
-        :param more: packages and modules of its image, see :func:`image.build`
+        :param more: what else its image has, see :func:`image.build`
         """
         if missing := [name for name in NEEDED if shutil.which(name) is None]:
             # It is printed, and CI counts it as a test that did not run.
