@@ -12,7 +12,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+from datetime import datetime
 from pathlib import Path
+
+import fixtures
 
 from nova_perfvm.cloud import proof_servers
 from nova_perfvm.cloud.api import API
@@ -22,10 +25,12 @@ from nova_perfvm.osc.proof_machines import make_key
 from nova_perfvm.sandbox.processes import content, waiting
 from tests import documented
 from tests.bench import machine
+from tests.guest import image, reached
+from tests.guest.machine import GATEWAY
 from tests.sandbox import base
 from tests.sandbox.base import HP
 
-HOST = "dedicated1"
+HOST, SHARED = "dedicated1", "shared1"
 PROOF = "0123abcd"
 # The shortest measurements that there are, and little of this machine's memory.
 CLIENT = """
@@ -34,14 +39,6 @@ from nova_perfvm.measure.prove import loaded, plan
 plan._SECONDS, plan._QUICK_ROUNDS, loaded._HELD = (1,), 1, 0.001
 from openstackclient.shell import main
 sys.exit(main())
-"""
-STAND_IN = """\
-Host {name}
-  HostName {address}
-  Port {port}
-  IdentityFile {key}
-  StrictHostKeyChecking no
-  UserKnownHostsFile /dev/null
 """
 
 
@@ -74,7 +71,8 @@ class ProveTest(base.SandboxTest):
         self.directory = Path(directory.name)
         self.ssh = self.directory / "ssh_config"
         self.output = self.directory / "proof.json"
-        self.stand_in(HOST, self.useFixture(machine.Machine(f"{HOST}-x")))
+        self.host = self.useFixture(machine.Machine(f"{HOST}-x"))
+        self.stand_in(HOST, self.host)
 
     def wanted(self):
         return WantedServers(
@@ -117,11 +115,8 @@ class ProveTest(base.SandboxTest):
 
     def stand_in(self, name, host):
         """Let ssh reach a machine by a name."""
-        block = STAND_IN.format(
-            name=name, address=host.address, port=machine.PORT, key=host.key
-        )
         with self.ssh.open("a") as config:
-            config.write(block)
+            config.write(machine.client(name, host))
 
     def start(self, *words):
         """Start a proof on a host that a machine stands in for."""
@@ -210,17 +205,20 @@ class ProveTest(base.SandboxTest):
         self.booted(process, 2)
         for server in self.compute.servers():
             guest = self.useFixture(machine.Machine(f"{server.name}-x"))
-            addresses = waiting.until(
-                lambda server=server: self.compute.get_server(server.id).addresses,
-                "an address",
-                base.SECONDS,
-            )
-            self.stand_in(addresses["private"][0]["addr"], guest)
+            self.stand_in_for_vm(server, guest)
+
+    def stand_in_for_vm(self, server, guest):
+        addresses = waiting.until(
+            lambda server=server: self.compute.get_server(server.id).addresses,
+            "an address",
+            base.SECONDS,
+        )
+        self.stand_in(addresses["private"][0]["addr"], guest)
 
     def assert_judged(self, process):
         found, stdout, stderr = self.ended(process)
         # No VM runs on the machine that stands in for the host.
-        self.assertRegex(stdout, rf"^(REFUTED|NOT PROVEN) {HP} on {HOST}-x: ", stderr)
+        self.assertRegex(stdout, rf"^(REFUTED|NOT PROVEN) \S+ on {HOST}-x: ", stderr)
         self.assertIn(found, {1, 2}, stderr)
         self.assertEqual(0o600, self.output.stat().st_mode & 0o777)
         return stderr
@@ -261,3 +259,32 @@ class ProveTest(base.SandboxTest):
         self.assertEqual(step, steps[0])
         self.assertEqual(len(steps), len({one["key"] for one in steps}))
         self.assertEqual(servers, sorted(self.names()))
+
+    def test_a_proof_of_a_guest_that_runs(self):
+        """The only one of its class on a host, through which ssh reaches it."""
+        if why := reached.missing():
+            self.skipTest(why)
+        directory = self.useFixture(fixtures.TempDir()).path
+        image.build(directory, *reached.MORE)
+        guest = self.useFixture(reached.Reached(directory, self.host))
+        self.stand_in(SHARED, self.host)
+        process = self.start(
+            *("--policy", str(self.sandbox.layout.policy), "--flavor", base.GENERAL),
+            *("--host", SHARED, "--image", content.IMAGE, "--jump", SHARED),
+            *("--generator", f"root@{SHARED}", "--output", str(self.output)),
+            *("--generator-address", GATEWAY.partition("/")[0]),
+        )
+        self.booted(process, 1)
+        (server,) = self.compute.servers()
+        self.stand_in_for_vm(server, guest)
+        self.assert_judged(process)
+        record = json.loads(self.output.read_text())
+        self.assertEqual([], record["measured"]["run"]["failures"])
+        self.assertEqual(
+            [image.HOSTNAME], [one["hostname"] for one in record["guests"]]
+        )
+        steps = record["measured"]["run"]["steps"]
+        last = max(datetime.fromisoformat(one["started_at"]) for one in steps)
+        for one in (record["host"], *record["guests"]):
+            self.assertLess(last, datetime.fromisoformat(one["taken_at"]))
+        self.assert_nothing_left()
