@@ -13,7 +13,7 @@ from typing import Final
 
 from cliff.lister import Lister
 
-from nova_perfvm.osc.base import Arguments, PerfVMCommand, Table, argument
+from nova_perfvm.osc.base import Arguments, PerfVMCommand, Table, argument, flag
 from nova_perfvm.sandbox.processes.content import IMAGE, NETWORK
 from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS
 from nova_perfvm.sandbox.processes.sandbox import Sandbox
@@ -68,15 +68,16 @@ class Up(SandboxCommand):
         argument(
             "--policy",
             metavar="FILE",
-            help="policy file (default: the built-in policy, fitted to the hosts and "
-            "to a cloud without Cinder)",
+            help="policy file (default: the built-in policy, fitted to the hosts and, "
+            "unless --volumes is given, to a cloud without Cinder)",
         ),
+        flag("--volumes", "with Cinder; no volume takes any disk"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Start it, and say how it is used."""
         sandbox = self.sandbox(parsed_args)
-        sandbox.up(parsed_args.hosts, parsed_args.policy)
+        sandbox.up(parsed_args.hosts, parsed_args.policy, volumes=parsed_args.volumes)
         # A virtual environment may not be on PATH.
         openrc = [str(Path(sys.argv[0]).with_name("nova-perfvm")), "sandbox", "openrc"]
         for option in ("directory", "environment"):

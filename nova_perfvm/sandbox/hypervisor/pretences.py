@@ -71,6 +71,7 @@ def pretend(hardware: Hardware) -> None:
         _get_disk_over_committed_size_total=lambda _: connection.disk_gb() * units.Gi,
         _create_image=lambda *_args, **_kwargs: (False, False),
         _get_host_sysinfo_serial_os=lambda _driver: None,
+        get_volume_connector=lambda *_args: {"host": hardware.hostname},
     ).start()
     mock.patch.multiple(
         libvirt_driver.libvirt_utils,

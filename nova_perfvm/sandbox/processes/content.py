@@ -52,8 +52,9 @@ def make_catalogue(connection: Any, settings: SandboxSettings) -> None:
         ("image", "glance", settings.url("glance")),
         ("compute", "nova", settings.url("nova-api", "/v2.1")),
         ("network", "neutron", settings.url("neutron")),
+        ("block-storage", "cinder", settings.url("cinder", "/v3")),
     ):
-        if kind in known:
+        if kind in known or not settings.has(name):
             continue
         service = identity.create_service(name=name, type=kind)
         for interface in ("public", "internal", "admin"):

@@ -30,6 +30,7 @@ _TABLES: Final = {
     "nova_cell1": ("nova-manage", ["nova.conf"], "db sync --local_cell"),
     "glance": ("glance-manage", ["glance-api.conf"], "db_sync"),
     "placement": ("placement-manage", ["placement.conf"], "db sync"),
+    "cinder": ("cinder-manage", ["cinder.conf"], "db sync"),
 }
 
 
@@ -61,6 +62,7 @@ class Databases:
             "keystone": self._keystone,
             "neutron": lambda: self.fill("neutron"),
             "nova": self._nova,
+            "cinder": lambda: self.fill("cinder"),
             "glance": lambda: self.fill("glance"),
             "placement": lambda: self.fill("placement"),
         }
@@ -70,7 +72,8 @@ class Databases:
             tell(f"database of {name}")
 
         with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
-            for result in [pool.submit(job, name) for name in jobs]:
+            names = filter(self.settings.has, jobs)
+            for result in [pool.submit(job, name) for name in names]:
                 result.result()
 
     def fill(self, database: str) -> None:

@@ -37,6 +37,7 @@ OPENSTACK: Final = (
     "wheel",
     "pbr",
 )
+CINDER: Final = "cinder"
 
 
 class Environment:
@@ -62,24 +63,29 @@ class Environment:
         """Return whether OpenStack was installed into it from here, or is to be."""
         return self._stamp.exists() or self._lock.exists()
 
-    def prepare(self, log: Path, tell: Callable[[str], None]) -> None:
+    def prepare(
+        self, log: Path, tell: Callable[[str], None], *, volumes: bool = False
+    ) -> None:
         """Install OpenStack and this package, if they are not there already.
 
         One sandbox at a time does; another waits for it.
 
         :param tell: called with what takes time
+        :param volumes: whether Cinder is needed, too
         :raises SandboxError: when something cannot be installed
         """
         plugin = _plugin()
         constraints = CONSTRAINTS.read_text(encoding="utf-8")
         made_of = (constraints, *OPENSTACK, sys.version, *plugin, _setup(plugin))
-        wanted = hashlib.sha256("\n".join(made_of).encode()).hexdigest()
+        wanted = [hashlib.sha256("\n".join(made_of).encode()).hexdigest()]
+        if volumes:
+            wanted.append(CINDER)
         if self._has(wanted):
             return
         self.directory.mkdir(parents=True, exist_ok=True)
         with self._lock.open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not self._has(wanted):
+            if not self._has(wanted[:1]):
                 # What is there while pip works is neither the old nor the new.
                 self._stamp.unlink(missing_ok=True)
                 tell(f"installing OpenStack into {self.directory} (minutes)")
@@ -88,10 +94,16 @@ class Environment:
                 self._pip(log, *OPENSTACK)
                 shutil.rmtree(self.schemas, ignore_errors=True)
                 self._pip(log, "--no-build-isolation", *plugin)
-                self._stamp.write_text(wanted, encoding="utf-8")
+                self._stamp.write_text(wanted[0], encoding="utf-8")
+            if not self._has(wanted):
+                tell(f"installing {CINDER}")
+                self._pip(log, CINDER)
+                self._stamp.write_text(" ".join(wanted), encoding="utf-8")
 
-    def _has(self, wanted: str) -> bool:
-        return self._stamp.exists() and self._stamp.read_text() == wanted
+    def _has(self, wanted: Sequence[str]) -> bool:
+        """Tell whether all that the stamp is to say has been installed."""
+        said = self._stamp.read_text().split() if self._stamp.exists() else []
+        return set(wanted) <= set(said)
 
     def _pip(self, log: Path, *arguments: str) -> None:
         running.run(

@@ -141,6 +141,37 @@ mechanism_drivers = perfvm_sandbox
 extension_drivers = port_security
 """
 
+_CINDER: Final = """\
+[DEFAULT]
+log_file = {logs}/cinder.log
+host = sandbox
+transport_url = {cinder_messages}
+api_paste_config = {installed}/cinder/api-paste.ini
+resource_query_filters_file = {installed}/cinder/resource_filters.json
+state_path = {data}/cinder
+my_ip = {address}
+glance_api_servers = {glance}
+enabled_backends = pretended
+quota_volumes = -1
+quota_snapshots = -1
+quota_gigabytes = -1
+
+[pretended]
+volume_driver = nova_perfvm.sandbox.processes.volumes.PretendedDriver
+volume_backend_name = pretended
+
+[oslo_concurrency]
+lock_path = {data}/cinder/lock
+
+[database]
+{cinder_database}
+
+[nova]
+{credentials}
+
+{tokens}
+"""
+
 # What all of Nova's processes have.  No agent will ever say that a port is up.
 # Default quotas have 20 cores: one VM.  Servers that have left a host count there
 # until its compute reports what it has: each 10 s, not 60 and 120, if hosts are few.
@@ -172,6 +203,9 @@ send_service_user_token = true
 {credentials}
 
 [neutron]
+{credentials}
+
+[cinder]
 {credentials}
 
 [glance]
@@ -232,6 +266,7 @@ _FILES: Final = {
     "glance/glance-api.conf": _GLANCE,
     "neutron/neutron.conf": _NEUTRON,
     "neutron/plugins/ml2/ml2_conf.ini": _ML2,
+    "cinder/cinder.conf": _CINDER,
     "nova/nova.conf": _NOVA + _CONTROLLER % "nova_cell1",
     "nova/nova-cell0.conf": _NOVA + _CONTROLLER % "nova_cell0",
     # Computes have no database.
@@ -260,8 +295,8 @@ def write(
     _write(layout.policy, loader.dump(policy))
     values = _values(layout, settings, environment)
     values["report_s"] = max(10, len(configs))
-    for name, template in _FILES.items():
-        _write(layout.etc / name, template.format_map(values))
+    for name in filter(settings.has, _FILES):
+        _write(layout.etc / name, _FILES[name].format_map(values))
     nova = layout.etc / "nova"
     shutil.copy(environment.etc / "nova" / "api-paste.ini", nova / "api-paste.ini")
     # Every host's configuration says the same of the schedulers.

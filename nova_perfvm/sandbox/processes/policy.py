@@ -15,23 +15,28 @@ from nova_perfvm.sandbox.processes.hostspec import PretendedHost
 ROOT_GB = 20
 
 
-def sandbox_policy(hosts: Sequence[PretendedHost], path: str | None) -> Policy:
+def sandbox_policy(
+    hosts: Sequence[PretendedHost], path: str | None, *, volumes: bool = False
+) -> Policy:
     """Return the policy for a sandbox of these hosts.
 
     :param path: a policy file, which is taken as it is; None for the built-in
         policy fitted to the hosts
+    :param volumes: whether there is a Cinder
     :raises DocumentError: with every mistake of the file, or when the hosts'
         shapes cannot serve the built-in classes
     """
     if path is not None:
         return loader.load(path)
     document = loader.load().as_document()
-    _fit(document, hosts)
+    _fit(document, hosts, volumes=volumes)
     source = f"{loader.BUILT_IN}, fitted to the sandbox's hosts"
     return loader.parse(yaml.safe_dump(document, sort_keys=False), source)
 
 
-def _fit(document: dict[str, Any], hosts: Sequence[PretendedHost]) -> None:
+def _fit(
+    document: dict[str, Any], hosts: Sequence[PretendedHost], *, volumes: bool
+) -> None:
     """Change what the built-in policy says of hosts and disks."""
     shapes = {host.shape for host in hosts if host.mode != "shared"}
     if shapes:
@@ -46,6 +51,8 @@ def _fit(document: dict[str, Any], hosts: Sequence[PretendedHost]) -> None:
             continue
         if "mixed" in modes:
             vm_class["exclusive"] = "cell"
+        if volumes:
+            continue
         # There is no Cinder to make a volume.
         vm_class["disk"] |= {"source": "image", "volume_type": None}
         for size in vm_class["flavors"]["sizes"]:

@@ -22,6 +22,7 @@ NAMES: Final = (
     "glance",
     "neutron",
     "nova-api",
+    "cinder",
 )
 
 # Below what Linux gives to outgoing connections, which come and go.

@@ -29,7 +29,7 @@ from nova_perfvm.sandbox.processes.starter import Starter
 # In this order, each group at once: whoever needs another ends before it.
 _STOP_ORDER = (
     (computes.PREFIX,),
-    ("nova-", "neutron", "glance", "placement", "keystone"),
+    ("nova-", "neutron", "cinder", "glance", "placement", "keystone"),
     ("rabbitmq", "mariadb", "memcached"),
     ("",),
 )
@@ -74,7 +74,12 @@ class Sandbox:
         return found
 
     def up(
-        self, hosts: str | None = None, policy: str | None = None, schedulers: int = 2
+        self,
+        hosts: str | None = None,
+        policy: str | None = None,
+        schedulers: int = 2,
+        *,
+        volumes: bool = False,
     ) -> None:
         """Start everything; on failure nothing is left running.
 
@@ -82,10 +87,11 @@ class Sandbox:
             None for what there is already, or the default
         :param policy: a policy file; None for the built-in policy, fitted
         :param schedulers: number of nova-schedulers
+        :param volumes: with a Cinder; a sandbox that has one keeps it
         :raises PerfVMError: when it runs already, an option cannot be met, or
             something does not come up
         """
-        settings, chosen = self._settle(hosts, policy)
+        settings, chosen = self._settle(hosts, policy, volumes=volumes)
         configs = host_configs(settings.pretended, chosen)
         found = programs.find_programs()
         with state.claim(self.layout):
@@ -94,7 +100,8 @@ class Sandbox:
                 # A wipe was interrupted: nothing in it counts any more.
                 shutil.rmtree(self.layout.data)
             self.layout.logs.mkdir(parents=True, exist_ok=True)
-            self.environment.prepare(self.layout.logs / "install.log", self._tell)
+            log = self.layout.logs / "install.log"
+            self.environment.prepare(log, self._tell, volumes=settings.volumes)
             kept_settings.save(settings, self.layout.settings)
             files.write(
                 self.layout,
@@ -188,21 +195,25 @@ class Sandbox:
         }
 
     def _settle(
-        self, hosts: str | None, path: str | None
+        self, hosts: str | None, path: str | None, *, volumes: bool
     ) -> tuple[SandboxSettings, Policy]:
         """Return the settings, kept or new, and the policy."""
         kept = kept_settings.load(self.layout.settings)
+        volumes = volumes or (kept is not None and kept.volumes)
         if kept is not None and (hosts, path) == (None, None):
             path = str(self.layout.policy)
         hosts = hosts or (kept.hosts if kept else DEFAULT_HOSTS)
-        chosen = sandbox_policy(parse_hosts(hosts), path)
+        chosen = sandbox_policy(parse_hosts(hosts), path, volumes=volumes)
         if kept is None:
-            return kept_settings.new_settings(hosts, chosen.digest), chosen
-        if (kept.hosts, kept.policy_digest) != (hosts, chosen.digest):
+            new = kept_settings.new_settings(hosts, chosen.digest, volumes=volumes)
+            return new, chosen
+        asked = (hosts, chosen.digest, volumes)
+        if (kept.hosts, kept.policy_digest, kept.volumes) != asked:
+            how = "with" if kept.volumes else "without"
             raise SandboxError(
-                f"{self.layout.directory} has data of a sandbox with --hosts "
-                f"{kept.hosts} and policy SHA-256 {kept.policy_digest[:12]}: leave the "
-                "options out, use another --directory, or wipe it first"
+                f"{self.layout.directory} has data of a sandbox {how} --volumes, with "
+                f"--hosts {kept.hosts} and policy SHA-256 {kept.policy_digest[:12]}: "
+                "leave the options out, use another --directory, or wipe it first"
             )
         return kept, chosen
 

@@ -17,9 +17,9 @@ from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 DATABASES: Final = (
     *("keystone", "placement", "glance", "neutron"),
-    *("nova_api", "nova_cell0", "nova_cell1"),
+    *("nova_api", "nova_cell0", "nova_cell1", "cinder"),
 )
-VHOSTS: Final = ("nova", "neutron")
+VHOSTS: Final = ("nova", "neutron", "cinder")
 
 _RABBITMQ_CONF: Final = """\
 loopback_users = none

@@ -28,17 +28,23 @@ class SandboxSettings:
     :ivar policy_digest: SHA-256 of the policy's meaning
     :ivar ports: by the name of the service
     :ivar password: of every user in every service
+    :ivar volumes: whether there is a Cinder
     """
 
     hosts: str
     policy_digest: str
     ports: dict[str, int]
     password: str
+    volumes: bool = False
 
     @property
     def pretended(self) -> tuple[PretendedHost, ...]:
         """The compute hosts."""
         return parse_hosts(self.hosts)
+
+    def has(self, name: str) -> bool:
+        """Return whether a service or a process of that name is to be there."""
+        return self.volumes or not name.startswith("cinder")
 
     def url(self, service: str, path: str = "") -> str:
         """Return the address of an API."""
@@ -74,9 +80,12 @@ class SandboxSettings:
         )
 
 
-def new_settings(hosts: str, policy_digest: str) -> SandboxSettings:
+def new_settings(
+    hosts: str, policy_digest: str, *, volumes: bool = False
+) -> SandboxSettings:
     """Choose ports and a password."""
-    return SandboxSettings(hosts, policy_digest, choose_ports(), secrets.token_hex(12))
+    password = secrets.token_hex(12)
+    return SandboxSettings(hosts, policy_digest, choose_ports(), password, volumes)
 
 
 def load(path: Path) -> SandboxSettings | None:

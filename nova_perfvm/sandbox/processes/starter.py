@@ -7,7 +7,7 @@ import datetime as dt
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from nova_perfvm.policy import Policy
 from nova_perfvm.sandbox.processes import content, waiting
@@ -17,24 +17,44 @@ from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.layout import Layout
 from nova_perfvm.sandbox.processes.ports import ADDRESS
-from nova_perfvm.sandbox.processes.process import Processes
+from nova_perfvm.sandbox.processes.process import Processes, ProcessRecord
 from nova_perfvm.sandbox.processes.programs import Programs
 from nova_perfvm.sandbox.processes.servers import SandboxServers
 from nova_perfvm.sandbox.processes.settings import SandboxSettings
 
 SCHEDULER: Final = "nova-scheduler"
 CONDUCTOR: Final = "nova-conductor"
+CINDER_VOLUME: Final = "cinder-volume"
 
-# Each with its application, and processes: requests are claimed concurrently only
-# where several processes serve them.
+
+class _API(NamedTuple):
+    """A service that uwsgi runs.
+
+    :ivar processes: requests are claimed concurrently only where several serve them
+    :ivar file: its configuration, where no variable of the environment names it
+    """
+
+    application: str
+    processes: int = 1
+    file: str = ""
+
+
 APIS: Final = {
-    "keystone": ("keystone.wsgi.api", 1),
-    "placement": ("placement.wsgi.api", 2),
-    "glance": ("glance.wsgi.api", 1),
-    "neutron": ("neutron.wsgi.api", 1),
-    "nova-api": ("nova.wsgi.osapi_compute", 2),
+    "keystone": _API("keystone.wsgi.api"),
+    "placement": _API("placement.wsgi.api", 2),
+    "glance": _API("glance.wsgi.api"),
+    "neutron": _API("neutron.wsgi.api"),
+    "cinder": _API("cinder.wsgi.api", file="cinder/cinder.conf"),
+    "nova-api": _API("nova.wsgi.osapi_compute", 2),
 }
 _THREADS: Final = 8
+
+# What else runs once: each with its configuration file.
+_SERVICES: Final = {
+    CONDUCTOR: "nova/nova.conf",
+    "cinder-scheduler": "cinder/cinder.conf",
+    CINDER_VOLUME: "cinder/cinder.conf",
+}
 
 
 @dataclass
@@ -84,6 +104,8 @@ class Starter:
         self._computes.start(hosts)
         await_reports(self.processes, connect(), hosts, since)
         self.tell(f"{len(hosts)} computes")
+        if self.settings.volumes:
+            self._await_backend(connect().block_storage)
         self._once("hosts", self._databases.discover_hosts)
         self._once(
             "content",
@@ -109,9 +131,11 @@ class Starter:
         )
         self.tell("keystone")
         names = [f"{SCHEDULER}-{n}" for n in range(1, schedulers + 1)]
-        for name in ("neutron", "nova-api", CONDUCTOR, *names):
+        names = ["neutron", "nova-api", "cinder", *_SERVICES, *names]
+        for name in filter(self.settings.has, names):
             self._launch(name)
-        for name in ("placement", "glance", "neutron", "nova-api"):
+        names = ["placement", "glance", "neutron", "nova-api", "cinder"]
+        for name in filter(self.settings.has, names):
             self._await_api(name)
             self.tell(name)
 
@@ -141,14 +165,14 @@ class Starter:
     def _launch(self, name: str) -> None:
         """Start a process of the controller, and do not wait for it."""
         kind, _, _ = name.rpartition("-")
-        if name in APIS:
+        # The generated file names where the policy would be on a controller.
+        of_scheduler = [f"nova/{file}.conf" for file in ("scheduler", "nova", name)]
+        if name in APIS and self.settings.has(name):
             self._start_api(name)
-        elif name == CONDUCTOR:
-            self._start_nova(name, CONDUCTOR, "nova.conf")
-        elif kind == SCHEDULER and (self.layout.etc / "nova" / f"{name}.conf").exists():
-            # The generated file names where the policy would be on a controller.
-            files = ("scheduler.conf", "nova.conf", f"{name}.conf")
-            self._start_nova(name, SCHEDULER, *files)
+        elif name in _SERVICES and self.settings.has(name):
+            self._start_service(name, name, _SERVICES[name])
+        elif kind == SCHEDULER and (self.layout.etc / of_scheduler[-1]).exists():
+            self._start_service(name, SCHEDULER, *of_scheduler)
         else:
             raise SandboxError(
                 f"the sandbox has no process {name!r}: see nova-perfvm sandbox status"
@@ -156,22 +180,38 @@ class Starter:
 
     def _await_api(self, name: str) -> None:
         url = self.settings.url(name, "/")
+        record = self._started(name)
+        waiting.until_ready(self.processes, record, lambda: waiting.answers(url))
+
+    def _started(self, name: str) -> ProcessRecord:
         record = self.processes.find(name)
         if record is None:
             raise SandboxError(f"{name} was stopped while it started")
-        waiting.until_ready(self.processes, record, lambda: waiting.answers(url))
+        return record
+
+    def _await_backend(self, cinder: Any) -> None:
+        """Wait until cinder-scheduler knows where volumes can be made."""
+        record = self._started(CINDER_VOLUME)
+
+        def reported() -> bool:
+            waiting.check_alive(self.processes, record)
+            answer = cinder.get("/scheduler-stats/get_pools")
+            return answer.status_code == 200 and bool(answer.json()["pools"])
+
+        waiting.until(reported, f"{CINDER_VOLUME} to report", waiting.LIMIT_S)
+        self.tell(CINDER_VOLUME)
 
     def _start_api(self, name: str) -> None:
         """Start uwsgi with the application of an API."""
-        module, processes = APIS[name]
+        api = APIS[name]
         port = self.settings.ports[name]
         command = [
             self.environment.program("uwsgi"),
             *("--http-socket", f"{ADDRESS}:{port}"),
-            *("--module", f"{module}:application"),
+            *("--module", f"{api.application}:application"),
             *("--virtualenv", str(self.environment.directory)),
             *("--procname-prefix", f"{name} "),
-            *("--processes", str(processes)),
+            *("--processes", str(api.processes)),
             *("--threads", str(_THREADS)),
             *("--buffer-size", "65535"),
             *("--add-header", "Connection: close"),
@@ -181,6 +221,8 @@ class Starter:
             # Connections to the database must not be shared by the workers.
             *("--lazy-apps", "--need-app", "--disable-logging"),
         ]
+        if api.file:
+            command += ["--pyargv", f"--config-file={self.layout.etc / api.file}"]
         env = {
             f"OS_{service.upper()}_CONFIG_DIR": str(self.layout.etc / service)
             for service in ("keystone", "placement", "glance", "neutron", "nova")
@@ -189,9 +231,9 @@ class Starter:
         env["OS_NOVA_CONFIG_FILES"] = "api-paste.ini;nova.conf"
         self.processes.start(name, command, env=env, port=port)
 
-    def _start_nova(self, name: str, program: str, *files: str) -> None:
+    def _start_service(self, name: str, program: str, *files: str) -> None:
         command = [self.environment.program(program)]
         for file in files:
-            command += ["--config-file", str(self.layout.etc / "nova" / file)]
+            command += ["--config-file", str(self.layout.etc / file)]
         command += ["--log-file", str(self.layout.logs / f"{name}.log")]
         self.processes.start(name, command)

@@ -28,8 +28,8 @@ class EnvironmentTest(testtools.TestCase):
         self.assertEqual(self.log, log)
         self.commands.append(" ".join(command))
 
-    def prepare(self):
-        Environment(self.directory).prepare(self.log, lambda _text: None)
+    def prepare(self, **how):
+        Environment(self.directory).prepare(self.log, lambda _text: None, **how)
 
     def test_all_is_installed_once(self):
         self.prepare()
@@ -45,6 +45,16 @@ class EnvironmentTest(testtools.TestCase):
         ):
             self.assertIn(words, command)
         self.assertEqual(first, self.commands)
+
+    def test_cinder_is_added_once(self):
+        self.prepare()
+        self.prepare(volumes=True)
+        self.assertEqual([True], [c.endswith(" cinder") for c in self.commands[3:]])
+
+        self.prepare()
+        self.prepare(volumes=True)
+
+        self.assertEqual(4, len(self.commands))
 
     def test_one_sandbox_installs_and_the_other_waits(self):
         def meet(command, **_options):

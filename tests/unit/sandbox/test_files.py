@@ -30,10 +30,10 @@ class FilesTest(DirectoryCase):
         paste.write_text("")
         self.environment = environment
 
-    def write(self, hosts):
+    def write(self, hosts, *, volumes=False):
         pretended = parse_hosts(hosts)
-        policy = sandbox_policy(pretended, None)
-        settings = SandboxSettings(hosts, policy.digest, PORTS, "secret")
+        policy = sandbox_policy(pretended, None, volumes=volumes)
+        settings = SandboxSettings(hosts, policy.digest, PORTS, "secret", volumes)
         configs = host_configs(pretended, policy)
         files.write(self.layout, settings, self.environment, policy, configs, 2)
         return policy
@@ -77,6 +77,16 @@ class FilesTest(DirectoryCase):
         path = conf["perfvm"]["policy_file"]
         self.assertEqual(policy, loader.load(path))
         self.assertEqual(str(self.layout.policy), path)
+
+    def test_cinder_is_there_if_it_is_asked_for(self):
+        for volumes in (False, True):
+            self.write("dedicated:2x20", volumes=volumes)
+            there = (self.layout.etc / "cinder" / "cinder.conf").exists()
+            self.assertEqual(volumes, there)
+        conf = self.read("cinder/cinder.conf")
+        module, _, name = conf["pretended"]["volume_driver"].rpartition(".")
+        path = Path(files.__file__).parents[3] / f"{module.replace('.', '/')}.py"
+        self.assertIn(f"class {name}(", path.read_text())
 
     def test_services(self):
         """Keystone's keys would be below /etc by default, which root could write."""

@@ -11,8 +11,8 @@ from nova_perfvm.sandbox.processes.hostspec import parse_hosts
 from nova_perfvm.sandbox.processes.policy import sandbox_policy
 
 
-def policy_for(hosts, path=None):
-    return sandbox_policy(parse_hosts(hosts), path)
+def policy_for(hosts, path=None, **how):
+    return sandbox_policy(parse_hosts(hosts), path, **how)
 
 
 class PolicyTest(testtools.TestCase):
@@ -23,6 +23,13 @@ class PolicyTest(testtools.TestCase):
         self.assertEqual(("image", None), (pinned.disk.source, pinned.disk.volume_type))
         self.assertEqual({20}, {size.root_gb for size in pinned.flavors.sizes})
         self.assertEqual("slots", policy.placement)
+
+    def test_built_in_policy_with_cinder(self):
+        policy = policy_for("dedicated:2x20", volumes=True)
+
+        pinned, built_in = policy.pinned_classes[0], loader.load().pinned_classes[0]
+        self.assertEqual("volume", pinned.disk.source)
+        self.assertEqual(built_in, pinned)
 
     def test_what_modes_of_hosts_bring(self):
         policy = policy_for("4xelastic:2x20,1xdedicated:2x20x2,shared:2x6")

@@ -53,9 +53,13 @@ class SandboxTest(testtools.TestCase):
         said = self.refused(hosts="2xdedicated:2x20")
         self.assertIn("--hosts dedicated:2x20", said)
         self.assertIn("wipe it first", said)
+        said = self.refused(hosts="dedicated:2x20", volumes=True)
+        self.assertIn("without --volumes", said)
         names = ["nova-compute-a"]
         error = self.assertRaises(SandboxError, self.sandbox.restart, names)
         self.assertIn("no process 'nova-compute-a': see", str(error))
+        error = self.assertRaises(SandboxError, self.sandbox.restart, ["cinder"])
+        self.assertIn("no process 'cinder': see", str(error))
 
     def test_settings_are_kept_and_private(self):
         settings = self.keep()

@@ -102,7 +102,7 @@ class WipeTest(StateTest):
             )
 
     @staticmethod
-    def prepare(environment, _log, _tell):
+    def prepare(environment, _log, _tell, **_how):
         stamp = environment.directory / ".nova-perfvm-installed"
         paste = environment.etc / "nova" / "api-paste.ini"
         if not stamp.exists():
