@@ -178,7 +178,11 @@ def _boot(api: API, wanted: WantedServers, name: str, group: str) -> _Entity:
     if wanted.volume_gb is None:
         request["imageRef"] = wanted.image
     else:
-        disk = {"boot_index": 0, "source_type": "volume", "uuid": _volume(api, wanted)}
+        disk = {
+            "boot_index": 0,
+            "source_type": "volume",
+            "uuid": _volume(api, wanted, name),
+        }
         request["block_device_mapping_v2"] = [disk | {"destination_type": "volume"}]
     with _whole():
         made = api.nova("POST", "/servers", {"server": request}, "server")["id"]
@@ -187,29 +191,43 @@ def _boot(api: API, wanted: WantedServers, name: str, group: str) -> _Entity:
         found: _Entity = api.nova("GET", f"/servers/{made}", key="server")
         return found
 
-    server = _ready(look, f"server {name}", "ACTIVE")
+    server = _ready(
+        look,
+        f"server {name}",
+        "ACTIVE",
+        "openstack perfvm explain --flavor and --host, and the logs of the host",
+    )
     if shown(server).host != wanted.host:
         raise CloudError(f"Nova has booted {name} on {shown(server).host}")
     return server
 
 
-def _volume(api: API, wanted: WantedServers) -> str:
+def _volume(api: API, wanted: WantedServers, name: str) -> str:
     """Return the ID of a volume with the image."""
-    volume = {"name": wanted.name, "description": wanted.name, "size": wanted.volume_gb}
+    volume = {"name": name, "description": wanted.name, "size": wanted.volume_gb}
     volume |= {"imageRef": wanted.image, "volume_type": wanted.volume_type}
-    with _whole():
-        made: str = api.cinder("POST", "/volumes", {"volume": volume}, "volume")["id"]
-    _ready(
-        lambda: api.cinder("GET", f"/volumes/{made}", key="volume"),
-        f"volume {made}",
+    try:
+        with _whole():
+            made = api.cinder("POST", "/volumes", {"volume": volume}, "volume")
+    except NotThereError as exc:
+        raise CloudError(
+            f"{exc} openstack volume type create {wanted.volume_type} makes a type"
+        ) from exc
+    found = _ready(
+        lambda: api.cinder("GET", f"/volumes/{made['id']}", key="volume"),
+        f"volume {name}",
         "available",
+        "openstack --os-volume-api-version 3.5 volume message list",
     )
-    return made
+    return str(found["id"])
 
 
-def _ready(look: Callable[[], _Entity], title: str, wanted: str) -> _Entity:
+def _ready(
+    look: Callable[[], _Entity], title: str, wanted: str, remedy: str
+) -> _Entity:
     """Wait until something has a status.
 
+    :param remedy: what to look at if it gets another one
     :raises CloudError: when it is in error, or takes too long
     """
     deadline = time.monotonic() + _READY_S
@@ -217,12 +235,11 @@ def _ready(look: Callable[[], _Entity], title: str, wanted: str) -> _Entity:
         status = found["status"]
         if status.lower().startswith("error"):
             why = (found.get("fault") or {}).get("message", "no reason given")
-            raise CloudError(
-                f"{title} is in {status}: {why}: see openstack perfvm explain "
-                "--flavor and --host, and the logs of the host"
-            )
+            raise CloudError(f"{title} is in {status}: {why}: see {remedy}")
         if time.monotonic() > deadline:
-            raise CloudError(f"{title} is {status} after {_READY_S} s, not {wanted}")
+            raise CloudError(
+                f"{title} is {status} after {_READY_S} s, not {wanted}: see {remedy}"
+            )
         time.sleep(_PAUSE_S)
     return found
 

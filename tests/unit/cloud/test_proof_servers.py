@@ -197,21 +197,49 @@ class ProofServersTest(testtools.TestCase):
         )
         self.assertIn("on cmp8", str(error))
 
-    def test_a_server_in_error(self):
+    def said(self, broken):
+        """Return the error if what is made is changed.
+
+        :param broken: changes what was made of a collection
+        """
         cloud = Cloud()
         made = cloud._make
 
-        def broken(collection, body):
+        def made_broken(collection, body):
             thing = made(collection, body)
-            if collection == "servers":
-                fault = {"message": "No valid host was found. "}
-                thing |= {"status": "ERROR", "fault": fault}
+            broken(collection, thing)
             return thing
 
-        cloud._make = broken
+        cloud._make = made_broken
         error = self.assertRaises(
             CloudError,
             lambda: list(proof_servers.create(cloud, WANTED, lambda _text: None)),
         )
-        self.assertIn("No valid host was found", str(error))
-        self.assertIn("openstack perfvm explain", str(error))
+        return str(error)
+
+    def test_a_server_in_error(self):
+        def broken(collection, thing):
+            if collection == "servers":
+                fault = {"message": "No valid host was found. "}
+                thing |= {"status": "ERROR", "fault": fault}
+
+        said = self.said(broken)
+        self.assertIn("No valid host was found", said)
+        self.assertIn("openstack perfvm explain", said)
+
+    def test_a_volume_in_error(self):
+        def broken(collection, thing):
+            if collection == "volumes":
+                thing["status"] = "error"
+
+        said = self.said(broken)
+        self.assertIn("volume perfvm-proof-0123abcd-1 is in error", said)
+        self.assertIn("volume message list", said)
+
+    def test_no_such_volume_type(self):
+        def broken(collection, _thing):
+            if collection == "volumes":
+                raise NotThereError("Volume type nvme-tcp could not be found.", 404)
+
+        said = self.said(broken)
+        self.assertIn("not be found. openstack volume type create nvme-tcp", said)
