@@ -29,6 +29,7 @@ from tests.guest import image, reached
 from tests.guest.machine import GATEWAY
 from tests.sandbox import base
 from tests.sandbox.base import HP
+from tests.sandbox.volumes import TYPE, VolumesMixin
 
 HOST, SHARED = "dedicated1", "shared1"
 PROOF = "0123abcd"
@@ -58,7 +59,7 @@ class BrokenOff(API):
         return answer
 
 
-class ProveTest(base.SandboxTest):
+class ProveTest(VolumesMixin, base.SandboxTest):
     HOSTS = "1xdedicated:2x20,1xshared:2x20"
 
     def setUp(self):
@@ -84,11 +85,14 @@ class ProveTest(base.SandboxTest):
             network=proof_servers.find_network(self.api, None),
             public_key=make_key(str(self.directory / "proof.key")),
             user_data="#cloud-config\n",
+            volume_gb=1,
+            volume_type=TYPE,
         )
 
     def assert_nothing_left(self):
         self.assertEqual([], proof_servers.left(self.api))
         self.assertEqual([], self.names())
+        self.assertEqual([], self.types())
         groups = {group.name for group in self.connection.network.security_groups()}
         self.assertEqual({"default"}, groups)
         self.assertEqual([], list(self.compute.keypairs()))
@@ -97,8 +101,11 @@ class ProveTest(base.SandboxTest):
         return [server.name for server in self.compute.servers()]
 
     def test_wherever_it_is_broken_off_nothing_stays(self):
-        """Behind each request: key pair, security group, two rules, two servers."""
-        for number in range(1, 7):
+        """Behind each request: key pair, security group, two rules, two servers.
+
+        Before each server is its volume.
+        """
+        for number in range(1, 9):
             error = CloudError("no answer") if number % 2 else KeyboardInterrupt()
             api = BrokenOff(self.connection, number, error)
             self.assertRaises(
@@ -190,6 +197,13 @@ class ProveTest(base.SandboxTest):
         self.assertIn("deleting server perfvm-proof-", stderr)
         self.assert_nothing_left()
 
+    def test_no_such_volume_type(self):
+        self.cinder.delete_type(self.cinder.find_type(TYPE))
+        found, _, stderr = self.ended(self.start())
+        self.assertEqual(3, found, stderr)
+        self.assertIn(f"openstack volume type create {TYPE}", stderr)
+        self.assert_nothing_left()
+
     def test_no_room(self):
         self.boot(HP, host=HOST)
         found, stdout, stderr = self.ended(self.start())
@@ -203,6 +217,7 @@ class ProveTest(base.SandboxTest):
     def stand_in_for_vms(self, process):
         """Wait until both VMs are there, and let ssh reach machines in their place."""
         self.booted(process, 2)
+        self.assertEqual([TYPE] * 2, self.types())
         for server in self.compute.servers():
             guest = self.useFixture(machine.Machine(f"{server.name}-x"))
             self.stand_in_for_vm(server, guest)
