@@ -18,6 +18,7 @@ _FLEET = "tests.bench.test_fleet"
 _CLOUD = "tests.functional.test_documented.TestDocumented"
 _OFFLINE = "tests.unit.osc.test_documented.OfflineTest"
 _PACKAGE = "tests.package.test_package.PackageTest"
+_PROVE = "tests.sandbox.test_prove.ProveTest"
 _SLOTS = "tests.sandbox.test_slots.SlotsTest"
 _COMMANDS = f"{_SLOTS}.test_commands_of_the_documentation"
 _DEVSTACK_TESTS = "tests.contract.test_plugin.EnrollLaterTest"
@@ -45,10 +46,7 @@ RUN = {
         ".HereTest.test_results_elsewhere",
     },
     f"{_ADMIN}/brownfield.rst": {"": f"{_SLOTS}.test_a_running_cloud_is_taken_in"},
-    f"{_ADMIN}/certify.rst": {
-        "": f"{_BENCH}.test_certify",
-        "openstack perfvm prove": "tests.sandbox.test_prove.ProveTest.test_a_proof",
-    },
+    f"{_ADMIN}/certify.rst": {"": f"{_BENCH}.test_certify"},
     f"{_ADMIN}/collect.rst": {"": f"{_BENCH}.test_collect"},
     f"{_ADMIN}/deploy.rst": {"": f"{_OFFLINE}.test_hosts"},
     f"{_ADMIN}/disk-consolidation.rst": {"": f"{_BENCH}.test_disk_consolidation"},
@@ -91,6 +89,10 @@ RUN = {
     f"{_ADMIN}/policy.rst": {
         "": _COMMANDS,
         "nova-perfvm policy diff": f"{_OFFLINE}.test_policies",
+    },
+    f"{_ADMIN}/prove.rst": {
+        "": f"{_PROVE}.test_from_policy_to_proof",
+        "openstack perfvm prove": f"{_PROVE}.test_a_proof",
     },
     f"{_ADMIN}/statistics.rst": {"": f"{_BENCH}.test_statistics"},
     f"{_ADMIN}/survey.rst": {

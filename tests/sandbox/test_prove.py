@@ -29,6 +29,7 @@ from tests.guest import image, reached
 from tests.guest.machine import GATEWAY
 from tests.sandbox import base
 from tests.sandbox.base import HP
+from tests.sandbox.documented import DocumentedCommands
 from tests.sandbox.volumes import TYPE, VolumesMixin
 
 HOST, SHARED = "dedicated1", "shared1"
@@ -59,7 +60,7 @@ class BrokenOff(API):
         return answer
 
 
-class ProveTest(VolumesMixin, base.SandboxTest):
+class ProveTest(VolumesMixin, DocumentedCommands, base.SandboxTest):
     HOSTS = "1xdedicated:2x20,1xshared:2x20"
 
     def setUp(self):
@@ -237,6 +238,21 @@ class ProveTest(VolumesMixin, base.SandboxTest):
         self.assertIn(found, {1, 2}, stderr)
         self.assertEqual(0o600, self.output.stat().st_mode & 0o777)
         return stderr
+
+    def test_from_policy_to_proof(self):
+        """All steps of doc/source/admin/prove.rst before the proof itself."""
+        self.cinder.delete_type(self.cinder.find_type(TYPE))
+        offline, looked, *steps = documented.of(self)
+        self.documented([offline])
+        result = self.shell(looked.text, self._directory())
+        self.assertEqual(1, result.returncode, result.stderr)
+        self.assertIn("audit.volume_type_missing", result.stdout)
+        printed = self.documented(steps, cmp7=HOST, **{"debian-12": content.IMAGE})
+        (booted,) = (printed[text] for text in printed if "server create" in text)
+        self.assertRegex(booted, r"status +\| ACTIVE")
+        (audited,) = (printed[text] for text in printed if "perfvm audit" in text)
+        self.assertNotIn("audit.", audited)
+        self.assert_nothing_left()
 
     def test_a_proof(self):
         process = self.start(*self.words(*documented.of(self)))
