@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers of a class whose root disks are volumes, in a sandbox with Cinder."""
 
-from nova_perfvm.sandbox.processes import content, waiting
+from nova_perfvm.sandbox.processes import waiting
 from tests.sandbox import base
 from tests.sandbox.base import HP
 
@@ -36,29 +36,3 @@ class VolumesMixin:
     def types(self):
         """Return the types of all volumes."""
         return [volume.volume_type for volume in self.cinder.volumes()]
-
-    def test_a_root_volume_comes_and_goes_with_its_server(self):
-        image = self.sandbox.connect().image.find_image(content.IMAGE).id
-        disk = f"source_type=image,uuid={image},destination_type=volume,boot_index=0"
-        disk += f",volume_size=1,volume_type={TYPE},delete_on_termination=true"
-        made = self.openstack(
-            *("server", "create", "--flavor", HP, "--block-device", disk),
-            *("--network", content.NETWORK, "--wait", "on-a-volume"),
-        )
-        self.servers.append(made["id"])
-        self.assertEqual("ACTIVE", made["status"])
-        self.assert_high_performance(self.show(made["id"]))
-        (volume,) = self.cinder.volumes()
-        self.assertEqual((TYPE, "in-use"), (volume.volume_type, volume.status))
-        (attachment,) = volume.attachments
-        self.assertEqual(made["id"], attachment["server_id"])
-
-        self.delete_all()
-
-    def test_a_server_of_an_image_is_refused(self):
-        self.request = super().request
-        self.boot_refused(HP)
-        logs = self.sandbox.layout.logs.glob("nova-scheduler-*.log")
-        self.assertIn(
-            "request.not_volume_backed", "".join(log.read_text() for log in logs)
-        )
