@@ -107,8 +107,12 @@ def judged(
 
 def checks_of(package: ModuleType) -> tuple[Check, ...]:
     """Return the checks of the files of a package, in their order."""
-    found: list[Check] = []
-    for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        names = vars(importlib.import_module(info.name)).values()
-        found.extend(one for one in names if isinstance(one, Check))
+    names = pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+    return checks_in(*(importlib.import_module(info.name) for info in names))
+
+
+def checks_in(*modules: ModuleType) -> tuple[Check, ...]:
+    """Return the checks of modules, in their order."""
+    values = (value for module in modules for value in vars(module).values())
+    found = [value for value in values if isinstance(value, Check)]
     return tuple(sorted(found, key=lambda check: check.order))

@@ -79,7 +79,8 @@ def check_of(
 
     :param title: what has to hold, if the docstring does not say it
     """
-    subject = "guest" if code.startswith("guest.") else "host"
+    about = {"guest": "guest", "certify": "files"}
+    subject = about.get(code.partition(".")[0], "host")
 
     def made(look: Callable[[Any], Seen]) -> Check:
         expected = title or title_of(look)
@@ -102,7 +103,8 @@ def check_each(
 ) -> Callable[[Callable[[Any, Any], Seen]], Check]:
     """Make a check of a look at each thing of a machine, such as its NICs.
 
-    :param source: where it looks; ``{}`` in it, and in the remedy, is the thing's name
+    :param source: where it looks; in it, and in the remedy, ``{}`` is the thing's name,
+        ``{one.ATTRIBUTE}`` more of it, ``{of.ATTRIBUTE}`` of its machine
     """
 
     def made(look: Callable[[Any, Any], Seen]) -> Check:
@@ -110,8 +112,11 @@ def check_each(
 
         def find(machine: Any) -> Findings:
             for one in things(machine):
-                texts = (expected, source.format(one.name), remedy.format(one.name))
-                yield from findings_of(one.name, look(machine, one), *texts)
+                texts = (
+                    text.format(one.name, one=one, of=machine)
+                    for text in (source, remedy)
+                )
+                yield from findings_of(one.name, look(machine, one), expected, *texts)
 
         return Check(order, code, expected, find)
 

@@ -13,22 +13,20 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations, pairwise
 from typing import Final
 
-from nova_perfvm.findings import Finding, Level
+from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks import packets
-from nova_perfvm.measure.checks.check import Check, judged, skipped
 from nova_perfvm.measure.checks.host import packets as host_packets
-from nova_perfvm.measure.collect.collected import Collected
+from nova_perfvm.measure.checks.seen import Seen, check_each, check_of
+from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import processes, stat
 from nova_perfvm.measure.observed.cpus import CPU
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.observed.nics import NET
-from nova_perfvm.measure.prove.inputs import RUN, UUID, Guest, Inputs
-from nova_perfvm.measure.prove.rule import of_guests, shown
-from nova_perfvm.measure.prove.run_notes import ClockSeen, MachineSeen
-from nova_perfvm.printable import number_of, some_of
+from nova_perfvm.measure.prove.inputs import RUN, UUID, CollectedMachine, Inputs
+from nova_perfvm.measure.prove.run_notes import ClockSeen, MachineSeen, RunTarget
+from nova_perfvm.printable import number_of
 
 _BOOT: Final = "/proc/sys/kernel/random/boot_id"
-_AGAIN: Final = "nova-perfvm bench run, and collect, without a change between them"
 # What has to be noted, and the same...
 _NEEDED: Final = (_BOOT, "/proc/cmdline", f"{CPU}/online")
 # ...and what has to be the same where it is noted.
@@ -54,33 +52,45 @@ _APART: Final = 0.1
 _SLACK_S: Final = 5.0
 
 
-def _machines(inputs: Inputs) -> Iterator[tuple[str, Collected, list[MachineSeen]]]:
-    """Yield the machines, each with what bench run saw of it each time it began."""
-    run = inputs.noted
-    # A baseline of a host alike says nothing of this one.
-    if not inputs.elsewhere:
-        host = {target.who for target in run.targets if target.kind == "host"}
-        yield "host", inputs.host.collected, [s for s in run.seen if s.who in host]
-    for guest in inputs.guests:
-        target = inputs.target_of(guest)
-        own = [one for one in run.seen if target and one.who == target.who]
-        yield guest.name, guest.collected, own
+def _machines(inputs: Inputs) -> list[CollectedMachine]:
+    """Return the machines; a baseline of a host alike says nothing of this one."""
+    return [m for m in inputs.machines if not (m.is_host and inputs.elsewhere)]
 
 
-def _same_state(inputs: Inputs) -> Iterator[Finding]:
-    """Compare each machine with what bench run saw of it, and ask when VMs began."""
-    for name, collected, seen in _machines(inputs):
-        changed = [
-            words for one in seen for words in _changed(one.files, collected.files)
-        ]
-        yield shown(
-            name,
-            "as each time that bench run began",
-            some_of(changed, 1) or f"the same {number_of(len(seen), 'time')}",
-            holds=bool(seen) and not changed,
-            remedy=_AGAIN,
-        )
-    yield from _ran(inputs)
+def _seen(inputs: Inputs, machine: CollectedMachine) -> list[MachineSeen]:
+    """Return what bench run saw of a machine each time it began."""
+    return [one for one in inputs.noted.seen if one.who in machine.who]
+
+
+@check_each(
+    61,
+    "certify.same_state",
+    _machines,
+    source=f"{RUN}; /proc/PID/stat of QEMU, {stat.PATH}",
+    remedy="nova-perfvm bench run, and collect, without a change between them",
+)
+def _same_state(inputs: Inputs, machine: CollectedMachine) -> Seen:
+    """Machines were as they are now."""
+    seen = _seen(inputs, machine)
+    for one in seen:
+        for words in _changed(one.files, machine.collected.files):
+            yield Level.UNKNOWN, words
+    level = Level.OK if seen else Level.UNKNOWN
+    yield level, f"seen by bench run {number_of(len(seen), 'time')}"
+    if machine.domain is not None:
+        yield _began(inputs, machine.domain)
+
+
+def _began(inputs: Inputs, domain: Domain) -> tuple[Level, str]:
+    """Look whether a VM's QEMU ran before it was measured, so that it never moved."""
+    host = inputs.host
+    process = host.process_of(domain)
+    began_s = processes.began_s(host.collected, process) + stat.booted_s(host.collected)
+    late_s = began_s - inputs.noted.begun.timestamp()
+    if late_s <= _SLACK_S:
+        return Level.OK, f"QEMU began {-late_s / 60:.0f} minutes before"
+    words = f"QEMU began {late_s / 60:.0f} minutes after the VM was measured first"
+    return Level.UNKNOWN, f"{words}: it was moved, or started anew"
 
 
 def _changed(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
@@ -97,40 +107,27 @@ def _changed(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
         yield f"/proc/cpuinfo is another one: {other:.60}"
 
 
-@of_guests
-def _ran(inputs: Inputs, guest: Guest, domain: Domain) -> Iterator[Finding]:
-    """Look whether a VM's QEMU ran before it was measured, so that it never moved."""
-    host = inputs.host
-    process = host.process_of(domain)
-    began_s = processes.began_s(host.collected, process) + stat.booted_s(host.collected)
-    late_s = began_s - inputs.noted.begun.timestamp()
-    yield shown(
-        f"{guest.name}: QEMU",
-        "began before the VM was measured, else it was moved, or started anew",
-        f"{abs(late_s) / 60:.0f} minutes {'after' if late_s > 0 else 'before'}",
-        f"{process.path}/stat; {stat.PATH}",
-        holds=late_s <= _SLACK_S,
-        remedy=_AGAIN,
+@check_each(
+    62,
+    "certify.clocks",
+    lambda inputs: inputs.noted.targets,
+    source=RUN,
+    remedy="chronyc tracking",
+)
+def _clocks(inputs: Inputs, target: RunTarget) -> Seen:
+    """Clocks were right while it was measured."""
+    told = [one for one in inputs.noted.clocks if one.who == target.who]
+    told.sort(key=lambda one: one.at)
+    pairs = [*pairwise(told), *zip(told[:1], told[-1:], strict=True)]
+    strays_s = max(map(_strays_s, pairs), default=0.0)
+    far_s = max((abs(one.ahead_s) for one in told), default=0.0)
+    # Before and after steps.
+    right = len(told) > 1 and far_s <= _CLOCK_MOST_S and strays_s <= 0
+    words = (
+        f"compared {number_of(len(told), 'time')}, at most {far_s:.2f} s off, of "
+        f"{_CLOCK_MOST_S:.0f}; {max(strays_s, 0.0):.2f} s beyond {_CLOCK_SHARE:.1%}"
     )
-
-
-def _clocks(inputs: Inputs) -> Iterator[Finding]:
-    """Compare each machine's clock with that of bench run, before and after steps."""
-    for target in inputs.noted.targets:
-        told = [one for one in inputs.noted.clocks if one.who == target.who]
-        told.sort(key=lambda one: one.at)
-        pairs = [*pairwise(told), *zip(told[:1], told[-1:], strict=True)]
-        strays_s = max(map(_strays_s, pairs), default=0.0)
-        far_s = max((abs(one.ahead_s) for one in told), default=0.0)
-        yield shown(
-            target.who,
-            f"compared before and after; it gains less than {_CLOCK_SHARE:.1%}, and is "
-            f"at most {_CLOCK_MOST_S:.0f} s off",
-            f"compared {number_of(len(told), 'time')}, at most {far_s:.2f} s off; "
-            f"{max(strays_s, 0.0):.2f} s more than may be gained",
-            holds=len(told) > 1 and far_s <= _CLOCK_MOST_S and strays_s <= 0,
-            remedy="chronyc tracking",
-        )
+    yield Level.OK if right else Level.UNKNOWN, words
 
 
 def _strays_s(pair: tuple[ClockSeen, ClockSeen]) -> float:
@@ -140,78 +137,51 @@ def _strays_s(pair: tuple[ClockSeen, ClockSeen]) -> float:
     return abs(after.ahead_s - before.ahead_s) - allowed_s
 
 
-def _at_once(inputs: Inputs) -> Iterator[Finding]:
-    """Look whether those who are said to measure at once did so."""
+@check_of(63, "certify.at_once", source=RUN, remedy="")
+def _at_once(inputs: Inputs) -> Seen:
+    """At once is at the same time."""
     run, measured = inputs.noted, inputs.samples.measurements
     vms = {target.who for target in run.targets if target.kind == "guest"}
     steps = [s for s in run.steps if s.counts and len(s.targets) > 1]
-    late = [
-        f"{step.key} ({step.apart_s or 0:.0f} s apart, of {step.took_s or 0:.0f} s)"
-        for step in steps
-        if not step.took_s
-        or step.apart_s is None
-        or step.apart_s > _APART * step.took_s
-    ]
-    yield shown(
-        "steps",
-        f"how far apart machines begin is noted, and within {_APART:.0%} of a step",
-        some_of(late, 1) or f"in {number_of(len(steps), 'step')}",
-        holds=not late,
-    )
+    for step in steps:
+        took_s, apart_s = step.took_s or 0, step.apart_s
+        if apart_s is None or apart_s > _APART * took_s or not took_s:
+            apart = f"{apart_s or 0:.0f} s apart, of {took_s:.0f} s"
+            yield Level.UNKNOWN, f"{step.key}: begun {apart}; {_APART:.0%} may be"
     most = max((len(vms & {*step.targets}) for step in steps), default=1)
     of_vms = (m.at_once or 1 for m in measured if m.machine.kind == "guest")
     claimed = max(of_vms, default=1)
-    yield shown(
-        "VMs",
-        f"{claimed} at once, as is said",
-        f"{most} in a step",
-        holds=claimed <= most,
-    )
+    level = Level.OK if claimed <= most else Level.UNKNOWN
+    yield level, f"{most} VMs in a step, as is said of {claimed}"
 
 
-def _distinct(inputs: Inputs) -> Iterator[Finding]:
-    """Look whether two files are of one machine."""
+@check_of(64, "certify.distinct", source=_BOOT, remedy="")
+def _distinct(inputs: Inputs) -> Seen:
+    """Each file is of another machine."""
     for pair in combinations((inputs.host.collected, *inputs.collected), 2):
-        boots = [one.files.get(_BOOT, "not collected").strip() for one in pair]
-        yield shown(
-            " and ".join(one.hostname for one in pair),
-            "two machines, each with a boot of its own",
-            ", ".join(boots),
-            _BOOT,
-            holds=len({*boots, "not collected"}) == 3
-            and pair[0].files != pair[1].files,
-        )
+        names = " and ".join(one.hostname for one in pair)
+        boots = [one.files.get(_BOOT, "").strip() for one in pair]
+        if not all(boots) or boots[0] == boots[1] or pair[0].files == pair[1].files:
+            told = ", ".join(boot or "not collected" for boot in boots)
+            yield Level.UNKNOWN, f"{names}: not each with a boot of its own: {told}"
+        else:
+            yield Level.OK, f"{names}: two boots"
 
 
-def _no_losses(inputs: Inputs) -> Iterator[Finding]:
-    """Judge what NICs lost from the first measurement until now."""
-    for name, collected, seen in _machines(inputs):
-        is_host = collected is inputs.host.collected
-        nics = host_packets.nics(inputs.host) if is_host else packets.devices(collected)
-        first = seen[0].files if seen else {}
-        found = list(packets.losses(first, collected.files, nics))
-        if not found:
-            yield skipped(name, "what NICs lost meanwhile is not noted", RUN)
-            continue
-        began = min(one.at for one in seen)
-        seconds = (collected.time - began).total_seconds()
-        worst = max(found, key=lambda one: (one.level(seconds), one.share))
-        level = worst.level(seconds)
-        yield judged(
-            name,
-            f"at most 1 packet in {1 / packets.FAIL_ABOVE:.0f} since it was measured",
-            f"{worst.nic}: {worst}",
-            f"{RUN}; {NET}/*/statistics",
-            holds=level is Level.OK,
-            otherwise=level,
-            remedy=packets.REMEDY,
-        )
-
-
-CHECKS: Final = (
-    Check(61, "certify.same_state", "Machines were as they are now", _same_state),
-    Check(62, "certify.clocks", "Clocks were right while it was measured", _clocks),
-    Check(63, "certify.at_once", "At once is at the same time", _at_once),
-    Check(64, "certify.distinct", "Each file is of another machine", _distinct),
-    Check(65, "certify.no_losses", "NICs lost nothing meanwhile", _no_losses),
+@check_each(
+    65,
+    "certify.no_losses",
+    _machines,
+    source=f"{RUN}; {NET}/*/statistics",
+    remedy=packets.REMEDY,
 )
+def _no_losses(inputs: Inputs, machine: CollectedMachine) -> Seen:
+    """NICs lost nothing meanwhile."""
+    seen, now = _seen(inputs, machine), machine.collected
+    nics = host_packets.nics(inputs.host) if machine.is_host else packets.devices(now)
+    found = list(packets.losses(seen[0].files if seen else {}, now.files, nics))
+    if not found:
+        raise NotReadError(RUN, "what NICs lost meanwhile is not noted")
+    seconds = (now.time - min(one.at for one in seen)).total_seconds()
+    worst = max(found, key=lambda one: (one.level(seconds), one.share))
+    yield worst.level(seconds), f"{worst.nic}: {worst}"

@@ -7,147 +7,147 @@ Evidence of different machines would add up to a promise that nobody keeps.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Final
 
-from nova_perfvm.findings import Finding, Level
+from nova_perfvm.findings import Level
 from nova_perfvm.measure.bench.busy_vms import IDLE_BELOW
 from nova_perfvm.measure.checks.cause import Cause
-from nova_perfvm.measure.checks.check import Check, judged, skipped
-from nova_perfvm.measure.collect.collected import Collected, NotReadError
+from nova_perfvm.measure.checks.seen import Seen, check_each, check_of
+from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cpu_flags, cpus
 from nova_perfvm.measure.observed import domains as observed
-from nova_perfvm.measure.observed.domains import Domain
-from nova_perfvm.measure.prove import conditions, promise
-from nova_perfvm.measure.prove.inputs import RUN, Guest, Inputs, cpu_models
-from nova_perfvm.measure.prove.rule import equal, of_guests, shown
+from nova_perfvm.measure.prove import promise
+from nova_perfvm.measure.prove.inputs import RUN, CollectedMachine, Inputs, cpu_models
 from nova_perfvm.printable import number_of
 
 _KERNEL: Final = "/proc/sys/kernel/osrelease"
 _CPUINFO: Final = "/proc/cpuinfo"
 _SAMPLES: Final = "--samples"
-_BENCH: Final = "nova-perfvm bench run, on this host and in these VMs"
-_RESIZE: Final = "openstack server resize"
+_XML: Final = "{one.vm.source}"
+_RESIZE: Final = "openstack server resize --flavor {of.flavor.name} {one.vm.uuid}"
 
 
-def _on_host(inputs: Inputs) -> Iterator[Finding]:
-    """Look for the VM that each guest is."""
+@check_each(
+    10,
+    "certify.guest_on_host",
+    lambda inputs: inputs.guests,
+    source=f"{{one.how}}; {observed.LIST}",
+    remedy="name what guest collect has written, as root, in this host's VMs",
+)
+def _on_host(inputs: Inputs, guest: CollectedMachine) -> Seen:
+    """Each guest is a VM of the host."""
+    vms, domain = number_of(len(inputs.host.domains), "VM"), guest.domain
+    if domain:
+        yield Level.OK, f"{domain.name} ({domain.uuid})"
+        return
     host = inputs.host.collected.hostname
-    for guest in inputs.guests:
-        domain = guest.domain
-        yield judged(
-            guest.name,
-            f"one of the {len(inputs.host.domains)} VMs that run on {host}",
-            f"{domain.name} ({domain.uuid})" if domain else f"none, by {guest.how}",
-            f"{guest.how}; {observed.LIST}",
-            holds=domain is not None,
-            otherwise=Level.FAILURE if guest.known else Level.UNKNOWN,
-            remedy="name what guest collect has written, as root, in this host's VMs",
-        )
+    level = Level.FAILURE if guest.known else Level.UNKNOWN
+    yield level, f"none of the {vms} that run on {host}, by {guest.how}"
 
 
-def _every_vm(inputs: Inputs) -> Iterator[Finding]:
-    """Look that each VM of the flavor was looked into, once, and that all are there."""
+@check_of(
+    20,
+    "certify.every_vm",
+    source=f"{observed.LIST}; virsh -r dumpxml; --guest-collect",
+    remedy="collect where such VMs run, as many as the class allows on a host, and "
+    "name each once by --guest-collect",
+)
+def _every_vm(inputs: Inputs) -> Seen:
+    """Each VM of the flavor was looked into."""
     times = Counter(guest.domain.uuid for guest in inputs.guests if guest.domain)
     for domain in inputs.domains:
-        yield judged(
-            domain.name,
-            "1 file of this VM",
-            number_of(times[domain.uuid], "file"),
-            f"{domain.source}; --guest-collect",
-            holds=times[domain.uuid] == 1,
-            otherwise=Level.FAILURE if times[domain.uuid] else Level.UNKNOWN,
-            remedy="name each VM of the flavor once by --guest-collect",
-        )
-    yield judged(
-        inputs.flavor.name,
-        "a VM of the flavor",
-        f"{len(inputs.domains)} of {number_of(len(inputs.host.domains), 'VM')}",
-        f"{observed.LIST}; virsh -r dumpxml",
-        holds=bool(inputs.domains),
-        remedy="collect on a host where such VMs run",
-    )
+        level = {0: Level.UNKNOWN, 1: Level.OK}.get(times[domain.uuid], Level.FAILURE)
+        yield level, f"{domain.name}: {number_of(times[domain.uuid], 'file')}"
+    if not inputs.domains:
+        vms = number_of(len(inputs.host.domains), "VM")
+        yield Level.FAILURE, f"none of {vms} is of {inputs.flavor.name}"
+    most = inputs.vm_class.max_per_host
     alike = sum(inputs.host.class_of(d) == inputs.vm_class for d in inputs.host.domains)
-    if (most := inputs.vm_class.max_per_host) is not None:
-        yield shown(
-            "VMs of the class",
-            f"as many as may be on a host, {most}, as they cost each other something",
-            str(alike),
-            observed.LIST,
-            holds=alike >= most,
-            remedy="boot the others, too",
-        )
+    if most is not None and alike < most:
+        words = f"{alike} of the class, where {most} may be and cost each other more"
+        yield Level.UNKNOWN, words
 
 
-@of_guests
-def _flavor(inputs: Inputs, guest: Guest, domain: Domain) -> Iterator[Finding]:
-    """Look at the flavor that Nova has noted in the domain, and at its class."""
+@check_each(
+    30,
+    "certify.flavor",
+    lambda inputs: inputs.vms,
+    source=_XML,
+    remedy=f"certify the flavor that it has; or {_RESIZE}",
+)
+def _flavor(inputs: Inputs, guest: CollectedMachine) -> Seen:
+    """Each guest has the flavor."""
+    domain = guest.vm
     if domain.nova is None:
         raise NotReadError(domain.source, "Nova has noted no flavor in its XML")
     vm_class = inputs.host.class_of(domain)
-    yield equal(
-        guest.name,
-        f"flavor {inputs.flavor.name} of class {inputs.vm_class.name}",
-        f"flavor {domain.nova.flavor} of class {vm_class.name if vm_class else 'none'}",
-        domain.source,
-        f"certify the flavor that it has; or {_RESIZE}",
-    )
+    found = domain.nova.flavor, vm_class.name if vm_class else "none"
+    same = found == (inputs.flavor.name, inputs.vm_class.name)
+    level = Level.OK if same else Level.FAILURE
+    yield level, f"flavor {found[0]} of class {found[1]}"
 
 
-@of_guests
-def _vcpus(inputs: Inputs, guest: Guest, domain: Domain) -> Iterator[Finding]:
-    """Compare the vCPUs of flavor, libvirt and guest."""
-    vcpus = inputs.flavor.vcpus
+@check_each(
+    40,
+    "certify.vcpus",
+    lambda inputs: inputs.vms,
+    source=f"{_XML}; {cpus.CPU}/online",
+    remedy=f"{_RESIZE}, or bring its CPUs online",
+)
+def _vcpus(inputs: Inputs, guest: CollectedMachine) -> Seen:
+    """Each guest has the flavor's vCPUs."""
+    wanted, vcpus = inputs.flavor.vcpus, guest.vm.vcpus
     inside = len(cpus.online(guest.collected).numbers)
-    yield equal(
-        guest.name,
-        f"{vcpus} for libvirt, {vcpus} in the guest",
-        f"{domain.vcpus} for libvirt, {inside} in the guest",
-        f"{domain.source}; {cpus.CPU}/online",
-        f"{_RESIZE} --flavor {inputs.flavor.name} {domain.uuid}, or bring its CPUs "
-        "online",
-    )
+    level = Level.OK if wanted == vcpus == inside else Level.FAILURE
+    yield level, f"{vcpus} for libvirt, {inside} in the guest, of {wanted}"
 
 
-@of_guests
-def _cpu_flags(inputs: Inputs, guest: Guest, _domain: Domain) -> Iterator[Finding]:
-    """Compare the flags of each guest's CPUs with its host's."""
+@check_each(
+    45,
+    "certify.cpu_flags",
+    lambda inputs: inputs.vms,
+    source=f"{cpu_flags.PATH} of the guest and of its host",
+    remedy="[libvirt]cpu_mode = host-passthrough or host-model in nova.conf of the "
+    "host, no cpu_models; then openstack server reboot --hard. If it stays so, "
+    "look at clearcpuid and the like on the guest's command line",
+)
+def _cpu_flags(inputs: Inputs, guest: CollectedMachine) -> Seen:
+    """Guests have their host's CPU flags."""
     host = inputs.host.collected
     if cpu_flags.is_arm(host):
         reason = "KVM knows no CPU but the host's there"
-        cause = Cause.HARDWARE_DECIDES
-        yield skipped(guest.name, reason, cpu_flags.PATH, cause=cause)
+        yield Level.UNKNOWN, reason, Cause.HARDWARE_DECIDES
         return
     lacks = cpu_flags.read(host) - cpu_flags.read(guest.collected)
     needed, newer = lacks & cpu_flags.NEEDED, lacks & cpu_flags.NEWER
-    listed = ", ".join(sorted(needed) + sorted(newer))
-    yield judged(
-        guest.name,
-        "each flag that the host's CPUs have, and programs use",
-        f"lacks {listed}" if listed else "it has them",
-        f"{cpu_flags.PATH} of the guest and of {host.hostname}",
-        holds=not listed,
-        otherwise=Level.FAILURE if needed else Level.WARNING,
-        remedy="[libvirt]cpu_mode = host-passthrough or host-model in nova.conf of the "
-        "host, no cpu_models; then openstack server reboot --hard. If it stays so, "
-        "look at clearcpuid and the like on the guest's command line",
-    )
+    if listed := ", ".join(sorted(needed) + sorted(newer)):
+        yield Level.FAILURE if needed else Level.WARNING, f"lacks {listed}"
+    else:
+        yield Level.OK, "it has all that programs use"
 
 
-@of_guests
-def _memory(inputs: Inputs, guest: Guest, domain: Domain) -> Iterator[Finding]:
-    """Compare the memory of flavor and libvirt."""
-    yield equal(
-        guest.name,
-        f"{inputs.flavor.memory_mb * 1024} KiB",
-        f"{domain.memory_kb} KiB",
-        domain.source,
-        f"{_RESIZE} --flavor {inputs.flavor.name} {domain.uuid}",
-    )
+@check_each(
+    50,
+    "certify.memory",
+    lambda inputs: inputs.vms,
+    source=_XML,
+    remedy=_RESIZE,
+)
+def _memory(inputs: Inputs, guest: CollectedMachine) -> Seen:
+    """Each guest has the flavor's memory."""
+    wanted_kb, memory_kb = inputs.flavor.memory_mb * 1024, guest.vm.memory_kb
+    level = Level.OK if memory_kb == wanted_kb else Level.FAILURE
+    yield level, f"{memory_kb} of {wanted_kb} KiB"
 
 
-def _same_time(inputs: Inputs) -> Iterator[Finding]:
-    """Look how far apart the files are, and for how long nothing was measured."""
+@check_of(
+    60,
+    "certify.same_time",
+    source=f"taken_at of what was collected; started_at and took_s of steps, {RUN}",
+    remedy="collect on the host and in its VMs, and measure, within that time",
+)
+def _same_time(inputs: Inputs) -> Seen:
+    """All was looked at within one time."""
     run = inputs.noted
     times = [one.time for one in (inputs.host.collected, *inputs.collected)]
     apart_s: dict[str, float | None] = {
@@ -164,119 +164,106 @@ def _same_time(inputs: Inputs) -> Iterator[Finding]:
         steps = [step for step in run.steps if step.round == name]
         apart_s[f"round {name}"] = run.idle_s(steps)
     for name, seconds in apart_s.items():
-        yield shown(
-            name,
-            f"at most {inputs.within_s / 60:g} minutes apart, steps left out: nobody "
-            "can tell what changed between (--within)",
-            "not noted" if seconds is None else f"{seconds / 60:.0f} minutes",
-            f"taken_at of what was collected; started_at and took_s of steps, {RUN}",
-            holds=seconds is not None and seconds <= inputs.within_s,
-            remedy="collect on the host and in its VMs, and measure, within that time",
-        )
-
-
-def _measured_here(inputs: Inputs) -> Iterator[Finding]:
-    """Look whether the host and the VMs are those that were measured."""
-    host = inputs.host.collected
-    baselines = [t for t in inputs.noted.targets if t.kind == "host"]
-    names = {target.hostname for target in baselines}
-    yield judged(
-        "host",
-        f"a host like {host.hostname}" if inputs.elsewhere else host.hostname,
-        ", ".join(sorted(names)) or "none",
-        f"{RUN}; hostname of --host-collect",
-        holds=bool(names) if inputs.elsewhere else names == {host.hostname},
-        remedy=_BENCH,
-    )
-    yield from _alike(inputs, "host", host, {target.who for target in baselines})
-    others = {t.who for t in inputs.noted.targets if t.kind == "guest"}
-    for guest in inputs.guests:
-        target = inputs.target_of(guest)
-        if target is None:
-            reason = f"no target of the samples, or several, have the name {guest.name}"
-            yield skipped(guest.name, reason, RUN)
-            continue
-        others.discard(target.who)
-        yield from _alike(inputs, guest.name, guest.collected, {target.who})
-    for who in sorted(others):
-        yield skipped(who, "it was measured, and no --guest-collect is of it", RUN)
-
-
-def _alike(
-    inputs: Inputs, name: str, collected: Collected, who: set[str]
-) -> Iterator[Finding]:
-    """Compare the kernel and the CPU that were measured with those collected."""
-    machines = [m.machine for m in inputs.samples.measurements if m.who in who]
-    kernel = collected.files.get(_KERNEL, "").strip()
-    models = cpu_models(collected)
-    for label, place, seen, measured in (
-        ("kernel", _KERNEL, {kernel}, {m.kernel for m in machines}),
-        ("CPU", _CPUINFO, models, {m.cpu_model for m in machines}),
-    ):
-        texts = [", ".join(sorted(filter(None, of))) for of in (seen, measured)]
-        subject, source = f"{name}: {label}", f"{_SAMPLES}; {place}"
-        if all(texts):
-            yield equal(subject, texts[0], texts[1], source, _BENCH)
+        if seconds is None:
+            yield Level.UNKNOWN, f"{name}: not noted"
+        elif seconds > inputs.within_s:
+            most = f"more than {inputs.within_s / 60:g}: who knows what changed"
+            words = f"{name}: {seconds / 60:.0f} minutes apart, {most} (--within)"
+            yield Level.UNKNOWN, words
         else:
-            yield skipped(subject, "it is not told on both sides", source)
+            yield Level.OK, f"{name}: {seconds / 60:.0f} minutes apart"
 
 
-def _baseline_alone(inputs: Inputs) -> Iterator[Finding]:
-    """Look whether VMs were busy while their host was measured."""
+@check_each(
+    70,
+    "certify.measured_here",
+    lambda inputs: inputs.machines,
+    source=f"{RUN}; hostname, {_KERNEL} and {_CPUINFO} of what was collected",
+    remedy="nova-perfvm bench run, on this host and in these VMs",
+)
+def _measured_here(inputs: Inputs, machine: CollectedMachine) -> Seen:
+    """Measured were this host and VMs."""
+    if machine.is_host:
+        yield from _same_machines(inputs)
+    elif not machine.who:
+        reason = f"no target of the samples, or several, have the name {machine.name}"
+        raise NotReadError(RUN, reason)
+    # The kernel and the CPU that were measured are those that were collected.
+    machines = [m.machine for m in inputs.samples.measurements if m.who in machine.who]
+    kernel = machine.collected.files.get(_KERNEL, "").strip()
+    for label, seen, measured in (
+        ("kernel", {kernel}, {m.kernel for m in machines}),
+        ("CPU", cpu_models(machine.collected), {m.cpu_model for m in machines}),
+    ):
+        now, then = (", ".join(sorted(filter(None, of))) for of in (seen, measured))
+        if now and then:
+            level = Level.OK if now == then else Level.FAILURE
+            yield level, f"{label} {then} measured, {now} collected"
+        else:
+            yield NotReadError(_SAMPLES, f"its {label} is not told on both sides")
+
+
+def _same_machines(inputs: Inputs) -> Seen:
+    """Look whether the host was measured, and no VM that was not looked into."""
+    host, targets = inputs.host.collected.hostname, inputs.noted.targets
+    names = {target.hostname for target in targets if target.kind == "host"}
+    same = bool(names) if inputs.elsewhere else names == {host}
+    what = f"a host like {host}" if inputs.elsewhere else host
+    measured = ", ".join(sorted(names)) or "none"
+    yield Level.OK if same else Level.FAILURE, f"measured {measured}, for {what}"
+    looked_into = {who for machine in inputs.machines for who in machine.who}
+    for who in sorted({target.who for target in targets} - looked_into):
+        yield NotReadError(RUN, f"{who} was measured, and no --guest-collect is of it")
+
+
+@check_of(
+    75,
+    "certify.baseline_alone",
+    source=f"beside, in steps of the {RUN}",
+    remedy="leave them idle, or stop them, meanwhile",
+)
+def _baseline_alone(inputs: Inputs) -> Seen:
+    """VMs were idle beside the host."""
     measured = inputs.samples.measurements
     for who in sorted({m.who for m in measured if m.machine.kind == "host"}):
         found = inputs.noted.beside.get(who)
-        yield shown(
-            who,
-            f"at most {IDLE_BELOW:.0%} of a CPU for any VM beside it",
-            (found.doubt or f"at most: {found.busiest}") if found else "not recorded",
-            f"beside, in steps of the {RUN}",
-            holds=bool(found and found.busiest and not found.doubt),
-            remedy="leave them idle, or stop them, meanwhile",
-        )
+        if found and found.busiest and not found.doubt:
+            yield Level.OK, f"{who}: at most: {found.busiest}"
+        else:
+            doubt = found.doubt if found else "not recorded"
+            words = f"{who}: {doubt}; {IDLE_BELOW:.0%} of a CPU is idle"
+            yield Level.UNKNOWN, words
 
 
-def _measured(inputs: Inputs) -> Iterator[Finding]:
-    """Look that each VM has every figure that the verdict rests on."""
-    betters = {m.metric: m.better for m in inputs.samples.measurements}
-    needed = [one for one in promise.ENDPOINTS if one.needed(inputs.vm_class)]
-    for guest in inputs.guests:
-        target = inputs.target_of(guest)
-        own = [
-            group
-            for group, rounds in inputs.measured_groups.items()
-            if target and any(target.who in values for values in rounds.values())
-        ]
-        for endpoint in needed:
-            found = [g for g in own if endpoint.is_of(g.metric, betters[g.metric])]
-            good = [g for g in found if inputs.is_primary(g, endpoint.better)]
-            threads = number_of(inputs.flavor.vcpus, "thread")
-            yield shown(
-                f"{guest.name}: {endpoint.name}",
-                f"measured{f' with {threads}' if endpoint.each_vcpu else ''} in "
-                f"{number_of(inputs.together, 'VM')} at once, as {endpoint.why}",
-                "; ".join(map(str, good or found)) or "not at all",
-                _SAMPLES,
-                holds=bool(good),
-            )
-    for failure in inputs.run.failures if inputs.run else ():
-        yield skipped("failures", f"it could not be measured: {failure}", RUN)
-
-
-CHECKS: Final = (
-    Check(10, "certify.guest_on_host", "Each guest is a VM of the host", _on_host),
-    Check(20, "certify.every_vm", "Each VM of the flavor was looked into", _every_vm),
-    Check(30, "certify.flavor", "Each guest has the flavor", _flavor),
-    Check(40, "certify.vcpus", "Each guest has the flavor's vCPUs", _vcpus),
-    Check(45, "certify.cpu_flags", "Guests have their host's CPU flags", _cpu_flags),
-    Check(50, "certify.memory", "Each guest has the flavor's memory", _memory),
-    Check(60, "certify.same_time", "All was looked at within one time", _same_time),
-    *conditions.CHECKS,
-    Check(
-        70, "certify.measured_here", "Measured were this host and VMs", _measured_here
-    ),
-    Check(
-        75, "certify.baseline_alone", "VMs were idle beside the host", _baseline_alone
-    ),
-    Check(80, "certify.measured", "What is promised was measured", _measured),
+@check_each(
+    80,
+    "certify.measured",
+    lambda inputs: inputs.machines,
+    source=_SAMPLES,
+    remedy="",
 )
+def _measured(inputs: Inputs, machine: CollectedMachine) -> Seen:
+    """All that is promised was measured."""
+    if machine.is_host:
+        for failure in inputs.run.failures if inputs.run else ():
+            yield NotReadError(RUN, f"it could not be measured: {failure}")
+        return
+    betters = {m.metric: m.better for m in inputs.samples.measurements}
+    own = [
+        group
+        for group, rounds in inputs.measured_groups.items()
+        if any(machine.who & values.keys() for values in rounds.values())
+    ]
+    for endpoint in promise.ENDPOINTS:
+        if not endpoint.needed(inputs.vm_class):
+            continue
+        found = [g for g in own if endpoint.is_of(g.metric, betters[g.metric])]
+        good = [g for g in found if inputs.is_primary(g, endpoint.better)]
+        if good:
+            yield Level.OK, f"{endpoint.name}: {'; '.join(map(str, good))}"
+            continue
+        threads = number_of(inputs.flavor.vcpus, "thread")
+        how = f"with {threads} in " if endpoint.each_vcpu else "in "
+        how += f"{number_of(inputs.together, 'VM')} at once"
+        only = "; ".join(map(str, found)) or "nothing"
+        yield Level.UNKNOWN, f"{endpoint.name}: {only}, where it is needed {how}"

@@ -20,7 +20,7 @@ from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.measure import nova_conf, samples
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect import reading
-from nova_perfvm.measure.collect.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, Kind, NotReadError
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.prove import promise, run_notes
 from nova_perfvm.measure.prove.run_notes import RunNotes, RunTarget
@@ -75,23 +75,40 @@ class EvidenceFile(NamedTuple):
     sha256: str
 
 
-class Guest(NamedTuple):
-    """A VM, seen from inside.
+class CollectedMachine(NamedTuple):
+    """The host, or a VM seen from inside.
 
+    :ivar who: its names in the samples; none if they are not to be told
     :ivar domain: which of the host's VMs it is, None if none of them
     :ivar how: by what that is known; else why it is not
     :ivar known: whether it is known which VM it is, or that it is none of them
     """
 
     collected: Collected
-    domain: Domain | None
-    how: str
+    who: frozenset[str] = frozenset()
+    domain: Domain | None = None
+    how: str = ""
     known: bool = False
+
+    @property
+    def is_host(self) -> bool:
+        """Whether it is the host."""
+        return self.collected.kind == "host"
 
     @property
     def name(self) -> str:
         """What to call it."""
-        return self.collected.hostname
+        return "host" if self.is_host else self.collected.hostname
+
+    @property
+    def vm(self) -> Domain:
+        """Which of the host's VMs it is.
+
+        :raises NotReadError: when it is none of them, or nobody can tell
+        """
+        if self.domain is None:
+            raise NotReadError(self.how, "it is not known as a VM of the host")
+        return self.domain
 
 
 @dataclass(frozen=True)
@@ -131,13 +148,36 @@ class Inputs:
         return self.policy.get_class(self.flavor.class_name)
 
     @cached_property
-    def guests(self) -> tuple[Guest, ...]:
+    def guests(self) -> tuple[CollectedMachine, ...]:
         """The VMs that were looked into; none is known if the host's VMs are not."""
         try:
             domains = self.host.domains
+            found = [_matched(one, domains) for one in self.collected]
         except NotReadError as exc:
-            return tuple(Guest(one, None, str(exc)) for one in self.collected)
-        return tuple(_matched(one, domains) for one in self.collected)
+            found = [CollectedMachine(one, how=str(exc)) for one in self.collected]
+        return tuple(one._replace(who=self._who(one.name)) for one in found)
+
+    def _who(self, hostname: str) -> frozenset[str]:
+        """Return a VM's name in the samples; none if several may be it."""
+        who = {one.who for one in self._targets("guest") if one.hostname == hostname}
+        namesakes = [one for one in self.collected if one.hostname == hostname]
+        return frozenset(who) if len(who) == len(namesakes) == 1 else frozenset()
+
+    @property
+    def vms(self) -> tuple[CollectedMachine, ...]:
+        """Those of them of which it is known which VM of the host they are."""
+        return tuple(guest for guest in self.guests if guest.domain)
+
+    @cached_property
+    def machines(self) -> tuple[CollectedMachine, ...]:
+        """The host, and the VMs that were looked into."""
+        who = frozenset(target.who for target in self._targets("host"))
+        return (CollectedMachine(self.host.collected, who), *self.guests)
+
+    def _targets(self, kind: Kind) -> list[RunTarget]:
+        """Return who was measured of a kind; none where nobody noted it."""
+        targets = self.run.targets if self.run else ()
+        return [target for target in targets if target.kind == kind]
 
     @cached_property
     def domains(self) -> tuple[Domain, ...]:
@@ -180,14 +220,6 @@ class Inputs:
         return group.at_once >= self.together and promise.is_endpoint(
             group.metric, better, group.threads, self.flavor, self.vm_class
         )
-
-    def target_of(self, guest: Guest) -> RunTarget | None:
-        """Return who a VM is in the samples; None if that is not to be told."""
-        targets = self.run.targets if self.run else ()
-        guests = [target for target in targets if target.kind == "guest"]
-        alike = [target for target in guests if target.hostname == guest.name]
-        namesakes = [one for one in self.collected if one.hostname == guest.name]
-        return alike[0] if len(alike) == len(namesakes) == 1 else None
 
 
 def load(
@@ -277,21 +309,23 @@ def flavor_of(policy: Policy, name: str) -> PolicyFlavor:
     return known[name]
 
 
-def _matched(collected: Collected, domains: Sequence[Domain]) -> Guest:
+def _matched(collected: Collected, domains: Sequence[Domain]) -> CollectedMachine:
     """Return which VM a guest is: by its UUID, else by its NICs' addresses."""
     uuid = collected.files.get(UUID, "").strip().lower()
+    macs = {text.strip().lower() for text in collected.matching(_MAC).values()} - {""}
     if uuid:
         own = [domain for domain in domains if domain.uuid.lower() == uuid]
-        return Guest(
-            collected, own[0] if own else None, f"UUID {uuid}, {UUID}", known=True
-        )
-    macs = {text.strip().lower() for text in collected.matching(_MAC).values()} - {""}
-    own = [d for d in domains if macs & {i.mac.lower() for i in d.interfaces}]
-    if len(own) == 1:
-        return Guest(collected, own[0], f"addresses of its NICs, {_MAC}", known=True)
+        how = f"UUID {uuid}, {UUID}"
+    else:
+        own = [d for d in domains if macs & {i.mac.lower() for i in d.interfaces}]
+        how = f"addresses of its NICs, {_MAC}"
+    if uuid or len(own) == 1:
+        domain = own[0] if own else None
+        return CollectedMachine(collected, domain=domain, how=how, known=True)
     reason = collected.unread.get(UUID, "it was not collected")
-    how = f"{UUID}: {reason}: run guest collect as root"
-    return Guest(collected, None, how)
+    return CollectedMachine(
+        collected, how=f"{UUID}: {reason}: run guest collect as root"
+    )
 
 
 def cpu_models(collected: Collected) -> frozenset[str]:

@@ -12,12 +12,12 @@ from nova_perfvm.measure.checks import guest as guest_package
 from nova_perfvm.measure.checks import host as host_package
 from nova_perfvm.measure.checks import report
 from nova_perfvm.measure.checks.cause import Cause
-from nova_perfvm.measure.checks.check import checks_of
+from nova_perfvm.measure.checks.check import checks_in, checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.report import CheckReport
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed.domains import Domain
-from nova_perfvm.measure.prove import consistency
+from nova_perfvm.measure.prove import conditions, consistency
 from nova_perfvm.measure.prove.inputs import Inputs
 from nova_perfvm.measure.prove.promise import EVIDENCE
 from nova_perfvm.measure.statistics.compare import (
@@ -26,6 +26,8 @@ from nova_perfvm.measure.statistics.compare import (
     compare,
 )
 
+# Of the files together.
+CHECKS: Final = checks_in(consistency, conditions)
 COMPARED: Final = "certify.compared"
 _WAITED: Final = "hypervisor.vcpu_wait"
 
@@ -116,7 +118,7 @@ def judge(inputs: Inputs, target: float, latency_target: float) -> Judged:
 
 def _sections(inputs: Inputs) -> Iterator[Section]:
     host = inputs.host.collected
-    together = report.run(consistency.CHECKS, host, inputs)
+    together = report.run(CHECKS, host, inputs)
     yield Section("files", "files", together)
     found = report.run(checks_of(host_package), host, inputs.host)
     yield Section("host", "host", found)

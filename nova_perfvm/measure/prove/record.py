@@ -135,13 +135,13 @@ def _reason(reason: Finding) -> Document:
 
 def _vms(judged: Judged) -> Iterator[Document]:
     for guest in judged.inputs.guests:
-        domain, target = guest.domain, judged.inputs.target_of(guest)
+        domain = guest.domain
         yield {
             "hostname": guest.name,
             "taken_at": guest.collected.taken_at,
             "uuid": domain and domain.uuid,
             "domain": domain and domain.name,
-            "who": target and target.who,
+            "who": next(iter(guest.who), None),
             "known_by": guest.how,
         }
 

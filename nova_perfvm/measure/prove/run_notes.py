@@ -20,6 +20,11 @@ class RunTarget(NamedTuple):
     kind: Kind
     hostname: str
 
+    @property
+    def name(self) -> str:
+        """Its name in the samples."""
+        return self.who
+
 
 class MachineSeen(NamedTuple):
     """What bench run saw of a machine when it began, or went on.

@@ -15,8 +15,8 @@ from nova_perfvm.measure.checks import guest as guest_package
 from nova_perfvm.measure.checks import host as host_package
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.prove import page, promise, record, regression
-from nova_perfvm.measure.prove.consistency import CHECKS
 from nova_perfvm.measure.prove.inputs import UUID, InputsError, cpu_models
+from nova_perfvm.measure.prove.judge import CHECKS
 from tests.directory import DirectoryCase
 from tests.unit.measure import guests, hosts
 from tests.unit.measure.prove import faults, planted, sound
