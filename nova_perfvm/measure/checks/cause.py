@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a check could not judge, where a rule asks for it: never by the words."""
+"""Why a check could not judge, where that leaves nothing to prove."""
 
 import enum
 
 
 class Cause(enum.StrEnum):
-    """A stable word for the reason; other reasons have none."""
+    """A stable word for the reason; other reasons have none.
+
+    An unknown with one does not keep a flavor from being certified; one of
+    NEVER_STOLEN does, unless the host shows that no vCPU waited.
+    """
 
     # There is nothing to judge.
     ANY_NUMBER = "any_number"

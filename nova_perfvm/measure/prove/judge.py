@@ -170,7 +170,7 @@ def _of_result(inputs: Inputs, result: CheckFindings) -> Iterator[Finding]:
             words = f"expected {one.expected}; found {words}"
         if one.level is Level.FAILURE:
             yield one._replace(observed=words)
-        elif needed and one.level is Level.UNKNOWN and one.cause not in evidence.unless:
+        elif needed and one.level is Level.UNKNOWN and not _is_excused(one):
             told = True
             source = f" ({one.source})" if one.source else ""
             yield one._replace(observed=f"{words}{source}")
@@ -182,7 +182,7 @@ def _of_result(inputs: Inputs, result: CheckFindings) -> Iterator[Finding]:
         seen = {
             one.subject
             for one in result.findings
-            if one.level is not Level.UNKNOWN or one.cause not in evidence.unless
+            if one.level is not Level.UNKNOWN or not _is_excused(one)
         }
         unseen = [
             name
@@ -195,6 +195,11 @@ def _of_result(inputs: Inputs, result: CheckFindings) -> Iterator[Finding]:
     for name in unseen:
         text = f"nothing was seen of it, and it is needed: {evidence.why}"
         yield Finding(result.code, Level.UNKNOWN, name, text)
+
+
+def _is_excused(unknown: Finding) -> bool:
+    """Return whether a check says that its unknown leaves nothing to prove."""
+    return bool(unknown.cause) and unknown.cause != Cause.NEVER_STOLEN
 
 
 def _vms(inputs: Inputs) -> list[str]:

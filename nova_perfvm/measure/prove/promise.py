@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple
 
 from nova_perfvm.generate.flavors import PolicyFlavor
-from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.samples import Better
 from nova_perfvm.policy import VMClass
 from nova_perfvm.printable import number_of
@@ -30,13 +29,11 @@ class Evidence(NamedTuple):
     :ivar needed: for which classes; for the others an unknown will do
     :ivar why: why it is needed, and why those unknowns do not matter; where it never
         is, why not
-    :ivar unless: causes of an unknown that leave nothing to prove
     """
 
     needed: Needs
     why: str
     proof: Proof
-    unless: frozenset[Cause]
 
 
 def _always(_vm_class: VMClass) -> bool:
@@ -65,27 +62,6 @@ def _huge(vm_class: VMClass) -> bool:
 
 def _iops(vm_class: VMClass) -> bool:
     return bool(vm_class.disk.read_iops or vm_class.disk.write_iops)
-
-
-# Unknowns of these causes leave nothing to prove.
-_UNLESS: Final = {
-    "certify.cpu_flags": {Cause.HARDWARE_DECIDES},
-    "hypervisor.node_shape": {Cause.FLAVORS_UNKNOWN},
-    "hypervisor.memoryless_nodes": {Cause.NO_CPU},
-    "hypervisor.smt": {Cause.CLASS_UNKNOWN, Cause.NO_WHOLE_CORES},
-    "hypervisor.cpu_sets": {
-        *(Cause.NOVA_SETS_UNKNOWN, Cause.OTHERS_MAY_COME, Cause.POWERED_DOWN),
-    },
-    "hypervisor.huge_pages": {Cause.NO_HUGE_PAGES},
-    "hypervisor.interface_queues": {Cause.HARDWARE_DECIDES},
-    "hypervisor.irq_affinity": {Cause.VMS_OWN_ALL},
-    "hypervisor.isolation": {Cause.NOVA_SETS_UNKNOWN, Cause.VMS_OWN_ALL},
-    "guest.shape": {Cause.ANY_NUMBER, Cause.NO_WHOLE_CORES},
-    "guest.nic_vectors": {Cause.ONE_CPU, Cause.ONE_QUEUE},
-    "guest.nic_spread": {
-        *(Cause.TOO_FEW_INTERRUPTS, Cause.ONE_CPU, Cause.NO_MULTIQUEUE),
-    },
-}
 
 
 _LOSSES: Final = "lost packets halve what TCP carries"
@@ -193,7 +169,7 @@ _TABLES: Final[tuple[tuple[Needs, Proof, dict[str, str]], ...]] = (
     (_never, "seen", _NEVER),
 )
 EVIDENCE: Final = {
-    code: Evidence(needed, why, proof, frozenset(_UNLESS.get(code, ())))
+    code: Evidence(needed, why, proof)
     for needed, proof, table in _TABLES
     for code, why in table.items()
 }
