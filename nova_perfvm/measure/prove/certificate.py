@@ -36,15 +36,15 @@ def make(
     if mistakes.found or inputs is None:
         raise mistakes.error()
     judged = judge(inputs, target, latency_target)
-    noted = None
-    if before is not None:
-        worse, remarks = regression.find(before, judged)
-        reasons = worst_first((*judged.reasons, *worse))
-        judged = replace(judged, reasons=reasons)
-        noted = {
-            "path": previous,
-            **{key: before[key] for key in ("sha256", "verdict", "made_at")},
-            "regressions": len(worse),
-            "remarks": remarks,
-        }
+    found = record.document(judged, made_at, signed_off_by)
+    if before is None:
+        return judged, found
+    worse, remarks = regression.find(before, found)
+    judged = replace(judged, reasons=worst_first((*judged.reasons, *worse)))
+    noted = {
+        "path": previous,
+        **{key: before[key] for key in ("sha256", "verdict", "made_at")},
+        "regressions": len(worse),
+        "remarks": remarks,
+    }
     return judged, record.document(judged, made_at, signed_off_by, noted)

@@ -11,7 +11,6 @@ from scipy import stats
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.findings import Finding, Level
-from nova_perfvm.measure.prove.judge import Judged
 from nova_perfvm.measure.prove.record import Document
 from nova_perfvm.measure.report.answer import ratio
 from nova_perfvm.measure.statistics.compare import ComparedGroup
@@ -24,84 +23,89 @@ CODE: Final = "certify.regression"
 CHANCE: Final = 0.05
 
 
-def find(before: Document, judged: Judged) -> tuple[list[Finding], list[str]]:
-    """Compare what is judged now with an earlier record.
+def find(before: Document, now: Document) -> tuple[list[Finding], list[str]]:
+    """Compare a record with an earlier one.
 
     :returns: what is worse; and what has changed, or could not be compared
     :raises PerfVMError: when that is of another flavor
     """
-    inputs, promised = judged.inputs, before["promised"]
-    if promised["flavor"] != inputs.flavor.name:
+    was, promised = before["promised"], now["promised"]
+    if was["flavor"] != promised["flavor"]:
         raise PerfVMError(
-            f"--previous: it is of flavor {promised['flavor']}, and this one of "
-            f"{inputs.flavor.name}: name a record of the same flavor"
+            f"--previous: it is of flavor {was['flavor']}, and this one of "
+            f"{promised['flavor']}: name a record of the same flavor"
         )
     remarks = [
         f"{label}: {old} before, {new} now"
         for label, old, new in (
-            ("host", before["host"]["hostname"], inputs.host.collected.hostname),
-            ("policy (sha256)", promised["policy_sha256"], inputs.policy.digest),
-            ("target", promised["target"], judged.target),
+            ("host", before["host"]["hostname"], now["host"]["hostname"]),
+            ("policy (sha256)", was["policy_sha256"], promised["policy_sha256"]),
+            ("target", was["target"], promised["target"]),
         )
         if old != new
     ]
-    worse = [*_checks(before, judged), *_ratios(before, judged, remarks)]
+    worse = [*_checks(before, now), *_ratios(before, now, remarks)]
     return worse, remarks
 
 
-def _checks(before: Document, judged: Judged) -> Iterator[Finding]:
+def _checks(before: Document, now: Document) -> Iterator[Finding]:
     """Look for checks that passed and no longer do, of whichever machine."""
-    # {(kind of machine, code): the worst level}.
-    old: dict[tuple[str, str], Level] = {}
-    new: dict[tuple[str, str], Level] = {}
-    for section in before["checks"]:
-        for result in section["results"]:
-            check = section["kind"], result["code"]
-            old[check] = max(old.get(check, Level.OK), Level(result["level"]))
-    for kind, _, report in judged.sections:
-        for result in report.results:
-            check = kind, result.code
-            new[check] = max(new.get(check, Level.OK), result.level)
+    old, new = _levels(before), _levels(now)
     for (kind, code), level in old.items():
-        now = new.get((kind, code), Level.UNKNOWN)
-        if level is Level.OK and now is not Level.OK:
-            bad = Level.UNKNOWN if now is Level.UNKNOWN else Level.FAILURE
-            text = f"it passed in the record of {before['made_at']}, and is {now} now"
+        found = new.get((kind, code), Level.UNKNOWN)
+        if level is Level.OK and found is not Level.OK:
+            bad = Level.UNKNOWN if found is Level.UNKNOWN else Level.FAILURE
+            text = f"it passed in the record of {before['made_at']}, and is {found} now"
             yield Finding(CODE, bad, code, text, source=kind)
 
 
-def _ratios(before: Document, judged: Judged, remarks: list[str]) -> Iterator[Finding]:
+def _levels(record: Document) -> dict[tuple[str, str], Level]:
+    """Return the worst level of each check: {(kind of machine, code): it}."""
+    found: dict[tuple[str, str], Level] = {}
+    for section in record["checks"]:
+        for result in section["results"]:
+            check = section["kind"], result["code"]
+            found[check] = max(found.get(check, Level.OK), Level(result["level"]))
+    return found
+
+
+def _ratios(before: Document, now: Document, remarks: list[str]) -> Iterator[Finding]:
     """Look for ratios that are worse by more than chance, or gone."""
-    new = {
-        (row.who, row.group): row
-        for row in judged.comparisons
-        if not row.loaded_neighbours
-    }
-    old = {
-        (row["who"], ComparedGroup(*map(row.get, ComparedGroup._fields))): row
-        for row in before["comparisons"]
-        if not row["loaded_neighbours"]
-    }
+    old, new = _rows(before), _rows(now)
     common = old.keys() & new.keys()
     for (who, group), row in old.items():
-        now = new.get((who, group))
-        was = row["vs_share" if row["against"] == "share" else "vs_host"]
-        if now is None and row["verdict"] == OF_RATIO[Level.OK]:
+        found = new.get((who, group))
+        if found is None and row["verdict"] == OF_RATIO[Level.OK]:
             text = f"it passed in the record of {before['made_at']}, and is gone now"
             yield Finding(CODE, Level.UNKNOWN, str(group), text, source=who)
-        if now is None or now.judged is None or was is None:
+        earlier, later = _judged(row), _judged(found)
+        if earlier is None or later is None:
             continue
-        earlier = Estimate(**was)
-        chance = _by_chance(earlier, now.judged, row["better"])
+        chance = _by_chance(earlier, later, row["better"])
         if chance is None:
             remarks.append(f"{who}: {group}: too few rounds to compare")
         elif chance < CHANCE / len(common):
             text = (
                 f"{ratio(earlier)} in the record of {before['made_at']}, "
-                f"{ratio(now.judged)} now: worse, and by chance so with a probability "
+                f"{ratio(later)} now: worse, and by chance so with a probability "
                 f"of {chance:.2g}"
             )
             yield Finding(CODE, Level.FAILURE, str(group), text, source=who)
+
+
+def _rows(record: Document) -> dict[tuple[str, ComparedGroup], Document]:
+    """Return the comparisons of VMs, but for those beside busy neighbours."""
+    return {
+        (row["who"], ComparedGroup(*map(row.get, ComparedGroup._fields))): row
+        for row in record["comparisons"]
+        if not row["loaded_neighbours"]
+    }
+
+
+def _judged(row: Document | None) -> Estimate | None:
+    """Return the ratio that the target is for."""
+    found = row and row["vs_share" if row["against"] == "share" else "vs_host"]
+    return Estimate(**found) if found else None
 
 
 def _by_chance(earlier: Estimate, later: Estimate, better: str) -> float | None:
