@@ -96,7 +96,8 @@ class Compare(JudgingCommand, Lister):
         for remark in dict.fromkeys(r for row in found for r in row.remarks):
             self.warn(remark)
         parsed_args.report = Report(
-            tuple(CheckFindings(r.metric, (answer.finding(r),)) for r in found), ""
+            tuple(CheckFindings(r.group.metric, (answer.finding(r),)) for r in found),
+            "",
         )
         self._answer = answer.answer(found)
         return _COMPARED, list(map(_row, found))
@@ -164,11 +165,12 @@ def _row(found: Comparison) -> tuple[Any, ...]:
         answer.ratio(value) + ("*" if name == found.against and value else "")
         for name, value in (("host", found.vs_host), ("share", found.vs_share))
     ]
+    group = found.group
     return (
-        found.metric,
-        found.threads,
+        group.metric,
+        group.threads,
         found.who,
-        f"{found.at_once}{found.group.beside}" if found.group.beside else found.at_once,
+        f"{group.at_once}{group.beside}" if group.beside else group.at_once,
         *ratios,
         f"{found.target:.3g}",
         OF_RATIO[found.level].upper(),

@@ -181,8 +181,8 @@ def _finding(one: Finding) -> Document:
 
 
 def _comparison(row: Comparison) -> Document:
-    found = asdict(row) | {"verdict": OF_RATIO[row.level]}
-    del found["level"]
+    found = row.group._asdict() | asdict(row) | {"verdict": OF_RATIO[row.level]}
+    del found["group"], found["level"]
     return found
 
 

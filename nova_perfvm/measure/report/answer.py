@@ -29,7 +29,7 @@ def finding(row: Comparison) -> Finding:
     # A miss is seen in the figures.
     reason = row.reason if row.level is Level.UNKNOWN else ""
     return Finding(
-        row.metric,
+        row.group.metric,
         row.level,
         f"{row.who}, {row.group.how}",
         "; ".join(filter(None, (ratio(row.judged), reason))),
@@ -51,14 +51,14 @@ def answer(rows: Sequence[Comparison]) -> str:
     That is the worst ratio of each kind of throughput, and of each figure of which
     less is better, of rows that decide.
     """
-    at_once = max((row.at_once for row in rows if row.primary), default=0)
-    rows = [row for row in rows if row.primary and row.at_once == at_once]
+    at_once = max((row.group.at_once for row in rows if row.primary), default=0)
+    rows = [row for row in rows if row.primary and row.group.at_once == at_once]
     higher = [row for row in rows if row.better == "higher"]
     reached: list[str] = []
     # {why: which kinds}.
     untold: dict[str, list[str]] = {}
     for kind, name in _KINDS.items():
-        found = [row for row in higher if row.metric.split(".")[0] == kind]
+        found = [row for row in higher if row.group.metric.split(".")[0] == kind]
         worst = max(found, key=lambda row: row.level, default=None)
         if worst is None:
             untold.setdefault("not measured", []).append(name)
@@ -71,7 +71,9 @@ def answer(rows: Sequence[Comparison]) -> str:
     times: dict[str, float] = {}
     for row in rows:
         if row.better == "lower" and row.judged:
-            times[row.metric] = max(times.get(row.metric, 0.0), row.judged.ratio)
+            times[row.group.metric] = max(
+                times.get(row.group.metric, 0.0), row.judged.ratio
+            )
     parts = [f"{', '.join(names)} {why}" for why, names in untold.items()]
     if times:
         listed = ", ".join(f"{name} {ratio:.2f}" for name, ratio in times.items())

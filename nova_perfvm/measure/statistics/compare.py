@@ -38,58 +38,10 @@ class CannotCompareError(PerfVMError):
     """Measurements without a host, or without VMs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """One VM against the host in one metric.
-
-    :ivar at_once: how many VMs ran
-    :ivar loaded_neighbours: how many others were kept busy meanwhile
-    :ivar vs_host: value / one run on the host; None without a baseline
-    :ivar vs_share: value / (all that the host did at once / number of VMs); None
-        for latencies, which nobody shares
-    :ivar against: which of the two the target is for
-    :ivar target: the least ratio that passes; where lower is better, the most
-    :ivar level: OK, unknown or a failure
-    :ivar reason: why it is not OK
-    :ivar remarks: what makes the ratio doubtful
-    :ivar doubts: those of them that may make the VM look better than it is, or
-        that leave open what was compared at all
-    :ivar primary: whether the verdict on the VM rests on it, as was declared
-        before it was measured; else it is information
-    """
-
-    metric: str
-    unit: str
-    better: Better
-    threads: int
-    who: str
-    at_once: int
-    vs_host: Estimate | None
-    vs_share: Estimate | None
-    against: Against
-    target: float
-    level: Level
-    reason: str
-    remarks: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
-    primary: bool = False
-    loaded_neighbours: int = 0
-
-    @property
-    def judged(self) -> Estimate | None:
-        """The ratio that the target is for."""
-        return self.vs_share if self.against == "share" else self.vs_host
-
-    @property
-    def group(self) -> ComparedGroup:
-        """What it is of, but for the VM."""
-        run = self.at_once, self.loaded_neighbours
-        return ComparedGroup(self.metric, self.threads, *run)
-
-
 class ComparedGroup(NamedTuple):
     """What is compared with each other's like.
 
+    :ivar at_once: how many VMs ran
     :ivar loaded_neighbours: VMs that were only kept busy meanwhile
     """
 
@@ -113,6 +65,45 @@ class ComparedGroup(NamedTuple):
     def __str__(self) -> str:
         """Return the figure and how it was measured."""
         return f"{self.metric}, {self.how}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One VM against the host in one metric.
+
+    :ivar group: the metric and how it was measured
+    :ivar vs_host: value / one run on the host; None without a baseline
+    :ivar vs_share: value / (all that the host did at once / number of VMs); None
+        for latencies, which nobody shares
+    :ivar against: which of the two the target is for
+    :ivar target: the least ratio that passes; where lower is better, the most
+    :ivar level: OK, unknown or a failure
+    :ivar reason: why it is not OK
+    :ivar remarks: what makes the ratio doubtful
+    :ivar doubts: those of them that may make the VM look better than it is, or
+        that leave open what was compared at all
+    :ivar primary: whether the verdict on the VM rests on it, as was declared
+        before it was measured; else it is information
+    """
+
+    group: ComparedGroup
+    unit: str
+    better: Better
+    who: str
+    vs_host: Estimate | None
+    vs_share: Estimate | None
+    against: Against
+    target: float
+    level: Level
+    reason: str
+    remarks: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    primary: bool = False
+
+    @property
+    def judged(self) -> Estimate | None:
+        """The ratio that the target is for."""
+        return self.vs_share if self.against == "share" else self.vs_host
 
 
 # The values of a group: {round: {who: geometric mean of its repeats}}.
@@ -181,12 +172,10 @@ def compare(
             doubts = tuple(_doubts(sides, better, ratios))
             found.append(
                 Comparison(
-                    metric=group.metric,
+                    group=group,
                     unit=sides[0].unit,
                     better=better,
-                    threads=group.threads,
                     who=who,
-                    at_once=group.at_once,
                     vs_host=ratios and ratios.vs_host,
                     vs_share=ratios and ratios.vs_share if better == "higher" else None,
                     against="share" if shared else "host",
@@ -196,7 +185,6 @@ def compare(
                     remarks=(*_harmless(sides, judged), *doubts),
                     doubts=doubts,
                     primary=group in primary,
-                    loaded_neighbours=group.loaded_neighbours,
                 )
             )
     return found

@@ -24,7 +24,7 @@ def cpu(host, vm, factors=STEADY, **given):
 
 class PublishedTest(testtools.TestCase):
     def test_one_vm(self):
-        found = {row.metric: row for row in compare(published.ly_alone())}
+        found = {row.group.metric: row for row in compare(published.ly_alone())}
         self.assertEqual(
             {
                 "cpu.events_per_second": 97.7,
@@ -55,7 +55,7 @@ class PublishedTest(testtools.TestCase):
             return [
                 round(100 * getattr(row, ratio).ratio)
                 for row in found
-                if (row.metric, row.who) == (metric, who)
+                if (row.group.metric, row.who) == (metric, who)
             ]
 
         network = "network.gbit_per_second"
@@ -70,8 +70,8 @@ class PublishedTest(testtools.TestCase):
         self.assertEqual([97, 179, 150, 160], percents(write, "vm2", "vs_host"))
         read = "memory.read_mib_per_second"
         self.assertEqual([96, 107, 115, 78], percents(read, "vm1", "vs_host"))
-        self.assertEqual({2}, {row.at_once for row in found})
-        judged = {row.metric.split(".")[0]: row.against for row in found}
+        self.assertEqual({2}, {row.group.at_once for row in found})
+        judged = {row.group.metric.split(".")[0]: row.against for row in found}
         self.assertEqual({"cpu": "host", "memory": "host", "network": "share"}, judged)
         self.assertEqual({Level.UNKNOWN}, {row.level for row in found})
         for row in found:
@@ -80,7 +80,7 @@ class PublishedTest(testtools.TestCase):
 
     def test_repeated_throughput_hides_the_tail(self):
         found = {
-            row.metric: row.level
+            row.group.metric: row.level
             for row in compare(published.repeated(published.ly_alone(), STEADY))
         }
         self.assertEqual(Level.FAILURE, found["cpu.latency_max_ms"])
@@ -107,7 +107,10 @@ class VerdictTest(testtools.TestCase):
             for m in cpu(100, 90)
             if m.who != "host"
         ]
-        found = {c.loaded_neighbours: c for c in compare([*cpu(100, 90), *beside])}
+        found = {
+            row.group.loaded_neighbours: row
+            for row in compare([*cpu(100, 90), *beside])
+        }
         self.assertEqual(idle, found[0])
         self.assertEqual((Level.OK, Level.FAILURE), (found[0].level, found[1].level))
         self.assertAlmostEqual(idle.vs_host.ratio / 2, found[1].vs_host.ratio)
@@ -156,7 +159,7 @@ class VerdictTest(testtools.TestCase):
         found = compare(
             many, is_primary=lambda group, _better: group.metric == "cpu7.x"
         )
-        self.assertEqual(["cpu7.x"], [row.metric for row in found if row.primary])
+        self.assertEqual(["cpu7.x"], [row.group.metric for row in found if row.primary])
 
     def test_rounds_apart_have_no_interval(self):
         rows = [replace(m, round=m.round + 5 * (m.who == "vm1")) for m in cpu(100, 99)]
