@@ -67,110 +67,107 @@ def _iops(vm_class: VMClass) -> bool:
 _LOSSES: Final = "lost packets halve what TCP carries"
 _COSTS: Final = "at worst a WARN: it costs performance at times and breaks no promise"
 
-# Once, whatever the class: the files are about the same VMs, hosts and hours...
-_ALWAYS: Final = {
-    "certify.guest_on_host": "else the files are of other VMs",
-    "certify.every_vm": "a VM that nobody looked at is not proved",
-    "certify.flavor": "else another promise is judged",
-    "certify.vcpus": "the flavor promises them",
-    "certify.memory": "the flavor promises it",
-    "certify.same_time": "hosts change: VMs come, threads move",
-    "certify.same_state": "a VM that moved, or a host that was changed, is another one",
-    "certify.clocks": "a clock that is 5 % slow makes all rates 5 % higher",
-    "certify.at_once": "one after the other, nobody is in the way",
-    "certify.distinct": "a copy of a file proves nothing",
-    "certify.no_losses": _LOSSES,
-    "certify.measured_here": "else other machines were compared",
-    "certify.baseline_alone": "a baseline from which busy VMs take CPUs flatters them",
-    "certify.measured": "a figure that is missing hides what is bad",
-    # ...and what does not depend on pins.
-    "hypervisor.node_shape": "the policy is for it; flavors without sizes need no room",
-    "hypervisor.memoryless_nodes": "all memory of a VM there is remote; nodes without "
-    "CPUs hold no vCPU",
-    "hypervisor.hardware": "the CPUs of a host that is a VM are somebody else's",
-    "hypervisor.softnet_drops": _LOSSES,
-    "hypervisor.nic_losses": _LOSSES,
-    "hypervisor.class_rules": "neighbours take what they share",
-    "guest.shape": "the class promises it",
-    "guest.softnet_drops": _LOSSES,
-    "guest.nic_losses": _LOSSES,
-    "guest.kernel_line": "other guests of the flavor are not so",
+# {(which classes need it, how): {check: why}}.
+_TABLES: Final[dict[tuple[Needs, Proof], dict[str, str]]] = {
+    # Once, whatever the class: the files are about the same VMs, hosts and hours...
+    (_always, "once"): {
+        "certify.guest_on_host": "else the files are of other VMs",
+        "certify.every_vm": "a VM that nobody looked at is not proved",
+        "certify.flavor": "else another promise is judged",
+        "certify.vcpus": "the flavor promises them",
+        "certify.memory": "the flavor promises it",
+        "certify.same_time": "hosts change: VMs come, threads move",
+        "certify.same_state": "a VM that moved, or a host that was changed, is another "
+        "one",
+        "certify.clocks": "a clock that is 5 % slow makes all rates 5 % higher",
+        "certify.at_once": "one after the other, nobody is in the way",
+        "certify.distinct": "a copy of a file proves nothing",
+        "certify.no_losses": _LOSSES,
+        "certify.measured_here": "else other machines were compared",
+        "certify.baseline_alone": "a baseline from which busy VMs take CPUs flatters "
+        "them",
+        "certify.measured": "a figure that is missing hides what is bad",
+        # ...and what does not depend on pins.
+        "hypervisor.node_shape": "the policy is for it; flavors without sizes need no "
+        "room",
+        "hypervisor.memoryless_nodes": "all memory of a VM there is remote; nodes "
+        "without CPUs hold no vCPU",
+        "hypervisor.hardware": "the CPUs of a host that is a VM are somebody else's",
+        "hypervisor.softnet_drops": _LOSSES,
+        "hypervisor.nic_losses": _LOSSES,
+        "hypervisor.class_rules": "neighbours take what they share",
+        "guest.shape": "the class promises it",
+        "guest.softnet_drops": _LOSSES,
+        "guest.nic_losses": _LOSSES,
+        "guest.kernel_line": "other guests of the flavor are not so",
+    },
+    # Of each VM whose vCPUs own CPUs.
+    (_pinned, "each VM"): {
+        "hypervisor.vcpu_pins": "a vCPU owns its CPU",
+        "hypervisor.virtual_cpu": "an emulated CPU, or half of one, is none of its own",
+        "hypervisor.cpu_limits": "a CPU of its own is its own all the time",
+        "hypervisor.io_limits": "what is measured once must not be cut later",
+        "hypervisor.virtual_devices": "queues and figures rest on what serves them",
+        "hypervisor.memory_whole": "memory that is not there is nowhere near",
+        "hypervisor.numatune": "memory is near",
+        "hypervisor.emulator_pin": "QEMU leaves others alone",
+        "hypervisor.iothread_pin": "so do its I/O threads",
+        "hypervisor.threads_allowed": "libvirt's XML is an intention, the kernel's "
+        "masks are the fact",
+        "hypervisor.vcpu_wait": "a vCPU that nobody loads waits for nobody",
+        "hypervisor.host_time": "interrupts are in no counter of waiting or stealing",
+        "hypervisor.swap": "memory in swap is a disk",
+        "hypervisor.cpuset_cgroup": "a cgroup overrules what a thread was bound to",
+        "hypervisor.memory_local": "2 % of remote pages cost",
+    },
+    (_pinned, "once"): {
+        "certify.cpu_flags": "the VM's CPU is the host's: programs choose by its flags",
+        "hypervisor.cpu_sets": "hypervisor.vcpu_pins proves what VMs that run own; "
+        "without Nova's sets (--nova-conf, --snapshot) only who may come is open",
+        "hypervisor.ksm": "a page that two VMs share is remote for one",
+        "guest.steal": "nobody else uses its CPUs; where the counter never moves, "
+        "hypervisor.vcpu_wait of the VM tells it",
+    },
+    (_pinned, "seen"): {
+        "hypervisor.irq_affinity": "interrupts take a vCPU's time; where VMs own every "
+        "CPU hypervisor.host_time judges what they cost",
+        "hypervisor.isolation": "vCPUs on isolated CPUs and others are unequal; what "
+        "may come is open without Nova's sets",
+    },
+    (_cores, "each VM"): {
+        "hypervisor.smt": "half a core is half as fast",
+    },
+    (_huge, "each VM"): {
+        "hypervisor.huge_pages": "the class promises them; other VMs may have none",
+    },
+    (_queues, "once"): {
+        "guest.nic_queues": "the class promises them",
+        "guest.nic_spread": "one direction under load shows that it works",
+    },
+    (_queues, "seen"): {
+        "hypervisor.interface_queues": "the class promises them; of NICs whose "
+        "hardware decides guest.nic_queues tells them",
+        "guest.nic_vectors": "queues of which one CPU serves all are one queue",
+    },
+    (_never, "seen"): {
+        "hypervisor.governor": "where no driver tells, the firmware decides; its "
+        "slowest fails",
+        "hypervisor.frequency": "where no driver tells, the firmware decides; unequal "
+        "CPUs fail",
+        "hypervisor.clocksource": "what guests read of it guest.clocksource says",
+        "hypervisor.nic_node": _COSTS,
+        "hypervisor.tuned": _COSTS,
+        "hypervisor.numa_balancing": _COSTS,
+        "guest.xps": _COSTS,
+        "guest.rps": _COSTS,
+        "guest.disk_queues": _COSTS,
+        "guest.disk_scheduler": _COSTS,
+        "guest.clocksource": _COSTS,
+    },
 }
-# Of each VM whose vCPUs own CPUs.
-_EACH_PINNED: Final = {
-    "hypervisor.vcpu_pins": "a vCPU owns its CPU",
-    "hypervisor.virtual_cpu": "an emulated CPU, or half of one, is none of its own",
-    "hypervisor.cpu_limits": "a CPU of its own is its own all the time",
-    "hypervisor.io_limits": "what is measured once must not be cut later",
-    "hypervisor.virtual_devices": "queues and figures rest on what serves them",
-    "hypervisor.memory_whole": "memory that is not there is nowhere near",
-    "hypervisor.numatune": "memory is near",
-    "hypervisor.emulator_pin": "QEMU leaves others alone",
-    "hypervisor.iothread_pin": "so do its I/O threads",
-    "hypervisor.threads_allowed": "libvirt's XML is an intention, the kernel's masks "
-    "are the fact",
-    "hypervisor.vcpu_wait": "a vCPU that nobody loads waits for nobody",
-    "hypervisor.host_time": "interrupts are in no counter of waiting or stealing",
-    "hypervisor.swap": "memory in swap is a disk",
-    "hypervisor.cpuset_cgroup": "a cgroup overrules what a thread was bound to",
-    "hypervisor.memory_local": "2 % of remote pages cost",
-}
-_PINNED: Final = {
-    "certify.cpu_flags": "the VM's CPU is the host's: programs choose by its flags",
-    "hypervisor.cpu_sets": "hypervisor.vcpu_pins proves what VMs that run own; without "
-    "Nova's sets (--nova-conf, --snapshot) only who may come is open",
-    "hypervisor.ksm": "a page that two VMs share is remote for one",
-    "guest.steal": "nobody else uses its CPUs; where the counter never moves, "
-    "hypervisor.vcpu_wait of the VM tells it",
-}
-_PINNED_SEEN: Final = {
-    "hypervisor.irq_affinity": "interrupts take a vCPU's time; where VMs own every CPU "
-    "hypervisor.host_time judges what they cost",
-    "hypervisor.isolation": "vCPUs on isolated CPUs and others are unequal; what may "
-    "come is open without Nova's sets",
-}
-_CORES: Final = {"hypervisor.smt": "half a core is half as fast"}
-_HUGE: Final = {
-    "hypervisor.huge_pages": "the class promises them; other VMs may have none"
-}
-_QUEUES: Final = {
-    "guest.nic_queues": "the class promises them",
-    "guest.nic_spread": "one direction under load shows that it works",
-}
-_QUEUES_SEEN: Final = {
-    "hypervisor.interface_queues": "the class promises them; of NICs whose hardware "
-    "decides guest.nic_queues tells them",
-    "guest.nic_vectors": "queues of which one CPU serves all are one queue",
-}
-_NEVER: Final = {
-    "hypervisor.governor": "where no driver tells, the firmware decides; its slowest "
-    "fails",
-    "hypervisor.frequency": "where no driver tells, the firmware decides; unequal CPUs "
-    "fail",
-    "hypervisor.clocksource": "what guests read of it guest.clocksource says",
-    "hypervisor.nic_node": _COSTS,
-    "hypervisor.tuned": _COSTS,
-    "hypervisor.numa_balancing": _COSTS,
-    "guest.xps": _COSTS,
-    "guest.rps": _COSTS,
-    "guest.disk_queues": _COSTS,
-    "guest.disk_scheduler": _COSTS,
-    "guest.clocksource": _COSTS,
-}
-_TABLES: Final[tuple[tuple[Needs, Proof, dict[str, str]], ...]] = (
-    (_always, "once", _ALWAYS),
-    (_pinned, "each VM", _EACH_PINNED),
-    (_pinned, "once", _PINNED),
-    (_pinned, "seen", _PINNED_SEEN),
-    (_cores, "each VM", _CORES),
-    (_huge, "each VM", _HUGE),
-    (_queues, "once", _QUEUES),
-    (_queues, "seen", _QUEUES_SEEN),
-    (_never, "seen", _NEVER),
-)
 EVIDENCE: Final = {
     code: Evidence(needed, why, proof)
-    for needed, proof, table in _TABLES
+    for (needed, proof), table in _TABLES.items()
     for code, why in table.items()
 }
 
