@@ -131,43 +131,37 @@ def of_samples(found: Samples, source: str) -> RunNotes | None:
 
 def _noted(run: Mapping[str, Any], measured: Collection[str]) -> RunNotes:
     kinds = {who: one["kind"] for who, one in run["scenario"]["targets"].items()}
-    looks = [
-        (who, _time(session), look)
-        for session in run["sessions"]
-        for who, look in session["targets"].items()
-    ]
-    seen = [look for look in looks if look[0] in measured]
-    steps = tuple(map(_step, run["steps"]))
-    times = [_time(part) for part in (*run["sessions"], *run["steps"])]
-    clocks = [
-        ClockSeen(who, at, float(look["clock"]["offset_s"]))
-        for who, at, look in looks
-        if "clock" in look
-    ]
-    for noted, step in zip(run["steps"], steps, strict=True):
-        ahead = (noted.get("ahead_s") or {}).items()
+    targets, seen, clocks = [], [], []
+    for session in run["sessions"]:
+        at = _time(session)
+        for who, look in session["targets"].items():
+            if "clock" in look:
+                clocks.append(ClockSeen(who, at, float(look["clock"]["offset_s"])))
+            if who in measured:
+                targets.append(RunTarget(who, kinds[who], str(look["hostname"])))
+                files = (look.get("collected") or {}).get("files", {})
+                seen.append(MachineSeen(who, at, files))
+    steps = []
+    for step in run["steps"]:
+        steps.append(_step(step))
+        ahead_s = step.get("ahead_s") or {}
         clocks += [
-            ClockSeen(w, step.ended, float(s)) for w, s in ahead if s is not None
+            ClockSeen(who, steps[-1].ended, float(s))
+            for who, s in ahead_s.items()
+            if s is not None
         ]
+    times = [_time(part) for part in (*run["sessions"], *run["steps"])]
     return RunNotes(
-        targets=tuple(
-            dict.fromkeys(
-                RunTarget(who, kinds[who], str(look["hostname"]))
-                for who, _, look in seen
-            )
-        ),
+        targets=tuple(dict.fromkeys(targets)),
         begun=min(times),
         ended=max([*times, *(step.ended for step in steps)]),
         failures=tuple(
             f"{one['where']}: {one['who']}: {one['reason']}" for one in run["failures"]
         ),
         beside=of_hosts(run),
-        seen=tuple(
-            MachineSeen(who, at, (look.get("collected") or {}).get("files", {}))
-            for who, at, look in seen
-        ),
+        seen=tuple(seen),
         clocks=tuple(clocks),
-        steps=steps,
+        steps=tuple(steps),
     )
 
 
