@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -235,22 +235,33 @@ def load(
     :raises InputsError: with all mistakes of all files
     """
     mistakes = Mistakes()
-    sources = [mistakes.of(_hashed, role, path) for role, path in _named(paths)]
-    policy = mistakes.of(loader.load, paths.policy)
+    sources: list[EvidenceFile | None] = []
+
+    def read(
+        role: str, reader: Callable[..., T], path: str | None, *more: str
+    ) -> T | None:
+        if path is None:
+            return None
+        sources.append(mistakes.of(_hashed, role, path))
+        return mistakes.of(reader, path, *more)
+
+    policy = read("policy", loader.load, paths.policy)
+    if paths.policy is None:
+        policy = mistakes.of(loader.load, None)
     wanted = policy and mistakes.of(flavor_of, policy, flavor)
-    host = mistakes.of(reading.read, paths.host, "host")
-    conf = paths.nova_conf and mistakes.of(nova_conf.read, paths.nova_conf)
+    conf = read("nova.conf", nova_conf.read, paths.nova_conf)
+    snapshot = read("snapshot", read_snapshot, paths.snapshot)
+    host = read("host", reading.read, paths.host, "host")
     if host and conf is not None:
         host = replace(host, files={**host.files, nova_conf.PATH: conf})
-    snapshot = mistakes.of(read_snapshot, paths.snapshot) if paths.snapshot else None
     nova = mistakes.of(of_host, snapshot, host.hostname) if snapshot and host else None
-    guests = [mistakes.of(reading.read, path, "guest") for path in paths.guests]
+    guests = [read("guest", reading.read, path, "guest") for path in paths.guests]
     mistakes.found += [
         f"{path}: --guest-collect names it twice"
         for path, times in Counter(paths.guests).items()
         if times > 1
     ]
-    measured = mistakes.of(_measured, paths.samples)
+    measured = read("samples", _measured, paths.samples)
     if mistakes.found or not (policy and wanted and host and measured):
         raise mistakes.error()
     return Inputs(
@@ -263,19 +274,6 @@ def load(
         sources=tuple(filter(None, sources)),
         within_s=within_s,
     )
-
-
-def _named(paths: Paths) -> Iterator[tuple[str, str]]:
-    """Yield the role and the path of each file."""
-    found = [
-        ("policy", paths.policy),
-        ("nova.conf", paths.nova_conf),
-        ("snapshot", paths.snapshot),
-        ("host", paths.host),
-        *(("guest", path) for path in dict.fromkeys(paths.guests)),
-        ("samples", paths.samples),
-    ]
-    yield from ((role, path) for role, path in found if path is not None)
 
 
 def _hashed(role: str, path: str) -> EvidenceFile:
