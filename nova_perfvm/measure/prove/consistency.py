@@ -7,6 +7,7 @@ Evidence of different machines would add up to a promise that nobody keeps.
 from __future__ import annotations
 
 from collections import Counter
+from operator import attrgetter
 from typing import Final
 
 from nova_perfvm.findings import Level
@@ -20,6 +21,8 @@ from nova_perfvm.measure.prove import promise
 from nova_perfvm.measure.prove.inputs import RUN, CollectedMachine, Inputs, cpu_models
 from nova_perfvm.printable import number_of
 
+_VMS: Final = attrgetter("vms")
+_MACHINES: Final = attrgetter("machines")
 _KERNEL: Final = "/proc/sys/kernel/osrelease"
 _CPUINFO: Final = "/proc/cpuinfo"
 _SAMPLES: Final = "--samples"
@@ -30,7 +33,7 @@ _RESIZE: Final = "openstack server resize --flavor {of.flavor.name} {one.vm.uuid
 @check_each(
     10,
     "certify.guest_on_host",
-    lambda inputs: inputs.guests,
+    attrgetter("guests"),
     source=f"{{one.how}}; {observed.LIST}",
     remedy="name what guest collect has written, as root, in this host's VMs",
 )
@@ -71,7 +74,7 @@ def _every_vm(inputs: Inputs) -> Seen:
 @check_each(
     30,
     "certify.flavor",
-    lambda inputs: inputs.vms,
+    _VMS,
     source=_XML,
     remedy=f"certify the flavor that it has; or {_RESIZE}",
 )
@@ -82,15 +85,15 @@ def _flavor(inputs: Inputs, guest: CollectedMachine) -> Seen:
         raise NotReadError(domain.source, "Nova has noted no flavor in its XML")
     vm_class = inputs.host.class_of(domain)
     found = domain.nova.flavor, vm_class.name if vm_class else "none"
-    same = found == (inputs.flavor.name, inputs.vm_class.name)
-    level = Level.OK if same else Level.FAILURE
-    yield level, f"flavor {found[0]} of class {found[1]}"
+    wanted = inputs.flavor.name, inputs.vm_class.name
+    level = Level.OK if found == wanted else Level.FAILURE
+    yield level, "{} of class {}, to be {} of {}".format(*found, *wanted)
 
 
 @check_each(
     40,
     "certify.vcpus",
-    lambda inputs: inputs.vms,
+    _VMS,
     source=f"{_XML}; {cpus.CPU}/online",
     remedy=f"{_RESIZE}, or bring its CPUs online",
 )
@@ -105,7 +108,7 @@ def _vcpus(inputs: Inputs, guest: CollectedMachine) -> Seen:
 @check_each(
     45,
     "certify.cpu_flags",
-    lambda inputs: inputs.vms,
+    _VMS,
     source=f"{cpu_flags.PATH} of the guest and of its host",
     remedy="[libvirt]cpu_mode = host-passthrough or host-model in nova.conf of the "
     "host, no cpu_models; then openstack server reboot --hard. If it stays so, "
@@ -126,13 +129,7 @@ def _cpu_flags(inputs: Inputs, guest: CollectedMachine) -> Seen:
         yield Level.OK, "it has all that programs use"
 
 
-@check_each(
-    50,
-    "certify.memory",
-    lambda inputs: inputs.vms,
-    source=_XML,
-    remedy=_RESIZE,
-)
+@check_each(50, "certify.memory", _VMS, source=_XML, remedy=_RESIZE)
 def _memory(inputs: Inputs, guest: CollectedMachine) -> Seen:
     """Each guest has the flavor's memory."""
     wanted_kb, memory_kb = inputs.flavor.memory_mb * 1024, guest.vm.memory_kb
@@ -177,7 +174,7 @@ def _same_time(inputs: Inputs) -> Seen:
 @check_each(
     70,
     "certify.measured_here",
-    lambda inputs: inputs.machines,
+    _MACHINES,
     source=f"{RUN}; hostname, {_KERNEL} and {_CPUINFO} of what was collected",
     remedy="nova-perfvm bench run, on this host and in these VMs",
 )
@@ -235,13 +232,7 @@ def _baseline_alone(inputs: Inputs) -> Seen:
             yield Level.UNKNOWN, words
 
 
-@check_each(
-    80,
-    "certify.measured",
-    lambda inputs: inputs.machines,
-    source=_SAMPLES,
-    remedy="",
-)
+@check_each(80, "certify.measured", _MACHINES, source=_SAMPLES, remedy="")
 def _measured(inputs: Inputs, machine: CollectedMachine) -> Seen:
     """All that is promised was measured."""
     if machine.is_host:
