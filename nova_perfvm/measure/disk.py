@@ -10,7 +10,8 @@ together, and extrapolated from what these got in sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -29,6 +30,21 @@ _SYNCHRONOUS: Final = frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", 
 # Where fio has mean latencies, and how many of its units are a millisecond; fio 2 has
 # the last one.
 _LATENCIES: Final = (("lat_ns", 1e6), ("clat_ns", 1e6), ("lat", 1e3))
+
+_OF_ONE: Final = "the latency is that of one VM, not of so many"
+_OF_SO_MANY: Final = "the latency is what Little's law gives for so many"
+_CACHED: Final = (
+    "fio ran without direct=1: these are figures of the page cache, not of the disk; "
+    "measure again with --direct=1"
+)
+_LIMITED: Final = (
+    "Little's law: {:.1f} I/Os were outstanding, so that the figures of one VM are "
+    "limited by the depth of its queue and are not what the disk can do"
+)
+_ONE_ONLY: Final = (
+    "measured with one VM only: measure several at once (--contended), as neither rule "
+    "says what happens then"
+)
 
 Count = Literal["rule", "demonstrated", "extrapolated"]
 
@@ -140,79 +156,73 @@ def plan(
         raise PerfVMError(
             "nothing is guaranteed: give --guarantee-read, --guarantee-write or both"
         )
-    counts = [_by_rule(alone, guarantee)]
+    vms, limit = _fitting(alone, guarantee)
+    evidence = f"one VM alone: {_rates(alone)}; {_OF_ONE}"
+    counts = [Consolidation("rule", vms, limit, alone.latency_ms, evidence)]
+    total = _over(contended, sum)
     if contended:
-        counts += [
-            _demonstrated(contended, guarantee),
-            _extrapolated(alone, contended, guarantee),
-        ]
-    return DiskPlan(tuple(counts), tuple(_remarks(alone, contended)))
-
-
-def _by_rule(alone: Figures, guarantee: Guarantee) -> Consolidation:
-    return Consolidation(
-        "rule",
-        *_fitting(alone, guarantee),
-        alone.latency_ms,
-        f"one VM alone: {_rates(alone)}; the latency is that of one VM, not of so many",
-    )
+        counts.append(_demonstrated(contended, guarantee))
+        counts.append(_extrapolated(alone, contended, total, guarantee))
+    return DiskPlan(tuple(counts), tuple(_remarks(alone, contended, total)))
 
 
 def _demonstrated(contended: Sequence[Figures], guarantee: Guarantee) -> Consolidation:
     """Count those that ran at once if each of them got what is promised."""
-    least = Figures(
-        min(vm.read_iops for vm in contended), min(vm.write_iops for vm in contended)
-    )
-    slowest_ms = _slowest_ms(contended)
+    least = _over(contended, min)
     broken = [
         f"{kind} {got:g} of {wanted:g}"
         for kind, got, wanted in _promised(least, guarantee)
         if got < wanted
     ]
-    most_ms = guarantee.latency_ms
+    # Of all I/Os of a VM, or of its reads.
+    means = _all_known(v.latency_ms or v.read_ms or v.write_ms for v in contended)
+    slowest_ms, most_ms = max(means, default=None), guarantee.latency_ms
     if most_ms is not None and (slowest_ms is None or slowest_ms > most_ms):
         found = "not measured" if slowest_ms is None else f"{slowest_ms:.4g}"
         broken.append(f"latency {found} of {most_ms:g} ms")
     together = number_of(len(contended), "VM")
-    at_least = f"{together} at once; more were not measured"
-    return Consolidation(
-        "demonstrated",
-        0 if broken else len(contended),
-        f"broken with {together}: {', '.join(broken)}" if broken else at_least,
-        slowest_ms,
-        f"the least that one of {together} got: {_rates(least)}",
-    )
+    limit = f"{together} at once; more were not measured"
+    if broken:
+        limit = f"broken with {together}: {', '.join(broken)}"
+    evidence = f"the least that one of {together} got: {_rates(least)}"
+    vms = 0 if broken else len(contended)
+    return Consolidation("demonstrated", vms, limit, slowest_ms, evidence)
 
 
 def _extrapolated(
-    alone: Figures, contended: Sequence[Figures], guarantee: Guarantee
+    alone: Figures, contended: Sequence[Figures], total: Figures, guarantee: Guarantee
 ) -> Consolidation:
-    total = _sum(contended)
+    """Count how often the guarantee is in what all that ran at once got in sum."""
     vms, limit = _fitting(total, guarantee)
     # Each VM keeps as many I/Os outstanding as it did.
-    own = [vm.outstanding for vm in contended]
-    known = [value for value in own if value is not None]
-    each = sum(known) / len(known) if len(known) == len(own) else alone.outstanding
+    own = _all_known(vm.outstanding for vm in contended)
+    each = statistics.fmean(own) if own else alone.outstanding
     per_vm_ms = None if each is None or not total.iops else each / total.iops * 1000
     if guarantee.latency_ms is not None and per_vm_ms:
         by_latency = math.floor(guarantee.latency_ms / per_vm_ms)
         if by_latency < vms:
             vms, limit = by_latency, f"latency of {guarantee.latency_ms:g} ms"
     together = number_of(len(contended), "VM")
-    return Consolidation(
-        "extrapolated",
-        vms,
-        f"{limit}; nobody measured more than {together} at once",
-        None if per_vm_ms is None or not vms else per_vm_ms * vms,
-        f"{together} in sum: {_rates(total)}; the latency is what Little's law gives "
-        "for so many",
-    )
+    limit = f"{limit}; nobody measured more than {together} at once"
+    latency_ms = None if per_vm_ms is None or not vms else per_vm_ms * vms
+    evidence = f"{together} in sum: {_rates(total)}; {_OF_SO_MANY}"
+    return Consolidation("extrapolated", vms, limit, latency_ms, evidence)
 
 
-def _sum(contended: Sequence[Figures]) -> Figures:
-    return Figures(
-        sum(vm.read_iops for vm in contended), sum(vm.write_iops for vm in contended)
-    )
+def _over(
+    contended: Sequence[Figures], of_all: Callable[[list[float]], float]
+) -> Figures:
+    """Return what several VMs got in sum, or the least that one of them got."""
+    reads = [vm.read_iops for vm in contended]
+    writes = [vm.write_iops for vm in contended]
+    return Figures(of_all(reads), of_all(writes))
+
+
+def _all_known(values: Iterable[float | None]) -> list[float]:
+    """Return values; none of them if one is not known."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return known if len(known) == len(found) else []
 
 
 def _rates(of: Figures) -> str:
@@ -235,39 +245,21 @@ def _fitting(got: Figures, guarantee: Guarantee) -> tuple[int, str]:
     )
 
 
-def _slowest_ms(contended: Sequence[Figures]) -> float | None:
-    """Return the highest mean latency: of all I/Os of a VM, or of its reads."""
-    found = [vm.latency_ms or vm.read_ms or vm.write_ms for vm in contended]
-    known = [value for value in found if value is not None]
-    return max(known) if len(known) == len(found) else None
-
-
-def _remarks(alone: Figures, contended: Sequence[Figures]) -> Iterator[str]:
-    total = _sum(contended)
+def _remarks(
+    alone: Figures, contended: Sequence[Figures], total: Figures
+) -> Iterator[str]:
     # A full queue is all that one run can show.
     limited = not contended or total.iops > _MORE * alone.iops
     if any(figures.cached for figures in (alone, *contended)):
-        yield (
-            "fio ran without direct=1: these are figures of the page cache, not of the "
-            "disk; measure again with --direct=1"
-        )
+        yield _CACHED
     if alone.outstanding is None:
         yield "no latencies: whether the queue's depth is the limit is not known"
     elif alone.queue_full and limited:
-        text = (
-            f"Little's law: {alone.outstanding:.1f} I/Os were outstanding, so that the "
-            "figures of one VM are limited by the depth of its queue and are not what "
-            "the disk can do"
-        )
-        if contended:
-            together = number_of(len(contended), "VM")
-            text += f" ({together} got {total.iops:g} a second in sum)"
-        yield text
+        together = number_of(len(contended), "VM")
+        more = f" ({together} got {total.iops:g} a second in sum)" if contended else ""
+        yield _LIMITED.format(alone.outstanding) + more
     if not contended:
-        yield (
-            "measured with one VM only: measure several at once (--contended), as "
-            "neither rule says what happens then"
-        )
+        yield _ONE_ONLY
 
 
 def read_fio(text: str, source: str) -> Figures:
@@ -277,17 +269,17 @@ def read_fio(text: str, source: str) -> Figures:
 
     :raises FioError: when it is no such file
     """
-    remedy = "run fio with --output-format=json+"
-    if kind := kind_of(text):
-        raise FioError(f"{source}: this is {KINDS[kind].title}: {remedy}")
     try:
         return _figures(text)
     except OutputError as exc:
+        remedy = "run fio with --output-format=json+"
         raise FioError(f"{source}: {exc}: {remedy}") from None
 
 
 @output_of(fio.NAME)
 def _figures(text: str) -> Figures:
+    if kind := kind_of(text):
+        raise OutputError(f"this is {KINDS[kind].title}")
     document = documents_of(fio.NAME, text)[0]
     jobs = document["jobs"]
     for job in jobs:
@@ -299,14 +291,9 @@ def _figures(text: str) -> Figures:
         raise OutputError("no I/O was done")
     common = document.get("global options", {})
     options = [common | job.get("job options", {}) for job in jobs]
-    return Figures(
-        read_iops=read_iops,
-        write_iops=write_iops,
-        read_ms=read_ms,
-        write_ms=write_ms,
-        depth=_depth([job.get("jobname") for job in jobs], options),
-        cached=any(str(of_job.get("direct", "0")) != "1" for of_job in options),
-    )
+    depth = _depth([job.get("jobname") for job in jobs], options)
+    cached = any(str(of_job.get("direct", "0")) != "1" for of_job in options)
+    return Figures(read_iops, write_iops, read_ms, write_ms, depth, cached)
 
 
 def _of_way(parts: Sequence[Any]) -> tuple[float, float | None]:
@@ -314,12 +301,10 @@ def _of_way(parts: Sequence[Any]) -> tuple[float, float | None]:
 
     The latency is None where it is not known of each that did something.
     """
-    done = [
-        (float(part["iops"]), _mean_ms(part)) for part in parts if float(part["iops"])
-    ]
-    iops = sum(one for one, _ in done)
-    known = [one * ms for one, ms in done if ms is not None]
-    return iops, sum(known) / iops if done and len(known) == len(done) else None
+    done = [(float(part["iops"]), part) for part in parts if float(part["iops"])]
+    rates = [iops for iops, _ in done]
+    means = _all_known(_mean_ms(part) for _, part in done)
+    return sum(rates), statistics.fmean(means, rates) if means else None
 
 
 def _mean_ms(part: Mapping[str, Any]) -> float | None:
