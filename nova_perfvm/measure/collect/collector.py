@@ -102,11 +102,14 @@ _OF_TASK = ("comm", "stat", "status", "cgroup")
 _OF_KERNEL_THREAD = ("comm", "status")
 # How long a thread ran, and how long it waited for a CPU.
 _COUNTERS_OF_TASK = "schedstat"
-_CGROUPS = "/sys/fs/cgroup"
-# By the version of cgroups: where they are, and cpuset.*.
+CGROUPS = "/sys/fs/cgroup"
+# Of cpuset.*, by the version of cgroups.
 _CPUSETS = {
-    1: (_CGROUPS + "/cpuset", ("cpus", "mems")),
-    2: (_CGROUPS, ("cpus", "cpus.effective", "mems", "mems.effective")),
+    1: ("cpuset.cpus", "cpuset.mems"),
+    2: tuple(
+        "cpuset." + name
+        for name in ("cpus", "cpus.effective", "mems", "mems.effective")
+    ),
 }
 # What a cgroup limits, by its controllers, and what it counts meanwhile.
 LIMITS_V1 = {
@@ -334,33 +337,32 @@ class Collector:
 
         :param text: of /proc/PID/cgroup
         """
-        version, path = cgroup_of(text, "cpuset")
-        if version:
-            root, kinds = _CPUSETS[version]
-            groups = _groups(root, path)
-            if not groups:
-                self.unread[root + path] = "it is outside of this cgroup namespace"
-            # A cgroup of version 2 without the controller has none of its own.
-            for group in groups:
-                if self._read_new(group, ["cpuset." + kind for kind in kinds]):
-                    break
+        version, groups = cgroup_of(text, "cpuset")
+        # A cgroup of version 2 without the controller has none of its own.
+        for group in groups:
+            if self._read_new(group, _CPUSETS[version]):
+                break
         # The root limits nothing.
         for controller, names in LIMITS_V1.items():
-            version, path = cgroup_of(text, controller)
-            if version == 1:
-                for group in _groups(_CGROUPS + "/" + controller, path)[:-1]:
-                    self._read_new(group, names)
-        version, path = cgroup_of(text, "")
-        for group in _groups(_CGROUPS, path)[:-1] if version == 2 else ():
+            version, groups = cgroup_of(text, controller)
+            for group in groups[:-1] if version == 1 else ():
+                self._read_new(group, names)
+        _, groups = cgroup_of(text, "")
+        for group in groups[:-1]:
             self._read_new(group, ("cgroup.controllers",))
             for controller in self.files.get(group + "/cgroup.controllers", "").split():
                 self._read_new(group, _LIMITS_V2.get(controller, ()))
 
     def _read_new(self, directory: str, names: Iterable[str]) -> bool:
-        """Read files unless they were read already; return whether one is there.
+        """Read files of a cgroup unless they were read already.
 
         Cgroups have those above in common.
+
+        :returns: whether one is there, or none can be
         """
+        if ".." in directory.split("/"):
+            self.unread[directory] = "it is outside of this cgroup namespace"
+            return True
         paths = [directory + "/" + name for name in names]
         for path in paths:
             if path not in self.files and path not in self.unread:
@@ -428,31 +430,27 @@ def _sorted(names: Iterable[str]) -> List[str]:
     return sorted(names, key=lambda n: [(len(p), p) for p in re.split(r"(\d+)", n)])
 
 
-def cgroup_of(cgroup: str, controller: str) -> Tuple[int, str]:
-    """Return version and path of the cgroup that has a controller, 0 if none has.
+def cgroup_of(cgroup: str, controller: str) -> Tuple[int, List[str]]:
+    """Find the cgroup that has a controller.
 
     One of version 2 may have any, and is asked for with an empty name.
+
+    :param cgroup: text of /proc/PID/cgroup
+    :returns: its version, 0 if none has; the directories of it and of those above it,
+        the root last
     """
-    found = (0, "")
+    version, root, path = 0, CGROUPS, ""
     for line in cgroup.splitlines():
         number, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
+        controllers, _, own = rest.partition(":")
         if controller and controller in controllers.split(","):
-            return 1, path
+            version, root, path = 1, CGROUPS + "/" + controller, own
+            break
         if number == "0" and not controllers:
-            found = (2, path)
-    return found
-
-
-def _groups(root: str, path: str) -> List[str]:
-    """List the directories of a cgroup and of those above it, the root last.
-
-    None of one that is outside of this cgroup namespace.
-    """
+            version, path = 2, own
     names = [name for name in path.split("/") if name]
-    if ".." in names:
-        return []
-    return ["/".join([root, *names[:n]]) for n in range(len(names), -1, -1)]
+    above = range(len(names), -1, -1) if version else ()
+    return version, ["/".join([root, *names[:n]]) for n in above]
 
 
 def collect(

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
-from nova_perfvm.measure.collect.collector import cgroup_of
+from nova_perfvm.measure.collect.collector import CGROUPS, cgroup_of
 from nova_perfvm.measure.observed import cpus
 from nova_perfvm.measure.observed.tables import values
 
-ROOT: Final = "/sys/fs/cgroup"
+ROOT: Final = CGROUPS
 
 
 class ControlGroup(NamedTuple):
@@ -49,16 +48,14 @@ def groups(
     """
     text = collected.text(f"{path}/cgroup")
     for controller in controllers:
-        version, own = cgroup_of(text, controller)
+        version, found = cgroup_of(text, controller)
         if version == 1:
-            *found, _root = _upwards(f"{ROOT}/{controller}", own)
-            return tuple(ControlGroup(directory, 1) for directory in found)
+            return tuple(ControlGroup(directory, 1) for directory in found[:-1])
     if not version:
         raise NotReadError(f"{path}/cgroup", "it names no cgroup")
-    *found, _root = _upwards(ROOT, own)
     return tuple(
         ControlGroup(directory, 2)
-        for directory in found
+        for directory in found[:-1]
         if {*collected.text(f"{directory}/cgroup.controllers").split()} & {*controllers}
     )
 
@@ -69,26 +66,17 @@ def cpu_set(collected: Collected, path: str) -> CPUSet:
     :param path: of the directory of the process or thread
     :raises NotReadError: when that was not read
     """
-    version, own = cgroup_of(collected.text(f"{path}/cgroup"), "cpuset")
+    version, found = cgroup_of(collected.text(f"{path}/cgroup"), "cpuset")
     if not version:
         raise NotReadError(f"{path}/cgroup", "it names no cgroup with a cpuset")
-    root, suffix = (f"{ROOT}/cpuset", "") if version == 1 else (ROOT, ".effective")
-    for directory in _upwards(root, own):
+    suffix = "" if version == 1 else ".effective"
+    for directory in found:
         names = [f"{directory}/cpuset.{kind}{suffix}" for kind in ("cpus", "mems")]
         if all(name in collected.files for name in names):
             allowed, mems = (cpus.numbers(collected, name) for name in names)
             return CPUSet(allowed, mems, directory)
-    first = f"{root}{own}/cpuset.cpus{suffix}"
+    first = f"{found[0]}/cpuset.cpus{suffix}"
     raise NotReadError(first, collected.unread.get(first, "it was not collected"))
-
-
-def _upwards(root: str, group: str) -> Iterator[str]:
-    """Yield the directory of a cgroup, then those above it."""
-    path = group.rstrip("/")
-    while path:
-        yield f"{root}{path}"
-        path = path.rpartition("/")[0]
-    yield root
 
 
 def grown(collected: Collected, path: str, name: str) -> tuple[int, int]:
@@ -97,11 +85,9 @@ def grown(collected: Collected, path: str, name: str) -> tuple[int, int]:
     :param path: of cpu.stat, or of memory.events
     :raises NotReadError: when it was not read twice, or runs backwards
     """
-    first, later = (values(text, " ") for text in collected.looks(path))
-    before, after = (
-        int(told.get(name, "")) if told.get(name, "").isdecimal() else 0
-        for told in (first, later)
-    )
-    if after < before or not later:
+    looks = [values(text, " ") for text in collected.looks(path)]
+    told = (look.get(name, "") for look in looks)
+    before, after = (int(count) if count.isdecimal() else 0 for count in told)
+    if after < before or not looks[1]:
         raise NotReadError(path, f"{name} runs backwards, or the file is empty")
     return after - before, before
