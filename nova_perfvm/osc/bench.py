@@ -47,19 +47,19 @@ class RunBenchmarks(PerfVMCommand):
                     progress.clear()
                     self.warn(text)
 
-                outcome = run.run(wanted, record, progress, warn)
+                total = run.run(wanted, record, progress, warn)
         except KeyboardInterrupt:
             done = len(record.done)
-            steps = sum(1 for _ in wanted.steps(record.seed))
+            steps = sum(1 for _ in wanted.steps(record.run["seed"]))
             self.app.stderr.write(
                 f"interrupted: {done} of {steps} steps are in {output}; go on by the "
                 "same command with --resume\n"
             )
             self.exit_status = SIGINT_EXIT
             return
-        failed = len(outcome.failures)
+        failed = len(record.run["failures"])
         self.write(
-            f"{output}: {len(record.done)} of {outcome.steps} steps; "
+            f"{output}: {len(record.done)} of {total} steps; "
             f"{number_of(failed, 'failure')}\n"
         )
         if failed:

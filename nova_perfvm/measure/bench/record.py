@@ -29,11 +29,7 @@ class RecordError(PerfVMError):
 
 
 class Record:
-    """What a run has left so far.
-
-    :ivar done: keys of the steps that are done
-    :ivar failures: of the steps that are not, and of what beside them failed
-    """
+    """What a run has left so far."""
 
     def __init__(self, path: str, scenario: Scenario) -> None:
         """Begin a record; nothing is written yet."""
@@ -75,10 +71,9 @@ class Record:
             return record
         document = json_of(path)
         run = document.get("run")
-        begun = run.get("scenario") if isinstance(run, dict) else None
-        if not isinstance(begun, dict):
+        if not isinstance(run, dict) or not isinstance(run.get("scenario"), dict):
             raise RecordError(f"{path} is of no run of bench: name another file")
-        wanted = record._document["run"]["scenario"]
+        begun, wanted = run["scenario"], record.run["scenario"]
         other = [key for key in wanted | begun if wanted.get(key) != begun.get(key)]
         if other:
             raise RecordError(
@@ -89,44 +84,34 @@ class Record:
         if document.get("measurements"):
             samples.loads(json.dumps(document), path)
         document.setdefault("measurements", [])
-        document["run"] = record._document["run"] | run | {"failures": []}
+        document["run"] = record.run | run | {"failures": []}
         record._document = document
         return record
 
     @property
+    def run(self) -> dict[str, Any]:
+        """Return what the file has beside the measurements, to be added to.
+
+        ``seed`` is what the order of the steps is drawn by, ``working_set_mb`` what
+        tools of memory work on, 0 until that is known; ``failures`` has where and why.
+        """
+        found: dict[str, Any] = self._document["run"]
+        return found
+
+    @property
     def done(self) -> frozenset[str]:
         """Return the keys of the steps that are done."""
-        return frozenset(step["key"] for step in self._document["run"]["steps"])
-
-    @property
-    def seed(self) -> int:
-        """Return what the order of the steps is drawn by."""
-        return int(self._document["run"]["seed"])
-
-    @property
-    def working_set_mb(self) -> int:
-        """Return what tools of memory work on; 0 until that is known."""
-        return int(self._document["run"]["working_set_mb"])
-
-    @working_set_mb.setter
-    def working_set_mb(self, value: int) -> None:
-        self._document["run"]["working_set_mb"] = value
-
-    @property
-    def failures(self) -> list[dict[str, Any]]:
-        """Return what failed, each with where and why."""
-        found: list[dict[str, Any]] = self._document["run"]["failures"]
-        return found
+        return frozenset(step["key"] for step in self.run["steps"])
 
     def session(self, started_at: str, targets: Mapping[str, Any]) -> None:
         """Record what the targets are, from now on."""
         found = {"started_at": started_at, "targets": dict(targets)}
-        self._document["run"]["sessions"].append(found)
+        self.run["sessions"].append(found)
 
     def fail(self, where: str, who: str, reason: str, stderr: str = "") -> None:
         """Record that something failed."""
         found = {"where": where, "who": who, "reason": reason, "stderr": stderr}
-        self._document["run"]["failures"].append(found)
+        self.run["failures"].append(found)
 
     def step(
         self, step: Step, measured: Iterable[Measurement], how: Mapping[str, Any]
@@ -141,7 +126,7 @@ class Record:
             "targets": list(step.runs),
             **how,
         }
-        self._document["run"]["steps"].append(found)
+        self.run["steps"].append(found)
         self._document["measurements"] += [asdict(one) for one in measured]
 
     def save(self) -> None:

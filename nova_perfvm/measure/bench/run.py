@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.bench import busy_vms, connection, target_state
@@ -38,24 +38,18 @@ class NothingToRunError(PerfVMError):
     """Targets on which the scenario cannot run; all reasons in one message."""
 
 
-class RunOutcome(NamedTuple):
-    """How a run ended."""
-
-    steps: int
-    failures: list[dict[str, Any]]
-
-
-def run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> RunOutcome:
-    """Carry out what is not done yet.
+def run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> int:
+    """Carry out what is not done yet; what failed is in the record.
 
     The record is written after each step: after Ctrl-C, what is there is whole.
 
+    :returns: the number of all steps
     :raises NothingToRunError: when targets do not answer, or lack tools
     """
-    steps = list(scenario.steps(record.seed))
+    steps = list(scenario.steps(record.run["seed"]))
     if any(step.key not in record.done for step in steps):
         asyncio.run(_run(scenario, record, tell, warn))
-    return RunOutcome(len(steps), record.failures)
+    return len(steps)
 
 
 async def _run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> None:
@@ -66,8 +60,9 @@ async def _run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> No
     for who, look in looks.items():
         if look.not_collected:
             warn(f"{who}: its state is not recorded: {look.not_collected}")
-    if scenario.needs_working_set and not record.working_set_mb:
-        record.working_set_mb = scenario.working_set_mb or _working_set_mb(looks)
+    if scenario.needs_working_set and not record.run["working_set_mb"]:
+        size_mb = scenario.working_set_mb or _working_set_mb(looks)
+        record.run["working_set_mb"] = size_mb
     started_at = _iso(time.time())
     record.session(started_at, {who: asdict(look) for who, look in looks.items()})
     record.save()
@@ -77,17 +72,17 @@ async def _run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> No
         tell("writing fio's files", 0, 0)
         for who, exc in (await _on_each(scenario, fio.preparation)).items():
             record.fail("fio's files", who, exc.reason, exc.stderr)
-    steps = list(scenario.steps(record.seed, record.working_set_mb))
+    steps = list(scenario.steps(record.run["seed"], record.run["working_set_mb"]))
     left = [step for step in steps if step.key not in record.done]
     overheads: list[float] = []
     for number, step in enumerate(left):
         words = f"{step.title}; {_remaining(left[number:], overheads)} left"
         tell(words, len(steps) - len(left) + number + 1, len(steps))
         before = time.monotonic()
-        await _step(step, scenario, looks, record, warn)
+        await _RunningStep(step, scenario, looks).record(record, warn)
         overheads.append(time.monotonic() - before - step.run.seconds)
         record.save()
-    if fio and not record.failures:
+    if fio and not record.run["failures"]:
         for who, exc in (await _on_each(scenario, fio.removal)).items():
             warn(f"{who}: fio's files are not removed: {exc}")
 
@@ -125,59 +120,54 @@ async def _on_each(
 ) -> dict[str, TargetError]:
     """Run a command of fio's for each target that measures; return what failed."""
     busy = sorted({who for group in scenario.groups.values() for who in group})
-    found = await connection.each(
-        {
-            who: connection.run(
-                scenario.target(who), command(scenario.place(who)), scenario.prepare_s
-            )
-            for who in busy
-        }
-    )
-    return connection.failed(found)
+    doing = {
+        who: connection.run(
+            scenario.target(who), command(scenario.place(who)), scenario.prepare_s
+        )
+        for who in busy
+    }
+    return connection.failed(await connection.each(doing))
 
 
-async def _step(
-    step: Step,
-    scenario: Scenario,
-    looks: Mapping[str, Look],
-    record: Record,
-    warn: Warn,
-) -> None:
-    """Run a step; record its figures, or what failed."""
-    targets = [scenario.target(who) for who in step.runs]
-    async with contextlib.AsyncExitStack() as stack:
-        before, began_s = await busy_vms.look(targets), time.monotonic()
-        outputs = await _at_once(step, scenario, looks, stack)
-        took_s = time.monotonic() - began_s
-        noted = busy_vms.between(before, await busy_vms.look(targets))
-        clocks = {one.name: connection.clock(one) for one in targets}
-        ahead = await connection.each(clocks)
-    for who in [who for who, one in noted.items() if one is None]:
-        warn(f"{step.title}: {who}: what VMs did beside it is not known")
-    measured: list[Measurement] = []
-    starts = {}
-    failed = False
-    for who, output in outputs.items():
-        try:
-            if isinstance(output, TargetError):
-                raise output
-            measured += _measurements(step, who, output, scenario, looks[who])
-            starts[who] = output.started_s - looks[who].clock.offset_s
-        except (TargetError, OutputError) as exc:
-            failed = True
-            reason = getattr(exc, "reason", str(exc))
-            record.fail(step.key, who, reason, getattr(exc, "stderr", ""))
-            warn(f"{step.title}: {who}: {exc}")
-    if failed:
-        # The others were not as many at once as their figures would say.
-        return
-    apart_s = max(starts.values()) - min(starts.values())
-    if apart_s > _FAR_APART_S:
-        warn(f"{step.title}: the targets started {apart_s:.2f} s apart")
-    record.step(
-        step,
-        measured if step.round > 0 else (),
-        {
+class _RunningStep(NamedTuple):
+    """A step that is carried out."""
+
+    step: Step
+    scenario: Scenario
+    looks: Mapping[str, Look]
+
+    async def record(self, record: Record, warn: Warn) -> None:
+        """Run the step; record its figures, or what failed."""
+        step = self.step
+        targets = [self.scenario.target(who) for who in step.runs]
+        async with contextlib.AsyncExitStack() as stack:
+            before, began_s = await busy_vms.look(targets), time.monotonic()
+            outputs = await self._at_once(stack)
+            took_s = time.monotonic() - began_s
+            noted = busy_vms.between(before, await busy_vms.look(targets))
+            clocks = {one.name: connection.clock(one) for one in targets}
+            ahead = await connection.each(clocks)
+        for who in [who for who, one in noted.items() if one is None]:
+            warn(f"{step.title}: {who}: what VMs did beside it is not known")
+        measured: list[Measurement] = []
+        starts = {}
+        for who, output in outputs.items():
+            try:
+                if isinstance(output, TargetError):
+                    raise output
+                measured += self._measurements(who, output)
+                starts[who] = output.started_s - self.looks[who].clock.offset_s
+            except (TargetError, OutputError) as exc:
+                reason = getattr(exc, "reason", str(exc))
+                record.fail(step.key, who, reason, getattr(exc, "stderr", ""))
+                warn(f"{step.title}: {who}: {exc}")
+        if len(starts) < len(outputs):
+            # The others were not as many at once as their figures would say.
+            return
+        apart_s = max(starts.values()) - min(starts.values())
+        if apart_s > _FAR_APART_S:
+            warn(f"{step.title}: the targets started {apart_s:.2f} s apart")
+        how = {
             "started_at": _iso(min(starts.values())),
             "started_apart_s": round(apart_s, 6),
             "took_s": round(took_s, 3),
@@ -187,72 +177,64 @@ async def _step(
                 for who, one in ahead.items()
             },
             "beside": noted,
-        },
-    )
+        }
+        record.step(step, measured if step.round > 0 else (), how)
 
+    async def _at_once(
+        self, stack: contextlib.AsyncExitStack
+    ) -> Mapping[str, Output | TargetError]:
+        """Start the runs at the same time, as soon as all of them wait for it.
 
-async def _at_once(
-    step: Step,
-    scenario: Scenario,
-    looks: Mapping[str, Look],
-    stack: contextlib.AsyncExitStack,
-) -> Mapping[str, Output | TargetError]:
-    """Start a step's runs at the same time, as soon as all of them wait for it.
-
-    :returns: {target: what its run left}; where one of them, or what it needs, cannot
-        be started, only the errors, as no figure of the step would be kept
-    """
-    limit_s = step.run.seconds + scenario.grace_s
-    loads: dict[str, Command] = {}
-    waiting: dict[str, Command] = {}
-    who = step.group
-    try:
-        for server in [run.server for run in step.runs.values() if run.server]:
-            who = server.target
-            words = (server.command, server.ready, server.times)
-            serving = connection.serving(scenario.target(who), *words, 2 * limit_s)
-            await stack.enter_async_context(serving)
-        for who in step.loaded:
-            words = (memory.load(step.working_set_mb), memory.LOADED, 1)
-            serving = connection.serving(scenario.target(who), *words, 2 * limit_s)
-            loads[who] = await stack.enter_async_context(serving)
-        for who, run in step.runs.items():
-            command = connection.waiting(scenario.target(who), run.command, limit_s)
-            waiting[who] = await stack.enter_async_context(command)
-    except TargetError as exc:
-        return {who: exc}
-    ready = await connection.each({who: one.ready() for who, one in waiting.items()})
-    if failed := connection.failed(ready):
-        return failed
-    at_s = time.time() + _AHEAD_S
-    outputs = await connection.each(
-        {
-            who: one.start(at_s + looks[who].clock.offset_s)
+        :returns: {target: what its run left}; where one of them, or what it needs,
+            cannot be started, only the errors, as no figure of the step would be kept
+        """
+        step, target = self.step, self.scenario.target
+        limit_s = step.run.seconds + self.scenario.grace_s
+        servers = [run.server for run in step.runs.values() if run.server]
+        loads = [memory.load(who, step.working_set_mb) for who in step.loaded]
+        serving: list[Command] = []
+        waiting: dict[str, Command] = {}
+        who = step.group
+        try:
+            for one in (*servers, *loads):
+                who, words = one.target, (one.command, one.ready, one.times)
+                started = connection.serving(target(who), *words, 2 * limit_s)
+                serving.append(await stack.enter_async_context(started))
+            for who, run in step.runs.items():
+                command = connection.waiting(target(who), run.command, limit_s)
+                waiting[who] = await stack.enter_async_context(command)
+        except TargetError as exc:
+            return {who: exc}
+        ready = {who: one.ready() for who, one in waiting.items()}
+        if failed := connection.failed(await connection.each(ready)):
+            return failed
+        at_s = time.time() + _AHEAD_S
+        starts = {
+            who: one.start(at_s + self.looks[who].clock.offset_s)
             for who, one in waiting.items()
         }
-    )
-    early = TargetError("it was to be busy until the end, and ended before")
-    return outputs | {who: early for who, load in loads.items() if load.ended}
+        outputs = await connection.each(starts)
+        busy = zip(loads, serving[len(servers) :], strict=True)
+        early = TargetError("it was to be busy until the end, and ended before")
+        return outputs | {load.target: early for load, one in busy if one.ended}
 
-
-def _measurements(
-    step: Step, who: str, output: Output, scenario: Scenario, look: Look
-) -> list[Measurement]:
-    run, target = step.runs[who], scenario.target(who)
-    machine = Machine(
-        target.kind, look.kernel, look.cpu_model, look.governor, target.node
-    )
-    return measurements(
-        run.parse(output.stdout),
-        who=who,
-        machine=machine,
-        tool=run.tool,
-        tool_version=look.versions[run.tool],
-        threads=run.threads,
-        round=step.round,
-        at_once=len(step.runs),
-        loaded_neighbours=len(step.neighbours),
-    )
+    def _measurements(self, who: str, output: Output) -> list[Measurement]:
+        run, look = self.step.runs[who], self.looks[who]
+        target = self.scenario.target(who)
+        machine = Machine(
+            target.kind, look.kernel, look.cpu_model, look.governor, target.node
+        )
+        return measurements(
+            run.parse(output.stdout),
+            who=who,
+            machine=machine,
+            tool=run.tool,
+            tool_version=look.versions[run.tool],
+            threads=run.threads,
+            round=self.step.round,
+            at_once=len(self.step.runs),
+            loaded_neighbours=len(self.step.neighbours),
+        )
 
 
 def planned_s(steps: Iterable[Step], overhead_s: float = _OVERHEAD_S) -> float:

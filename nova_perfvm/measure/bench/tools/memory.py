@@ -32,8 +32,6 @@ sysbench "$f" "--threads=${threads:-$(nproc)}" "$@" run
 
 # Either is all that memory.lua prints, by its mode.
 _FIGURES: Final = {"bandwidth_mib_per_second", "random_access_ns"}
-# What the load prints when it runs.
-LOADED: Final = "Threads started!"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +69,10 @@ class Latency(Memory):
     mode: ClassVar[str] = "chase"
 
 
-def load(working_set_mb: int) -> tuple[str, ...]:
-    """Return the command that keeps all CPUs and the memory busy until it is ended."""
-    return _command("stream", working_set_mb, 0, "")
+def load(who: str, working_set_mb: int) -> tool.ServerCommand:
+    """Return what keeps a target's CPUs and memory busy until it is ended."""
+    command = _command("stream", working_set_mb, 0, "")
+    return tool.ServerCommand(who, command, ready="Threads started!", times=1)
 
 
 def _command(mode: str, mb: int, seconds: int, threads: str) -> tuple[str, ...]:

@@ -47,17 +47,21 @@ class ProgressTest(DirectoryCase):
         self.record = Record.begin(path, self.scenario)
         self.now = 0.0
 
-    async def step(self, step, _scenario, _looks, record, _warn):
+    async def record_step(self, running, record, _warn):
         """Take five seconds more than the tool alone."""
-        self.now += step.run.seconds + 5
-        record.step(step, (), {"started_at": "2026-11-22T00:00:00+00:00"})
+        self.now += running.step.run.seconds + 5
+        record.step(running.step, (), {"started_at": "2026-11-22T00:00:00+00:00"})
 
     def told(self):
         """Run what is left, and return what was shown meanwhile."""
         shown = []
+
+        def recorded(running, record, warn):
+            return self.record_step(running, record, warn)
+
         with (
             mock.patch.object(run, "_looks", mock.AsyncMock(return_value={})),
-            mock.patch.object(run, "_step", self.step),
+            mock.patch.object(run._RunningStep, "record", recorded),
             mock.patch.object(run.time, "monotonic", lambda: self.now),
         ):
             run.run(self.scenario, self.record, lambda *a: shown.append(a), self.fail)
@@ -69,7 +73,8 @@ class ProgressTest(DirectoryCase):
         self.assertEqual([(n, 10) for n in range(1, 11)], [one[1:] for one in told])
         titles, left = zip(*(one[0].rsplit("; ", 1) for one in told), strict=True)
         self.assertEqual(
-            [s.title for s in self.scenario.steps(self.record.seed)], list(titles)
+            [s.title for s in self.scenario.steps(self.record.run["seed"])],
+            list(titles),
         )
         self.assertEqual(
             ["2 min 00 s left", "2 min 15 s left", "2 min 00 s left"], list(left[:3])
