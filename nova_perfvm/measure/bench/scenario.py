@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -160,45 +160,33 @@ class Scenario:
 
     def mistakes(self) -> Iterator[Mistake]:
         """List what contradicts itself."""
-        used, served = self.tools.used(), self.tools.served()
-        targets = [target.name for target in self.targets]
-        members = [
-            (("groups", name, str(number)), who)
-            for name, group in self.groups.items()
-            for number, who in enumerate(group)
-        ]
-        servers = [(("tools", k, "server"), tool.server) for k, tool in served.items()]
-        noisy = [
-            (("noisy_neighbour", str(number)), key)
-            for number, key in enumerate(self.noisy_neighbour)
-        ]
-        for what, known, named in (
-            ("target", targets, (*members, *servers)),
-            ("tool", used, noisy),
-        ):
-            for place, name in named:
-                if name not in known:
-                    reason = f"no {what} {name!r}; there are: {', '.join(known)}"
-                    yield Mistake(place, reason)
+        targets, used = [target.name for target in self.targets], self.tools.used()
         if not used:
             names = ", ".join(one.name for one in fields(Tools))
             yield Mistake(("tools",), f"no tool: name one of {names}")
-        serving = {tool.server: key for key, tool in served.items()}
-        for place, who in members:
-            if who in serving:
-                reason = f"{who} serves {serving[who]}: it cannot measure, too"
-                yield Mistake(place, f"{reason}; remove it")
+        for number, key in enumerate(self.noisy_neighbour):
+            yield from _unknown(("noisy_neighbour", str(number)), "tool", key, used)
+        serving = {}
         most = max(map(len, self.groups.values()))
-        for key, tool in served.items():
+        for key, tool in self.tools.served().items():
+            place = ("tools", key)
+            serving[tool.server] = key
+            yield from _unknown((*place, "server"), "target", tool.server, targets)
             if (last := tool.last_port(most)) > _LAST_PORT:
                 reason = f"the targets at once need ports up to {last}: begin lower"
-                yield Mistake(("tools", key, "port"), reason)
-        yield from self._of_targets({who for _, who in members}, serving)
+                yield Mistake((*place, "port"), reason)
+        for name, group in self.groups.items():
+            for number, who in enumerate(group):
+                member = ("groups", name, str(number))
+                yield from _unknown(member, "target", who, targets)
+                if who in serving:
+                    reason = f"{who} serves {serving[who]}: it cannot measure, too"
+                    yield Mistake(member, f"{reason}; remove it")
+        yield from self._of_targets(serving)
         yield from self._of_groups()
 
-    def _of_targets(
-        self, measuring: Container[str], serving: Container[str]
-    ) -> Iterator[Mistake]:
+    def _of_targets(self, serving: Container[str]) -> Iterator[Mistake]:
+        measuring = set(itertools.chain.from_iterable(self.groups.values()))
         disk = self.tools.fio
         for target in self.targets:
             place = ("targets", target.name)
@@ -318,6 +306,13 @@ class Step:
         threads = number_of(self.run.threads, "thread")
         noisy = " beside busy neighbours" if self.neighbours else ""
         return f"{what}, {self.group}: {self.run.name}, {threads}{noisy}"
+
+
+def _unknown(
+    place: tuple[str, ...], what: str, name: str, known: Collection[str]
+) -> Iterator[Mistake]:
+    if name not in known:
+        yield Mistake(place, f"no {what} {name!r}; there are: {', '.join(known)}")
 
 
 def load(path: str | Path) -> Scenario:
