@@ -37,12 +37,8 @@ MOST_BYTES: Final = 256 * 1024 * 1024
 Text = Annotated[str, some("text")]
 Count = Annotated[int, Expected("a whole number from 1 up", lambda n: n >= 1)]
 # A run that failed has no value: it is repeated, or its VM fails.
-Value = Annotated[
-    float,
-    Expected(
-        "a number above 0 (a run that failed has no value: repeat it)", lambda n: n > 0
-    ),
-]
+_ABOVE_0: Final = "a number above 0 (a run that failed has no value: repeat it)"
+Value = Annotated[float, Expected(_ABOVE_0, lambda n: n > 0)]
 AtLeast0 = Annotated[float, Expected("0 or more", lambda n: n >= 0)]
 Node = Annotated[int, Expected("the number of a NUMA node", lambda n: n >= 0)]
 
@@ -175,14 +171,11 @@ def load(paths: Iterable[str]) -> Samples:
     files = [load_document("measurements", Samples, name) for name in names]
     if len(files) == 1:
         return files[0]
-    whole = Samples(
-        measurements=tuple(m for file in files for m in file.measurements),
-        scale_out=tuple(s for file in files for s in file.scale_out),
-    )
-    mistakes = list(whole.mistakes())
-    if mistakes:
-        source = f"{' + '.join(names)} (counted through)"
-        raise DocumentError(source, mistakes)
+    measurements = [m for file in files for m in file.measurements]
+    scale_out = [s for file in files for s in file.scale_out]
+    whole = Samples(tuple(measurements), tuple(scale_out))
+    if mistakes := list(whole.mistakes()):
+        raise DocumentError(f"{' + '.join(names)} (counted through)", mistakes)
     return whole
 
 
@@ -193,24 +186,18 @@ def _contradictions(measurements: Iterable[Measurement]) -> Iterator[Mistake]:
     kinds: dict[str, Kind] = {}
     for index, m in enumerate(measurements):
         here = ("measurements", str(index))
-        key = (
-            *(m.who, m.metric, m.threads, m.at_once, m.loaded_neighbours),
-            *(m.round, m.repeat),
-        )
-        if key in seen:
-            reason = (
-                f"measurement {seen[key]} is of the same run ({m.who}, {m.metric}, "
-                f"{m.threads} threads, round {m.round}, repeat {m.repeat})"
-            )
-            yield Mistake(here, f"{reason}: remove one of them")
-        seen.setdefault(key, index)
+        how = (m.who, m.metric, m.threads, m.at_once, m.loaded_neighbours)
+        before = seen.setdefault((*how, m.round, m.repeat), index)
+        if before != index:
+            run = f"{m.threads} threads, round {m.round}, repeat {m.repeat}"
+            reason = f"is of the same run ({m.who}, {m.metric}, {run})"
+            yield Mistake(here, f"measurement {before} {reason}: remove one of them")
         meaning = f"in {m.unit} with {m.better} values better"
-        before = meanings.setdefault(m.metric, meaning)
-        if meaning != before:
-            reason = f"{m.metric} is {meaning} here, and {before} before"
+        if meaning != (other := meanings.setdefault(m.metric, meaning)):
+            reason = f"{m.metric} is {meaning} here, and {other} before"
             yield Mistake(here, f"{reason}: use one for all")
-        kind, first = m.machine.kind, kinds.setdefault(m.who, m.machine.kind)
-        if kind != first:
+        kind = m.machine.kind
+        if kind != (first := kinds.setdefault(m.who, kind)):
             reason = f"{m.who} is a {kind} here and a {first} before"
             place = (*here, "machine", "kind")
             yield Mistake(place, f"{reason}: give each its own name")

@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import errno
 import fnmatch
+import itertools
 import json
 import math
 import os
@@ -415,14 +416,9 @@ class Collector:
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
-    """Yield what the braces of a pattern stand for."""
-    before, brace, rest = pattern.partition("{")
-    if not brace:
-        yield pattern
-        return
-    names, _, after = rest.partition("}")
-    for name in names.split(","):
-        yield from _alternatives(before + name + after)
+    """Yield what the braces of a pattern stand for; it has commas in them only."""
+    parts = [part.split(",") for part in re.split("[{}]", pattern)]
+    return map("".join, itertools.product(*parts))
 
 
 def _sorted(names: Iterable[str]) -> List[str]:
