@@ -11,6 +11,7 @@ import yaml
 from nova_perfvm import constants as const
 from nova_perfvm.facts.hypervisor import Hypervisor, ProviderFiles, RunningVM, Unread
 from nova_perfvm.facts.snapshot import COLLECTED, ComputeHost, HostCell, Server
+from nova_perfvm.generate.hosts.cpus import CPUSets
 from nova_perfvm.measure.checks import not_read
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect import reading
@@ -80,6 +81,11 @@ def _unread(place: str, reason: str) -> Unread:
 
 def _host(subject: HostSubject) -> ComputeHost:
     topology, name = subject.topology, subject.collected.hostname
+    sets = CPUSets(either=topology.cpus)
+    cells = (
+        HostCell(memory_mb=node.memory_mb or 0, **sets.cell(node))
+        for node in topology.nodes
+    )
     return ComputeHost(
         host=name,
         node=name,
@@ -87,16 +93,7 @@ def _host(subject: HostSubject) -> ComputeHost:
         service=name,
         shape=topology.shape,
         memory_mb=topology.memory_mb or 0,
-        cells=tuple(
-            HostCell(
-                id=node.id,
-                cpuset=node.cpus,
-                pcpuset=node.cpus,
-                memory_mb=node.memory_mb or 0,
-                siblings=tuple(frozenset(c) for c in node.cores if len(c) > 1),
-            )
-            for node in topology.nodes
-        ),
+        cells=tuple(cells),
         cells_source=COLLECTED,
     )
 

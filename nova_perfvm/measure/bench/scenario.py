@@ -235,16 +235,19 @@ class Scenario:
     def _in_turn(self, working_set_mb: int) -> Iterator[list[Step]]:
         """Yield the steps that are compared with each other, of no round yet."""
         for key, tool in self.tools.used().items():
-            who = [(name, group, ()) for name, group in self.groups.items()]
+            groups = [(name, group, ()) for name, group in self.groups.items()]
             noisy = self._noisy() if key in self.noisy_neighbour else ()
-            alike = [
-                [
-                    Step(0, name, runs, neighbours, working_set_mb)
-                    for runs in self._runs(tool, group, working_set_mb)
-                ]
-                for name, group, neighbours in (*who, *noisy)
-            ]
-            yield from map(list, zip(*alike, strict=True))
+            of_groups = []
+            for name, group, neighbours in (*groups, *noisy):
+                places = (
+                    self.place(who, number, working_set_mb)
+                    for number, who in enumerate(group)
+                )
+                at_once = zip(*map(tool.runs, places), strict=True)
+                runs = (dict(zip(group, each, strict=True)) for each in at_once)
+                steps = [Step(0, name, r, neighbours, working_set_mb) for r in runs]
+                of_groups.append(steps)
+            yield from map(list, zip(*of_groups, strict=True))
 
     def _noisy(self) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
         """Yield each guest of each group, and the others of that."""
@@ -254,17 +257,6 @@ class Scenario:
                 for who in group:
                     others = tuple(other for other in group if other != who)
                     yield f"{name}:{who}", (who,), others
-
-    def _runs(
-        self, tool: Any, group: tuple[str, ...], working_set_mb: int
-    ) -> list[dict[str, Run]]:
-        of_each = [
-            tool.runs(self.place(who, number, working_set_mb))
-            for number, who in enumerate(group)
-        ]
-        return [
-            dict(zip(group, runs, strict=True)) for runs in zip(*of_each, strict=True)
-        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,13 +37,7 @@ _MEANINGS: Final[dict[str, tuple[str, Better]]] = {
     "_ns": ("ns", "lower"),
 }
 # What reading an output of another form ends with.
-_NOT_AS_EXPECTED: Final = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    TypeError,
-    ValueError,
-)
+_ERRORS: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 class OutputError(PerfVMError):
@@ -168,7 +162,7 @@ def output_of(program: str) -> Iterator[None]:
     """Make an OutputError of whatever is not found in a program's output."""
     try:
         yield
-    except _NOT_AS_EXPECTED as exc:
+    except _ERRORS as exc:
         message = f"{program} printed something else than expected: {exc!r}"
         raise OutputError(message) from exc
 
