@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.document import SCHEMA_VERSION
@@ -20,8 +20,6 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench.scenario import Scenario, Step
 from nova_perfvm.measure.samples import Measurement
-
-_MOST_BYTES: Final = 256 * 1024 * 1024
 
 
 class RecordError(PerfVMError):
@@ -145,7 +143,7 @@ def json_of(path: str) -> dict[str, Any]:
     :raises RecordError: when there is none
     """
     try:
-        document = json.loads(textfile.read(path, _MOST_BYTES))
+        document = json.loads(textfile.read(path, samples.MOST_BYTES))
     except (ValueError, RecursionError) as exc:
         raise RecordError(f"{path}: no JSON: {exc}") from None
     if not isinstance(document, dict):

@@ -40,6 +40,13 @@ _TIMEOUT_S = 30.0
 # Where ethtool is; ordinary users do not look there.
 _MORE_PATH = ("/usr/sbin", "/sbin")
 
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    """Yield what the braces of a pattern stand for; it has commas in them only."""
+    parts = [part.split(",") for part in re.split("[{}]", pattern)]
+    return map("".join, itertools.product(*parts))
+
+
 # {a,b} is either; the rest is as in a shell.  A name without a wildcard is looked
 # for in every directory that matches so far, and is unread where it is absent.
 _COUNTERS = (
@@ -107,19 +114,12 @@ CGROUPS = "/sys/fs/cgroup"
 # Of cpuset.*, by the version of cgroups.
 _CPUSETS = {
     1: ("cpuset.cpus", "cpuset.mems"),
-    2: tuple(
-        "cpuset." + name
-        for name in ("cpus", "cpus.effective", "mems", "mems.effective")
-    ),
+    2: tuple(_alternatives("cpuset.{cpus,mems}{,.effective}")),
 }
 # What a cgroup limits, by its controllers, and what it counts meanwhile.
 LIMITS_V1 = {
     "cpu": ("cpu.cfs_quota_us", "cpu.shares"),
-    "blkio": tuple(
-        "blkio.throttle." + way + "_" + unit + "_device"
-        for way in ("read", "write")
-        for unit in ("bps", "iops")
-    ),
+    "blkio": tuple(_alternatives("blkio.throttle.{read,write}_{bps,iops}_device")),
 }
 _LIMITS_V2 = {
     "cpu": ("cpu.max", "cpu.weight", "cpu.idle"),
@@ -413,12 +413,6 @@ class Collector:
         else:
             for name in _sorted(fnmatch.filter(self._names(above), parts[0])):
                 yield from self._matching(above + "/" + name, parts[1:])
-
-
-def _alternatives(pattern: str) -> Iterator[str]:
-    """Yield what the braces of a pattern stand for; it has commas in them only."""
-    parts = [part.split(",") for part in re.split("[{}]", pattern)]
-    return map("".join, itertools.product(*parts))
 
 
 def _sorted(names: Iterable[str]) -> List[str]:
