@@ -30,10 +30,6 @@ from nova_perfvm.measure.collect.collected import Kind
 
 Better = Literal["higher", "lower"]
 
-# Of a fleet over days, with figures for every second of it.
-MOST_BYTES: Final = 256 * 1024 * 1024
-
-
 Text = Annotated[str, some("text")]
 Count = Annotated[int, Expected("a whole number from 1 up", lambda n: n >= 1)]
 # A run that failed has no value: it is repeated, or its VM fails.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from nova_perfvm.documents import textfile
-from nova_perfvm.documents.document import SCHEMA_VERSION
+from nova_perfvm.documents.document import KINDS, SCHEMA_VERSION
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench.scenario import Scenario, Step
@@ -143,7 +143,7 @@ def json_of(path: str) -> dict[str, Any]:
     :raises RecordError: when there is none
     """
     try:
-        document = json.loads(textfile.read(path, samples.MOST_BYTES))
+        document = json.loads(textfile.read(path, KINDS["measurements"].most_bytes))
     except (ValueError, RecursionError) as exc:
         raise RecordError(f"{path}: no JSON: {exc}") from None
     if not isinstance(document, dict):

@@ -25,10 +25,9 @@ _VERSION: Final = re.compile(r"\d+(?:\.\d+)+")
 _OPTIONS: Final = {cyclictest.NAME: "--help"}
 # What the barrier takes, of GNU.
 _BARRIER: Final = ("timeout", "date", "sleep")
-_MISSING: Final = "-"
 # Each argument is a command that tells a version; its first word is the tool.
-_SCRIPT: Final = f"""\
-say() {{ printf '%s\\t%s\\n' "$1" "$2"; }}
+_SCRIPT: Final = """\
+say() { printf '%s\\t%s\\n' "$1" "$2"; }
 say hostname "$(uname -n)"
 say kernel "$(uname -r)"
 say cpu_model "$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)"
@@ -36,10 +35,8 @@ say governor "$(cat /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor \
 2> /dev/null | sort -u | tr '\\n' ' ')"
 say caches "$(lscpu -B -C=LEVEL,ALL-SIZE 2> /dev/null | tr '\n' ' ')"
 for line in "$@"; do
-  if command -v "${{line%% *}}" > /dev/null; then
-    say "tool ${{line%% *}}" "$(sh -c "$line" 2>&1 | head -n 1)"
-  else
-    say "tool ${{line%% *}}" {_MISSING}
+  if command -v "${line%% *}" > /dev/null; then
+    say "${line%% *}" "$(sh -c "$line" 2>&1 | head -n 1)"
   fi
 done
 """
@@ -78,9 +75,7 @@ async def look(target: Target, scenario: Scenario) -> Look:
     script = ["sh", "-c", _SCRIPT, "sh", *commands]
     text = await connection.run(target, script, _LOOK_S)
     facts = dict(line.split("\t", 1) for line in text.splitlines() if "\t" in line)
-    told = {k.removeprefix("tool "): v for k, v in facts.items() if k[:5] == "tool "}
-    absent = [name for name in needed if told.get(name, _MISSING) == _MISSING]
-    if absent:
+    if absent := [name for name in needed if name not in facts]:
         raise TargetError(f"not installed: {', '.join(absent)}")
     if target.node is not None:
         await _bind(target)
@@ -90,7 +85,7 @@ async def look(target: Target, scenario: Scenario) -> Look:
         cpu_model=facts.get("cpu_model") or None,
         governor=facts.get("governor", "").strip() or None,
         last_level_cache_bytes=last_level(facts.get("caches", "")),
-        versions={name: _version(told[name]) for name in tools},
+        versions={name: _version(facts[name]) for name in tools},
         clock=await connection.clock(target),
     )
     try:
