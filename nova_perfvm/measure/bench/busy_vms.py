@@ -161,9 +161,8 @@ def of_hosts(run: Mapping[str, Any]) -> dict[str, Beside]:
 def _joined(known: Beside, step: str, one: Mapping[str, Any] | None) -> Beside:
     if one is None:
         return known._replace(unknown=(*known.unknown, step))
-    cpus, most = (
-        float(one[key]) / float(one["seconds"]) for key in ("cpu_s", "most_s")
-    )
+    seconds = float(one["seconds"])
+    cpus, most = float(one["cpu_s"]) / seconds, float(one["most_s"]) / seconds
     if not 0 <= most <= cpus < math.inf:
         raise ValueError(f"{cpus} CPUs, of which one process has {most}")
     busy = Busy(step, int(one["vms"]), cpus, most)

@@ -118,13 +118,9 @@ class Record:
 
         :param how: when it was started, and how far apart the targets
         """
-        found = {
-            "key": step.key,
-            "warm_up": step.round < 1,
-            "targets": list(step.runs),
-            **how,
-        }
-        self.run["steps"].append(found)
+        who = list(step.runs)
+        found = {"key": step.key, "warm_up": step.round < 1, "targets": who}
+        self.run["steps"].append(found | dict(how))
         self._document["measurements"] += [asdict(one) for one in measured]
 
     def save(self) -> None:

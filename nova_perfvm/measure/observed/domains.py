@@ -115,10 +115,7 @@ class Domain:
             int(cell.get("id") or index): cell
             for index, cell in enumerate(xml.iterfind("cpu/numa/cell"))
         }
-        memnodes = {
-            int(node.get("cellid", "")): node
-            for node in xml.iterfind("numatune/memnode")
-        }
+        nodes = xml.iterfind("numatune/memnode")
         self.xml = xml
         self.uuid = _text(xml, "uuid")
         self.name = _text(xml, "name")
@@ -135,7 +132,7 @@ class Domain:
         self.iothreads = int(_text(xml, "iothreads") or 0)
         self.iothreadpins = _pins(xml, "iothreadpin", "iothread")
         self.memory = next(map(_binding, xml.iterfind("numatune/memory")), None)
-        self.memnodes = {cell: _binding(node) for cell, node in memnodes.items()}
+        self.memnodes = {int(n.get("cellid", "")): _binding(n) for n in nodes}
         self.cells = {number: _cpus(cell, "cpus") for number, cell in cells.items()}
         self.cells_kb = {
             n: _kib(one, one.get("memory", "0")) for n, one in cells.items()
@@ -152,9 +149,8 @@ class Domain:
     @property
     def pins(self) -> dict[int, int]:
         """{vCPU: CPU} of the vCPUs that have one CPU."""
-        return {
-            vcpu: min(cpus) for vcpu, cpus in self.vcpupins.items() if len(cpus) == 1
-        }
+        pins = self.vcpupins.items()
+        return {vcpu: min(cpus) for vcpu, cpus in pins if len(cpus) == 1}
 
     @property
     def pinned_cpus(self) -> frozenset[int]:
