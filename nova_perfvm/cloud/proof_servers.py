@@ -25,7 +25,8 @@ _NAME: Final = re.compile(r"perfvm-proof-([0-9a-f]{8})")
 _PAUSE_S: Final = 1.0
 # A volume is written from an image in minutes, a server with huge pages zeroes them.
 _READY_S: Final = 900
-_GONE_S: Final = 300
+# Cinder deletes no volume while it is being written.
+_GONE_S: Final = 900
 _SSH: Final = 22
 
 Tell = Callable[[str], None]

@@ -39,13 +39,13 @@ _RESIZE: Final = "openstack server resize --flavor {of.flavor.name} {one.vm.uuid
 )
 def _on_host(inputs: Inputs, guest: CollectedMachine) -> Seen:
     """Each guest is a VM of the host."""
-    vms, domain = number_of(len(inputs.host.domains), "VM"), guest.domain
+    vms, domain = len(inputs.host.domains), guest.domain
     if domain:
         yield Level.OK, f"{domain.name} ({domain.uuid})"
         return
     host = inputs.host.collected.hostname
     level = Level.FAILURE if guest.known else Level.UNKNOWN
-    yield level, f"none of the {vms} that run on {host}, by {guest.how}"
+    yield level, f"no VM of {vms} on {host}, by {guest.how}"
 
 
 @check_of(
