@@ -33,7 +33,6 @@ _COMMANDS: Final = {
     Selection.AUDIT: "audit",
     Selection.PREFLIGHT: "preflight",
     Selection.POLICY: "policy check",
-    Selection.COLLECTED: "audit --collected",
 }
 _AUDIT_PAGE: Final = Path(__file__).parents[1] / "source/admin/audit.rst"
 
@@ -164,7 +163,8 @@ class AuditChecksDirective(TableDirective):
         for check in CHECKS:
             commands = (literal(_COMMANDS[one]) for one in check.selections)
             module = check.find.__module__.removeprefix("nova_perfvm.")
-            yield check.title, ", ".join(commands), literal(module)
+            need = f"; needs {literal(check.need.words)}" if check.need else ""
+            yield check.title, ", ".join(commands) + need, literal(module)
 
 
 class OuterCodesDirective(TableDirective):

@@ -119,7 +119,9 @@ class API:
         return self._request("block_storage", method, path, body, key)
 
     def has_cinder(self) -> bool:
-        """Return whether the catalogue has a Cinder."""
+        """Return whether the catalogue has a Cinder; there may be no catalogue."""
+        if not hasattr(self._connection.session.auth, "get_access"):
+            return False
         try:
             kinds = {service["type"] for service in self._connection.service_catalog}
         except _expected() as exc:

@@ -41,24 +41,44 @@ class Selection(enum.Flag):
     :cvar AUDIT: what slipped past
     :cvar PREFLIGHT: what would break when hosts are enrolled or the filter enforces
     :cvar POLICY: whether a cloud is as a policy says (``policy check``)
-    :cvar COLLECTED: the audit, of hosts on which was collected
     """
 
     AUDIT = enum.auto()
     PREFLIGHT = enum.auto()
     POLICY = enum.auto()
-    COLLECTED = enum.auto()
+
+
+class Need(NamedTuple):
+    """Without what a check has nothing to look at.
+
+    :ivar words: what that is
+    """
+
+    words: str
+    met: Callable[[Subject], bool]
+
+
+_COLLECTED: Final = Need("--collected", lambda subject: bool(subject.collected))
+_CINDER: Final = Need(
+    "a Cinder", lambda subject: subject.snapshot.volume_types is not None
+)
 
 
 class CloudCheck(NamedTuple):
     """One question that is asked of a cloud.
 
     :ivar title: what holds if nothing is found
+    :ivar need: without it the question is not asked; None for none
     """
 
     title: str
     selections: Selection
     find: Callable[[Subject], Iterable[Finding]]
+    need: Need | None = None
+
+    def can_look(self, subject: Subject) -> bool:
+        """Return whether there is what it looks at."""
+        return self.need is None or self.need.met(subject)
 
 
 @dataclass(frozen=True)
@@ -92,7 +112,6 @@ class AuditReport(Report):
 _AUDIT: Final = Selection.AUDIT
 _PREFLIGHT: Final = Selection.PREFLIGHT
 _POLICY: Final = Selection.POLICY
-_COLLECTED: Final = Selection.COLLECTED
 _BOTH: Final = _AUDIT | _PREFLIGHT
 _ROWS: Final = (
     ("Policy", _PREFLIGHT | _POLICY, policy.check_policy),
@@ -104,15 +123,15 @@ _ROWS: Final = (
     ("Servers have today's flavors", _AUDIT, claims.check_changed),
     ("Flavors are the policy's", _AUDIT, claims.check_flavors),
     ("Images agree with the classes", _AUDIT, claims.check_images),
-    ("Classes have their volume types", _BOTH | _POLICY, volumes.check_types),
-    ("Root volumes are of their class's type", _AUDIT, volumes.check_roots),
+    ("Classes have their volume types", _BOTH | _POLICY, volumes.check_types, _CINDER),
+    ("Root volumes are of their class's type", _AUDIT, volumes.check_roots, _CINDER),
     ("Keys are spelled right", _AUDIT, claims.check_spelling),
     ("Classes of aggregates", _AUDIT | _POLICY, hosts.check_aggregates),
     ("Some host is judged", _POLICY, hosts.check_judged),
     ("Hosts with slots have their label", _BOTH, hosts.check_labels),
     ("General VMs keep off slots", _POLICY, hosts.check_isolation),
     ("Hosts offer what the policy says", _AUDIT | _POLICY, offers.check),
-    ("Placement has what hosts' files say", _COLLECTED, provider_files.check),
+    ("Placement has what hosts' files say", _AUDIT, provider_files.check, _COLLECTED),
     ("Placement knows the hosts", _PREFLIGHT | _POLICY, hosts.check_known),
     ("Filters", _POLICY, settings.check_filters),
     ("Elastic hosts have their options", _PREFLIGHT, settings.check_elastic),
@@ -123,7 +142,7 @@ _ROWS: Final = (
     ("Usage is within inventory", _BOTH, usage.check),
     ("Allocations are the servers'", _AUDIT, placement.check),
     ("Providers belong to hosts", _AUDIT, placement.check_orphans),
-    ("Nova, libvirt and the kernel agree", _COLLECTED, hypervisors.check),
+    ("Nova, libvirt and the kernel agree", _AUDIT, hypervisors.check, _COLLECTED),
     ("Nova gets on with its work", _AUDIT, progress.check),
     ("Builds came to an end", _AUDIT, progress.check_builds),
     ("No cell is down", _PREFLIGHT, settings.check_cells),
@@ -134,7 +153,7 @@ CHECKS: Final = tuple(itertools.starmap(CloudCheck, _ROWS))
 
 def selected(selection: Selection) -> tuple[CloudCheck, ...]:
     """Return the checks of a command, in their order."""
-    return tuple(check for check in CHECKS if selection & check.selections)
+    return tuple(check for check in CHECKS if selection in check.selections)
 
 
 def run(subject: Subject, selection: Selection = Selection.AUDIT) -> AuditReport:
@@ -142,8 +161,6 @@ def run(subject: Subject, selection: Selection = Selection.AUDIT) -> AuditReport
 
     What the policy accepts is noted.
     """
-    if selection is Selection.AUDIT and subject.collected:
-        selection |= Selection.COLLECTED
     accept = subject.policy.accept
     results = (
         CheckFindings(
@@ -151,6 +168,7 @@ def run(subject: Subject, selection: Selection = Selection.AUDIT) -> AuditReport
             tuple(found.judged_with(accept) for found in check.find(subject)),
         )
         for check in selected(selection)
+        if check.can_look(subject)
     )
     return AuditReport(
         results=tuple(results),

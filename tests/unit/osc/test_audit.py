@@ -25,7 +25,10 @@ from tests.unit.page_elements import Elements
 EVIL = "a\x1b[2J\r\nforged\u202e\x9b\u2028\ud800"
 
 
-CHECKS = audit.selected(audit.Selection.AUDIT)
+# Nothing was collected, and there is no Cinder.
+CHECKS = [
+    check for check in audit.selected(audit.Selection.AUDIT) if check.need is None
+]
 
 
 class AuditCommandTest(CommandCase):
