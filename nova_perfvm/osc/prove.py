@@ -319,14 +319,24 @@ def _check_files(parsed_args: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _terminated() -> Iterator[list[int]]:
-    """Make SIGTERM and SIGHUP interruptions, which are noted in the list."""
+    """Make SIGTERM and SIGHUP interruptions, which are noted in the list.
+
+    What was to be ignored, as SIGHUP below nohup, stays so.
+    """
     seen: list[int] = []
 
     def terminated(number: int, _frame: object) -> None:
         seen.append(number)
+        # Shells have their background jobs ignore SIGINT.
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            raise KeyboardInterrupt
         signal.raise_signal(signal.SIGINT)
 
-    numbers = (signal.SIGTERM, signal.SIGHUP)
+    numbers = [
+        number
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    ]
     before = [signal.signal(number, terminated) for number in numbers]
     try:
         yield seen

@@ -26,7 +26,8 @@ HOST, SHARED = "dedicated1", "shared1"
 PROOF = "0123abcd"
 # The shortest measurements that there are, and little of this machine's memory.
 CLIENT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.{sigint})
 from nova_perfvm.measure.prove import loaded, plan
 plan._SECONDS, plan._QUICK_ROUNDS, loaded._HELD = (1,), 1, 0.001
 from openstackclient.shell import main
@@ -82,12 +83,16 @@ class ProofCase(VolumesMixin, base.SandboxTest):
         with self.ssh.open("a") as config:
             config.write(machine.client(name, host))
 
-    def start(self, *words):
-        """Start a proof on a host that a machine stands in for."""
+    def start(self, *words, sigint="default_int_handler"):
+        """Start a proof on a host that a machine stands in for.
+
+        :param sigint: what it does with SIGINT, which background jobs ignore
+        """
         words = words or (*self.words_of(), "--host", HOST)
         options = ("--quick", "--ssh-option=-F", f"--ssh-option={self.ssh}")
+        client = CLIENT.format(sigint=sigint)
         process = subprocess.Popen(
-            [*(sys.executable, "-c", CLIENT, "perfvm", "prove"), *words, *options],
+            [*(sys.executable, "-c", client, "perfvm", "prove"), *words, *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -70,10 +70,14 @@ class ProveTest(DocumentedCommands, ProofCase):
             self.assert_nothing_left()
 
     def test_signals(self):
-        for number, (name, status) in enumerate(
-            ((signal.SIGINT, 130), (signal.SIGTERM, 143)), 1
+        for number, (name, status, sigint) in enumerate(
+            (
+                (signal.SIGINT, 130, "default_int_handler"),
+                (signal.SIGTERM, 143, "SIG_IGN"),
+            ),
+            1,
         ):
-            process = self.start()
+            process = self.start(sigint=sigint)
             self.booted(process, number)
             process.send_signal(name)
             found, _, stderr = self.ended(process)
