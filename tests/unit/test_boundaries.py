@@ -14,6 +14,7 @@ import nova_perfvm
 
 PACKAGE = pathlib.Path(nova_perfvm.__file__).parent
 TESTS = pathlib.Path(__file__).parents[1]
+TESTS = pathlib.Path(__file__).parents[1]
 # The rooms of the house: each may import those before it.
 ROOMS = (
     "constants",
@@ -208,3 +209,31 @@ class NamesTest(testtools.TestCase):
                     homes[node.name].append(str(path.relative_to(PACKAGE)))
         self.assertGreater(len(homes), 200)
         self.assertEqual({}, {name: at for name, at in homes.items() if at[1:]})
+
+    def test_no_class_of_tests_is_loaded_twice(self):
+        """A module that imports one of its suite runs it again, and it counts once."""
+        trees = {
+            tuple(path.relative_to(TESTS.parent).with_suffix("").parts): ast.parse(
+                path.read_text()
+            )
+            for path in TESTS.rglob("*.py")
+        }
+        having = {
+            f"{'.'.join(module)}.{node.name}"
+            for module, tree in trees.items()
+            for node in tree.body
+            if isinstance(node, ast.ClassDef)
+            and module[-1].startswith("test_")
+            and not node.name.endswith("Mixin")
+            and any(getattr(m, "name", "").startswith("test_") for m in node.body)
+        }
+        self.assertGreater(len(having), 200)
+        imported = {
+            f"{node.module}.{alias.name}"
+            for module, tree in trees.items()
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            and (node.module or "").startswith(".".join(module[:2]))
+            for alias in node.names
+        }
+        self.assertEqual(set(), having & imported)

@@ -53,7 +53,7 @@ class KindsTest(testtools.TestCase):
             ("snapshot.json", "snapshot"),
         ):
             (directory / old).rename(directory / new)
-        test_proof.ProofTest.write_to(str(directory / "proof"), Case())
+        test_proof.write_to(str(directory / "proof"), Case())
         (directory / "certificate").write_text(record.dumps(certificate))
         (directory / "plan-record").write_text(plan_record.dumps(execution()))
         (directory / "policy").write_text(loader.dump(loader.load()))

@@ -4,7 +4,7 @@ import json
 
 from tests.unit.measure.prove import faults, planted
 from tests.unit.measure.prove.sound import FLAVOR, Case
-from tests.unit.measure.prove.test_proof import ProofTest
+from tests.unit.measure.prove.test_proof import write_to
 from tests.unit.osc.base import CommandCase
 
 
@@ -68,7 +68,7 @@ class CertifyTest(CommandCase):
 
     def test_the_record_of_a_proof_alone(self):
         path = str(self.directory / "proof.json")
-        ProofTest.write_to(path, Case())
+        write_to(path, Case())
         given = ("certify", "--proof", path, "--output", str(self.output))
         self.assertEqual(0, self.run_command(*given, "--within", "60"), self.stderr)
         self.assertIn(f"flavor {FLAVOR}: CERTIFIED\n", self.stdout)

@@ -15,30 +15,30 @@ from tests.unit.measure.prove.sound import FLAVOR, Case
 MADE_AT = "2026-11-22T10:30:00+00:00"
 
 
+def write_to(path, case, baseline=None):
+    """Write a case as a proof's record; return what was judged."""
+    measured = Samples(tuple(case.measured), run=case.run)
+    return proof.write(
+        path,
+        policy=case.policy,
+        flavor=case.flavor,
+        seen=(
+            json.loads(hosts.as_json(case.host)),
+            [json.loads(hosts.as_json(guest)) for guest in case.guests],
+        ),
+        measured=measured,
+        baseline=baseline,
+        made_at=MADE_AT,
+    )
+
+
 class ProofTest(DirectoryCase):
     def setUp(self):
         super().setUp()
         self.path = str(self.directory / "proof.json")
 
     def write(self, case, baseline=None):
-        return self.write_to(self.path, case, baseline)
-
-    @staticmethod
-    def write_to(path, case, baseline=None):
-        """Write a case as a proof's record; return what was judged."""
-        measured = Samples(tuple(case.measured), run=case.run)
-        return proof.write(
-            path,
-            policy=case.policy,
-            flavor=case.flavor,
-            seen=(
-                json.loads(hosts.as_json(case.host)),
-                [json.loads(hosts.as_json(guest)) for guest in case.guests],
-            ),
-            measured=measured,
-            baseline=baseline,
-            made_at=MADE_AT,
-        )
+        return write_to(self.path, case, baseline)
 
     def planted(self, name):
         case = Case()
