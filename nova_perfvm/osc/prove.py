@@ -132,9 +132,12 @@ class Prove(JudgingCommand, ObservingCommand):
         if parsed_args.clean:
             proof_servers.delete(self.cloud, None, self._tell)
             return
-        for name in ("flavor", "output", *([] if parsed_args.servers else ["image"])):
-            if getattr(parsed_args, name) is None:
-                raise PerfVMError(f"missing: --{name}")
+        needed = ["flavor", "output"]
+        if not parsed_args.servers:
+            needed += ["host", "image"]
+        missing = [f"--{n}" for n in needed if getattr(parsed_args, n) is None]
+        if missing:
+            raise PerfVMError(f"missing: {', '.join(missing)}")
         _check_files(parsed_args)
         self.proof = uuid.uuid4().hex[:8]
         with _terminated() as ended:
@@ -308,6 +311,9 @@ def _check_files(parsed_args: argparse.Namespace) -> None:
     path = f"{parsed_args.output}.run"
     if parsed_args.resume and not parsed_args.servers:
         raise PerfVMError("--resume goes on with servers that --keep left: --servers")
+    directory = Path(parsed_args.output).absolute().parent
+    if not directory.is_dir():
+        raise PerfVMError(f"--output: there is no directory {directory}")
     if Path(parsed_args.output).exists():
         raise PerfVMError(f"{parsed_args.output} is there already: name another")
     if Path(path).exists() and not parsed_args.resume:

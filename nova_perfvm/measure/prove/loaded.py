@@ -88,7 +88,8 @@ async def _await_all(
         reasons = [reason for reason in found if reason]
         if not reasons:
             return
-        first = reasons[0].partition("\n")[0]
+        # What ssh says is in the second line.
+        first = " ".join(reasons[0].split("\n")[:2])
         tell(f"waiting: {first}", len(found) - len(reasons), len(found))
         if time.monotonic() >= deadline:
             lines = "\n".join(f"  {reason}" for reason in reasons)

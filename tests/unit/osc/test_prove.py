@@ -36,14 +36,17 @@ class ProveTest(DirectoryCase):
         return stderr
 
     def test_files(self):
-        self.assertIn("missing: --image", self.refused("--host", "cmp7"))
-        self.assertIn("--servers", self.refused("--image", "i", "--resume"))
+        self.assertIn("missing: --host, --image", self.refused())
+        where = ("--host", "cmp7", "--image", "i")
+        self.assertIn("--servers", self.refused(*where, "--resume"))
         measured = self.directory / "proof.json.run"
         measured.touch()
-        self.assertIn("--resume", self.refused("--image", "i"))
+        self.assertIn("--resume", self.refused(*where))
         measured.unlink()
         self.output.touch()
-        self.assertIn("name another", self.refused("--image", "i"))
+        self.assertIn("name another", self.refused(*where))
+        self.output = self.directory / "no" / "proof.json"
+        self.assertIn("there is no directory", self.refused(*where))
 
     def test_the_host_is_that_of_all_servers(self):
         for host, there, words in (
