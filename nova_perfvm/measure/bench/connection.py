@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.bench.scenario import Target
+from nova_perfvm.measure.bench.tools.tool import ServerCommand
 
 _NS: Final = 1_000_000_000
 _SSH: Final = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15")
@@ -25,7 +26,7 @@ _ANSWER_S: Final = 60
 # What is written in this time after the limit may still arrive.
 _LATE_S: Final = 30
 _END_S: Final = 10
-# Of a line.
+# Of one output: more would fill the memory here.
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _PINGS: Final = 9
 
@@ -233,14 +234,19 @@ class Command:
     async def _rest(self, timeout_s: float) -> tuple[str, str, str]:
         """Return what it still prints, and why it failed; empty if it did not."""
         process = self._process
+        streams = (process.stdout, process.stderr)
+        reading = [asyncio.ensure_future(_all(stream)) for stream in streams]
         try:
             async with asyncio.timeout(timeout_s):
-                outputs = await asyncio.gather(
-                    process.stdout.read(), process.stderr.read()
-                )
+                outputs = await asyncio.gather(*reading)
                 code = await process.wait()
         except TimeoutError:
             raise TargetError(f"no end after {timeout_s:.4g} s") from None
+        finally:
+            # A stream has one reader at a time, and _end() is the next.
+            for one in reading:
+                one.cancel()
+            await asyncio.gather(*reading, return_exceptions=True)
         stdout, stderr = (data.decode(errors="replace") for data in outputs)
         reason = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
         if self._limit_s and code == _TIMED_OUT:
@@ -260,25 +266,18 @@ async def waiting(
 
 @contextlib.asynccontextmanager
 async def serving(
-    target: Target,
-    command: Sequence[str],
-    ready: str,
-    times: int,
-    limit_s: int,
-    patience_s: float = _ANSWER_S,
+    target: Target, server: ServerCommand, limit_s: int, patience_s: float = _ANSWER_S
 ) -> AsyncIterator[Command]:
     """Have a server run on a target, from when it is ready.
 
-    :param ready: what it prints when it is
-    :param times: how often
     :param patience_s: how long each line may take
     :raises TargetError: when it ends before, or takes longer
     """
-    async with waiting(target, command, limit_s) as process:
+    async with waiting(target, server.command, limit_s) as process:
         process.send(b"0\n")
         seen = 0
-        while seen < times:
-            seen += ready in await process.line(patience_s)
+        while seen < server.times:
+            seen += server.ready in await process.line(patience_s)
         yield process
 
 
@@ -310,12 +309,33 @@ async def _process(command: Sequence[str], limit_s: int = 0) -> AsyncIterator[Co
             raise
 
 
+async def _all(stream: asyncio.StreamReader) -> bytes:
+    """Return all that is still to be read.
+
+    :raises TargetError: when that is too much
+    """
+    pieces, length = [], 0
+    while piece := await stream.read(1 << 16):
+        length += len(piece)
+        if length > _MOST_BYTES:
+            raise TargetError(f"more than {_MOST_BYTES // 2**20} MiB of output")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+async def _drain(stream: asyncio.StreamReader) -> None:
+    """Let a process go on that waits until what it prints is read."""
+    while await stream.read(1 << 16):
+        pass
+
+
 async def _end(process: Process) -> None:
-    """End a process and what it has started: wait, as it was asked to, then force."""
+    """Wait for the end of a process that was asked to end, then kill what is left."""
     if process.returncode is None:
         try:
             async with asyncio.timeout(_END_S):
-                await process.communicate()
+                streams = filter(None, (process.stdout, process.stderr))
+                await asyncio.gather(*map(_drain, streams), process.wait())
         except TimeoutError:
             _kill_session(process.pid)
     with contextlib.suppress(ProcessLookupError):

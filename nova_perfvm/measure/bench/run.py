@@ -197,8 +197,8 @@ class _RunningStep(NamedTuple):
         who = step.group
         try:
             for one in (*servers, *loads):
-                who, words = one.target, (one.command, one.ready, one.times)
-                started = connection.serving(target(who), *words, 2 * limit_s)
+                who = one.target
+                started = connection.serving(target(who), one, 2 * limit_s)
                 serving.append(await stack.enter_async_context(started))
             for who, run in step.runs.items():
                 command = connection.waiting(target(who), run.command, limit_s)

@@ -15,7 +15,7 @@ from nova_perfvm.measure.bench import connection, target_state
 from nova_perfvm.measure.bench.connection import Output, TargetError
 from nova_perfvm.measure.bench.run import NothingToRunError, Tell, Warn
 from nova_perfvm.measure.bench.scenario import Scenario, Target, Tools
-from nova_perfvm.measure.bench.tools.tool import OutputError, Place, Run
+from nova_perfvm.measure.bench.tools.tool import OutputError, Place, Run, ServerCommand
 from nova_perfvm.measure.prove.plan import Machines
 
 _POLL_S: Final = 5
@@ -29,8 +29,8 @@ LOAD_S: Final = 900
 _HELD: Final = 0.92
 # A guest touches 1 GiB a second or more.
 _HELD_WITHIN_S: Final = 300
-# The script of Python holds $1 MiB, or what is available but for 512 MiB.  sysbench is
-# no help: it ends when its threads have not filled their memory after 30 s.
+# It holds as many MiB as its argument says, or all that is available but 512 MiB.
+# sysbench is no help: it ends when its threads have not filled their memory after 30 s.
 _HOLD: Final = """\
 import sys, time
 with open("/proc/meminfo") as lines:
@@ -154,7 +154,8 @@ async def _hold(
 ) -> None:
     """Have the memory of a VM in use."""
     command = ("python3", "-c", _HOLD, str(int(_HELD * memory_mb)))
-    holding = connection.serving(vm, command, "held", 1, LOAD_S, _HELD_WITHIN_S)
+    server = ServerCommand(vm.name, command, ready="held", times=1)
+    holding = connection.serving(vm, server, LOAD_S, _HELD_WITHIN_S)
     try:
         await stack.enter_async_context(holding)
     except TargetError as exc:
@@ -169,11 +170,7 @@ async def _start(
 ) -> asyncio.Task[Output]:
     """Start a load, and what serves it."""
     if run.server and generator:
-        serving = connection.serving(
-            generator,
-            *(run.server.command, run.server.ready, run.server.times),
-            LOAD_S,
-        )
+        serving = connection.serving(generator, run.server, LOAD_S)
         await stack.enter_async_context(serving)
     waiting = await stack.enter_async_context(
         connection.waiting(vm, run.command, LOAD_S)

@@ -12,6 +12,7 @@ import testtools
 from nova_perfvm.measure.bench import connection
 from nova_perfvm.measure.bench.connection import Clock, TargetError
 from nova_perfvm.measure.bench.scenario import Target
+from nova_perfvm.measure.bench.tools.tool import ServerCommand
 from tests.directory import DirectoryCase
 
 HERE = Target("host", "host")
@@ -53,6 +54,12 @@ class RunTest(testtools.TestCase):
     def test_what_it_prints(self):
         self.assertEqual("two words\n", self.run_it(["echo", "two words"]))
         self.assertEqual("text", self.run_it(["cat"], stdin=b"text"))
+
+    def test_an_output_that_does_not_end(self):
+        for name, value in (("_MOST_BYTES", 2**20), ("_END_S", 0.1)):
+            self.patch(connection, name, value)
+        error = self.assertRaises(TargetError, self.run_it, ["cat", "/dev/zero"])
+        self.assertEqual("more than 1 MiB of output", error.reason)
 
     def test_failures(self):
         for command, reason, stderr in (
@@ -163,7 +170,8 @@ class ServingTest(DirectoryCase):
             command = ["sh", "-c", self.SCRIPT, "sh", str(path)]
             # Its limit is no way out.
             limit_s = 10 * PATIENCE_S
-            async with connection.serving(HERE, command, "listening", 2, limit_s):
+            server = ServerCommand("here", command, "listening", 2)
+            async with connection.serving(HERE, server, limit_s):
                 return self.runs(path)
 
         self.assertTrue(asyncio.run(serve()))
@@ -182,7 +190,8 @@ class ServingTest(DirectoryCase):
     def test_one_that_is_never_ready(self):
         async def serve():
             command = ["sh", "-c", "echo in use >&2; exit 1"]
-            async with connection.serving(HERE, command, "listening", 1, PATIENCE_S):
+            server = ServerCommand("here", command, "listening", 1)
+            async with connection.serving(HERE, server, PATIENCE_S):
                 self.fail("it is not ready")
 
         error = self.assertRaises(TargetError, asyncio.run, serve())
