@@ -195,6 +195,12 @@ def _hidden() -> CloudError:
     )
 
 
+def root_device(found: Mapping[str, Any]) -> str | None:
+    """Return the name of a server's root disk; None until it has one."""
+    device: str | None = found.get("OS-EXT-SRV-ATTR:root_device_name")
+    return device
+
+
 def may_have_volume_root(found: Mapping[str, Any]) -> bool:
     """Return whether a server is of an image, and has a volume that may be its root."""
     return bool(found.get("image") and found.get(_VOLUMES))
@@ -205,7 +211,7 @@ def has_volume_root(api: API, found: Mapping[str, Any]) -> bool:
 
     Nova shows its image all the same, and says only of each volume where it is.
     """
-    root = found.get("OS-EXT-SRV-ATTR:root_device_name")
+    root = root_device(found)
     if root is None or not may_have_volume_root(found):
         return False
     path = f"/servers/{quote(found['id'])}/os-volume_attachments"

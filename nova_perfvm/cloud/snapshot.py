@@ -88,6 +88,8 @@ class _Reader:
         self._before = before
         self._progress = progress
         self._gaps: list[str] = []
+        # (ID of a server, name of its root disk).
+        self._root_disks: set[tuple[str, str]] = set()
         # Hosts whose cell is down, or is listed after one that is.
         self._unseen: list[str] = []
 
@@ -257,7 +259,7 @@ class _Reader:
         try:
             if self._some is None and self._api.has_cinder():
                 types = volumes.volume_types(self._api)
-                return types, volumes.root_volumes(self._api)
+                return types, volumes.root_volumes(self._api, self._root_disks)
         except CloudError as exc:
             self._gaps.append(f"volumes: {exc}")
         return None, ()
@@ -268,6 +270,9 @@ class _Reader:
         else:
             listed = self._at_once("hosts' servers", self._on_host, self._host_names())
             found = [server for servers in listed for server in servers]
+        self._root_disks = {
+            (one["id"], name) for one in found if (name := answers.root_device(one))
+        }
         asked = [server for server in found if answers.may_have_volume_root(server)]
         roots = set(self._at_once("root disks", self._volume_root, asked))
         servers = [

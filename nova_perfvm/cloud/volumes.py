@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection
 
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import openstack_errors
@@ -19,26 +18,17 @@ def volume_types(api: API) -> tuple[str, ...]:
 
 
 @openstack_errors()
-def root_volumes(api: API) -> tuple[RootVolume, ...]:
+def root_volumes(
+    api: API, root_disks: Collection[tuple[str, str]]
+) -> tuple[RootVolume, ...]:
     """Return the volumes of all projects that servers boot from.
 
-    A server may have several volumes that it could boot from: its root is the
-    first disk.
+    :param root_disks: (ID of a server, name of its root disk), as Nova tells them
     """
-    found: dict[str, tuple[str, RootVolume]] = {}
     path = "/volumes/detail?all_tenants=1&bootable=true&status=in-use"
-    for volume in api.cinder_list(path, "volumes"):
-        for attached in volume["attachments"]:
-            device, root = attached["device"], _root_volume(volume, attached)
-            known = found.get(root.server)
-            if known is None or device < known[0]:
-                found[root.server] = device, root
-    return tuple(root for _, (_, root) in sorted(found.items()))
-
-
-def _root_volume(volume: Mapping[str, Any], attached: Mapping[str, Any]) -> RootVolume:
-    return RootVolume(
-        id=volume["id"],
-        server=attached["server_id"],
-        volume_type=volume["volume_type"] or "",
+    return tuple(
+        RootVolume(volume["id"], attached["server_id"], volume["volume_type"] or "")
+        for volume in api.cinder_list(path, "volumes")
+        for attached in volume["attachments"]
+        if (attached["server_id"], attached["device"]) in root_disks
     )

@@ -22,6 +22,7 @@ from tests.guest.machine import GATEWAY
 from tests.sandbox import base
 from tests.sandbox.base import HP
 from tests.sandbox.documented import DocumentedCommands
+from tests.sandbox.looking import LookingMixin
 from tests.sandbox.proofs import HOST, PROOF, SHARED, ProofCase
 from tests.sandbox.volumes import TYPE
 
@@ -42,7 +43,7 @@ class BrokenOff(API):
         return answer
 
 
-class ProveTest(DocumentedCommands, ProofCase):
+class ProveTest(DocumentedCommands, LookingMixin, ProofCase):
     def test_a_server_of_an_image_is_refused(self):
         self.request = functools.partial(base.SandboxTest.request, self)
         self.boot_refused(HP)
@@ -95,6 +96,23 @@ class ProveTest(DocumentedCommands, ProofCase):
         self.assertEqual(0, found, stderr)
         self.assertIn("deleting server perfvm-proof-", stderr)
         self.assert_nothing_left()
+
+    def test_a_root_volume_of_another_type(self):
+        """Nova's scheduler does not see the type: the audit finds it."""
+        found = self.audit()[1]
+        self.assertEqual([], found)
+        self.openstack("volume", "type", "create", "other")
+        self.addCleanup(lambda: self.cinder.delete_type(self.cinder.find_type("other")))
+        asked = self.request(HP)
+        asked["block_device_mapping_v2"][0]["volume_type"] = "other"
+        self.request = lambda _flavor: asked
+        self.addCleanup(self.delete_all)
+        server = self.boot(HP)
+        found = self.audit()[1]
+        self.assertEqual(["audit.volume_type_differs"], [one["Code"] for one in found])
+        self.assertIn(server["id"], found[0]["Subject"])
+        (volume,) = self.cinder.volumes()
+        self.assertIn(volume.id, found[0]["Remedy"])
 
     def test_no_such_volume_type(self):
         self.cinder.delete_type(self.cinder.find_type(TYPE))

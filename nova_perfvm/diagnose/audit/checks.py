@@ -49,9 +49,10 @@ class Selection(enum.Flag):
 
 
 class Need(NamedTuple):
-    """Without what a check has nothing to look at.
+    """What a check needs, or it has nothing to look at.
 
     :ivar words: what that is
+    :ivar met: whether it is there
     """
 
     words: str

@@ -11,10 +11,10 @@ from nova_perfvm.findings import Finding
 
 def check_types(subject: Subject) -> Iterator[Finding]:
     """List the classes whose volume type Cinder does not have."""
-    there = subject.snapshot.volume_types
+    there = subject.snapshot.volume_types or ()
     for vm_class in subject.policy.classes:
         name = vm_class.disk.volume_type
-        if name is not None and there is not None and name not in there:
+        if name is not None and name not in there:
             yield Finding.of(
                 codes.VOLUME_TYPE_MISSING,
                 f"class {vm_class.name}",

@@ -102,12 +102,16 @@ class TakeTest(testtools.TestCase):
 
         api = FakeAPI()
         self.assertIsNone(read_snapshot(api).volume_types)
+        for name in ("a", "b", "c"):
+            disk = {"OS-EXT-SRV-ATTR:root_device_name": "/dev/vda"}
+            api.add_server(name, "h0", **disk if name != "c" else {})
         api.cinder = {
             "/types": [{"name": "nvme-tcp"}, {"name": "fast"}],
             "/volumes/detail": [
                 volume("data", "fast", ("a", "/dev/vdb")),
                 volume("root", "nvme-tcp", ("a", "/dev/vda")),
                 volume("other", None, ("b", "/dev/vda")),
+                volume("new", "fast", ("c", None)),
             ],
         }
         found = read_snapshot(api)
