@@ -7,9 +7,10 @@ the measurements, and it is written anew after each step.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +24,7 @@ from nova_perfvm.measure.samples import Measurement
 
 
 class RecordError(PerfVMError):
-    """A file of a run that cannot be begun, or gone on with."""
+    """A file of a run that cannot be begun, gone on with, or read."""
 
 
 class Record:
@@ -131,6 +132,20 @@ class Record:
         text = json.dumps(self._document, indent=1, allow_nan=False) + "\n"
         # What was collected on the targets is in it.
         textfile.replace(self.path, text, private=True)
+
+
+@contextlib.contextmanager
+def reading_run(source: str) -> Iterator[None]:
+    """Make an error of what a file of a run has otherwise than it is written here.
+
+    :param source: what to call the file
+    :raises RecordError: when something is missing, or of another kind
+    """
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as exc:
+        reason = f"run: not what bench run writes ({type(exc).__name__}: {exc})"
+        raise RecordError(f"{source}: {reason}") from exc
 
 
 def json_of(path: str) -> dict[str, Any]:

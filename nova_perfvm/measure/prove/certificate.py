@@ -47,4 +47,4 @@ def make(
         "regressions": len(worse),
         "remarks": remarks,
     }
-    return judged, record.document(judged, made_at, signed_off_by, noted)
+    return judged, record.compared(found, judged, noted)

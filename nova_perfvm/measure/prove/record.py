@@ -30,26 +30,21 @@ _NAME: Final = "nova-perfvm"
 
 
 def document(
-    judged: Judged,
-    made_at: str,
-    signed_off_by: str | None = None,
-    previous: Mapping[str, Any] | None = None,
+    judged: Judged, made_at: str, signed_off_by: str | None = None
 ) -> Document:
     """Return a record, with its checksum.
 
     :param made_at: now, ISO 8601, UTC
     :param signed_off_by: who answers for it, as said
-    :param previous: what was found against an earlier record
     """
     inputs = judged.inputs
     host = inputs.host.collected
     found: Document = {
         "kind": "certificate",
         "schema_version": SCHEMA_VERSION,
-        "verdict": OF_CERTIFICATE[judged.level],
+        **_verdict(judged),
         "made_at": made_at,
         "signed_off_by": signed_off_by,
-        "reasons": [_reason(reason) for reason in judged.reasons],
         "warnings": [_warning(one) for one in judged.warnings],
         "promised": {
             "flavor": inputs.flavor.name,
@@ -73,8 +68,27 @@ def document(
         "comparisons": [_comparison(row) for row in judged.comparisons],
         "tools": _tools(judged),
         "inputs": [EvidenceFile._asdict(source) for source in inputs.sources],
-        "previous": dict(previous) if previous else None,
+        "previous": None,
     }
+    return _sealed(found)
+
+
+def compared(found: Document, judged: Judged, previous: Mapping[str, Any]) -> Document:
+    """Return a record with what was found against an earlier one.
+
+    :param judged: with what is worse among its reasons
+    """
+    return _sealed(found | _verdict(judged) | {"previous": dict(previous)})
+
+
+def _verdict(judged: Judged) -> Document:
+    return {
+        "verdict": OF_CERTIFICATE[judged.level],
+        "reasons": [_reason(reason) for reason in judged.reasons],
+    }
+
+
+def _sealed(found: Document) -> Document:
     # As it is when it is read again: JSON has lists only.
     found = json.loads(json.dumps(found, allow_nan=False))
     return found | {_SUM: checksum(found)}

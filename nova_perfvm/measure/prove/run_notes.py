@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.bench.busy_vms import Beside, of_hosts
+from nova_perfvm.measure.bench.record import reading_run
 from nova_perfvm.measure.collect.collected import Kind
 from nova_perfvm.measure.samples import Samples
 
@@ -118,15 +118,11 @@ def of_samples(found: Samples, source: str) -> RunNotes | None:
     Who only served is left out.
 
     :param source: what to call the file in errors
-    :raises PerfVMError: when that is not what it writes
+    :raises RecordError: when that is not what it writes
     """
     measured = {m.who for m in found.measurements}
-    try:
+    with reading_run(source):
         return _noted(found.run, measured) if found.run else None
-    except (KeyError, TypeError, ValueError, AttributeError) as exc:
-        raise PerfVMError(
-            f"{source}: run: not what bench run writes ({type(exc).__name__}: {exc})"
-        ) from exc
 
 
 def _noted(run: Mapping[str, Any], measured: Collection[str]) -> RunNotes:

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import samples
-from nova_perfvm.measure.bench.record import json_of
+from nova_perfvm.measure.bench.record import json_of, reading_run
 from nova_perfvm.measure.statistics.compare import (
     CannotCompareError,
     Comparison,
@@ -53,16 +52,13 @@ def read(files: Sequence[str]) -> Content:
     failures: list[tuple[str, ...]] = []
     for file in files:
         run = json_of(file).get("run", {})
-        try:
+        with reading_run(file):
             for session in run.get("sessions", ()):
                 for who, look in session["targets"].items():
                     machines[who] = _machine(who, look)
             for one in run.get("failures", ()):
                 told = (one["where"], one["who"], one["reason"], one.get("stderr", ""))
                 failures.append(tuple(map(str, told)))
-        except (AttributeError, KeyError, TypeError, ValueError) as exc:
-            reason = f"run: not what bench run writes ({type(exc).__name__}: {exc})"
-            raise PerfVMError(f"{file}: {reason}") from exc
     return Content(
         files=tuple(files),
         comparisons=tuple(comparisons),
