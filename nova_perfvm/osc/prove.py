@@ -313,7 +313,9 @@ def _check_files(parsed_args: argparse.Namespace) -> None:
         raise PerfVMError("--resume goes on with servers that --keep left: --servers")
     directory = Path(parsed_args.output).absolute().parent
     if not directory.is_dir():
-        raise PerfVMError(f"--output: there is no directory {directory}")
+        raise PerfVMError(
+            f"--output: there is no directory {directory}: make it, or name another"
+        )
     if Path(parsed_args.output).exists():
         raise PerfVMError(f"{parsed_args.output} is there already: name another")
     if Path(path).exists() and not parsed_args.resume:

@@ -130,12 +130,12 @@ class Starter:
             "catalogue", lambda: content.make_catalogue(connect(), self.settings)
         )
         self.tell("keystone")
-        names = [f"{SCHEDULER}-{n}" for n in range(1, schedulers + 1)]
-        names = ["neutron", "nova-api", "cinder", *_SERVICES, *names]
-        for name in filter(self.settings.has, names):
+        schedule = [f"{SCHEDULER}-{n}" for n in range(1, schedulers + 1)]
+        launched = ["neutron", "nova-api", "cinder", *_SERVICES, *schedule]
+        for name in filter(self.settings.has, launched):
             self._launch(name)
-        names = ["placement", "glance", "neutron", "nova-api", "cinder"]
-        for name in filter(self.settings.has, names):
+        awaited = ["placement", "glance", "neutron", "nova-api", "cinder"]
+        for name in filter(self.settings.has, awaited):
             self._await_api(name)
             self.tell(name)
 
