@@ -11,6 +11,8 @@ from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed.interrupts import Interrupts
 from nova_perfvm.measure.observed.tables import values
 
+# MAX_TAP_QUEUES of the host's kernel: no tap device has more.
+MOST_OF_TAP: Final = 256
 NET: Final = "/sys/class/net"
 
 # Parts of devices that the host's hardware passes through; each virtual function

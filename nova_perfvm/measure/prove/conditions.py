@@ -139,7 +139,7 @@ def _strays_s(pair: tuple[ClockSeen, ClockSeen]) -> float:
 
 @check_of(63, "certify.at_once", source=RUN, remedy="")
 def _at_once(inputs: Inputs) -> Seen:
-    """At once is at the same time."""
+    """Machines that measured at once began together."""
     run, measured = inputs.noted, inputs.samples.measurements
     vms = {target.who for target in run.targets if target.kind == "guest"}
     steps = [s for s in run.steps if s.counts and len(s.targets) > 1]

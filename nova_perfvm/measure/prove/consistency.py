@@ -144,7 +144,7 @@ def _memory(inputs: Inputs, guest: CollectedMachine) -> Seen:
     remedy="collect on the host and in its VMs, and measure, within that time",
 )
 def _same_time(inputs: Inputs) -> Seen:
-    """All was looked at within one time."""
+    """All files are of about the same time."""
     run = inputs.noted
     times = [one.time for one in (inputs.host.collected, *inputs.collected)]
     apart_s: dict[str, float | None] = {
@@ -179,7 +179,7 @@ def _same_time(inputs: Inputs) -> Seen:
     remedy="nova-perfvm bench run, on this host and in these VMs",
 )
 def _measured_here(inputs: Inputs, machine: CollectedMachine) -> Seen:
-    """Measured were this host and VMs."""
+    """Measurements are of this host and its VMs."""
     if machine.is_host:
         yield from _same_machines(inputs)
     elif not machine.who:

@@ -167,7 +167,7 @@ def _of_result(inputs: Inputs, result: CheckFindings) -> Iterator[Finding]:
     for one in result.findings:
         words = one.observed
         if one.expected:
-            words = f"expected {one.expected}; found {words}"
+            words = f"{one.expected}: found {words}"
         if one.level is Level.FAILURE:
             yield one._replace(observed=words)
         elif needed and one.level is Level.UNKNOWN and not _is_excused(one):

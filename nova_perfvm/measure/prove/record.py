@@ -132,8 +132,8 @@ def _changed(found: Document) -> Iterator[Mistake]:
 def _warning(one: Finding) -> str:
     if not one.expected:
         return one.observed
-    told = f"{one.code}: {one.subject}: {one.observed}"
-    return f"{told}, expected {one.expected}; {one.remedy}"
+    told = f"{one.code}: {one.subject}: {one.expected}: found {one.observed}"
+    return f"{told}; {one.remedy}"
 
 
 def _reason(reason: Finding) -> Document:

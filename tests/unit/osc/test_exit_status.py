@@ -53,7 +53,7 @@ ARGUMENTS = {
     "certify": ["--flavor", "f", "--output", "/nowhere/a"],
     "prove": [
         *("--flavor", "hp.20c.64g", "--host", "nowhere", "--image", "i"),
-        *("--output", "/nowhere/a"),
+        *("--output", "/dev/not-written"),
     ],
     "bench run": ["--output", "/nowhere/a"],
     "bench report": ["--output", "/nowhere/a"],

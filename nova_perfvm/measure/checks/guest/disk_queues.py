@@ -40,7 +40,7 @@ def disk_queues(guest: GuestSubject, disk: DiskDevice) -> Seen:
     remedy=f"echo none > {BLOCK}/{{}}/queue/scheduler",
 )
 def disk_scheduler(_guest: GuestSubject, disk: DiskDevice) -> Seen:
-    """Disks are scheduled by who has them: none or mq-deadline."""
+    """Disks have the scheduler none or mq-deadline."""
     if disk.driver not in VIRTIO or not disk.scheduler:
         raise NotReadError(f"{BLOCK}/{disk.name}/queue/scheduler", _NO_RULE)
     good = disk.scheduler in _SCHEDULERS

@@ -32,7 +32,7 @@ _WORDS: Final = {
     remedy="take it off the kernel's command line, and measure",
 )
 def kernel_line(guest: GuestSubject) -> Seen:
-    """Guests of a flavor are alike, by what their kernels were told."""
+    """No kernel argument sets a guest apart from others of its flavor."""
     arguments = guest.collected.text(_PATH).split()
     if not any(re.match(r"[A-Za-z_.-]+=.", one) for one in arguments):
         raise NotReadError(_PATH, "it names nothing that a kernel was told")

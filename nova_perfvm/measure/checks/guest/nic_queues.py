@@ -11,10 +11,7 @@ from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.seen import Seen, check_each
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed.cpus import mask
-from nova_perfvm.measure.observed.nics import NET, NIC, Kind, queues_of
-
-# MAX_TAP_QUEUES of the host's kernel: no tap device has more.
-_MOST_OF_TAP = 256
+from nova_perfvm.measure.observed.nics import MOST_OF_TAP, NET, NIC, Kind, queues_of
 
 
 @check(20, "guest.nic_queues")
@@ -32,7 +29,7 @@ def _judged(guest: GuestSubject, nic: NIC) -> Finding:
         return skipped(nic.name, f"class {vm_class.name} promises no multiqueue")
     if nic.present is None:
         return skipped(nic.name, "how many queues it has was not read")
-    wanted, shown = min(vcpus, _MOST_OF_TAP), f"{nic.present.number} present"
+    wanted, shown = min(vcpus, MOST_OF_TAP), f"{nic.present.number} present"
     if nic.kind is Kind.PASSED_THROUGH and nic.present.number < wanted:
         # So many the hardware grants; no flavor changes that.
         wanted, shown = nic.present.number, f"{shown}, the limit of the device"

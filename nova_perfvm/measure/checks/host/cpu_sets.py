@@ -119,7 +119,7 @@ def _argument(words: list[str], name: str) -> _Argument | None:
     remedy="take the arguments of nova-perfvm host config, and reboot the drained host",
 )
 def isolation(host: HostSubject) -> Seen:
-    """Isolated are the CPUs that VMs own, by isolcpus=managed_irq and nohz_full."""
+    """CPUs that VMs own are isolated, by isolcpus=managed_irq and nohz_full."""
     sets, words = host.cpu_sets, host.collected.text(_CMDLINE).split()
     isolated = _argument(words, "isolcpus")
     if isolated and not isolated.balanced:

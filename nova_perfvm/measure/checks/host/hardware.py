@@ -48,7 +48,7 @@ _SLOW: Final = (
 
 
 @check_of(
-    15,
+    14,
     "hypervisor.hardware",
     source=f"{cpu_flags.PATH}; {_DMI}; /sys/module/kvm*; {CPU}/cpu0/cpuidle",
     remedy="options MODULE NAME=1 in /etc/modprobe.d, then drain and reboot; "

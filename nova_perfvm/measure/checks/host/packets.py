@@ -45,10 +45,10 @@ def nic_node(host: HostSubject) -> Seen:
         yield level, f"{', '.join(near) or 'none'} on node {node}"
 
 
-SOFTNET_DROPS = packets.backlogs(80, "hypervisor.softnet_drops")
+SOFTNET_DROPS = packets.backlogs(81, "hypervisor.softnet_drops")
 
 
-@check(81, "hypervisor.nic_losses")
+@check(82, "hypervisor.nic_losses")
 def nic_losses(host: HostSubject) -> Findings:
     """NICs of host and VMs lose no packets."""
     return packets.findings_of_nics(host.collected, nics(host))

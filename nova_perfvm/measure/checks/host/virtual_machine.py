@@ -21,6 +21,7 @@ from nova_perfvm.measure.checks.seen import Seen, vm_check
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cpu_flags, processes
 from nova_perfvm.measure.observed.domains import Domain, attribute
+from nova_perfvm.measure.observed.nics import MOST_OF_TAP
 from nova_perfvm.measure.observed.processes import Role
 
 # QEMU's of no real CPU, and those of before 2010.
@@ -64,8 +65,6 @@ _OLD_UBUNTU: Final = re.compile(
 # RHEL's machine type 8.4.0 is QEMU's 5.2.
 _VERSION: Final = re.compile(r"-(rhel)?(\d+)\.(\d+)(\.\d+)?$")
 _FIRST: Final = {True: (8, 4), False: (5, 2)}
-# MAX_TAP_QUEUES of the kernel.
-_MOST_OF_TAP = 256
 
 
 @vm_check(
@@ -190,6 +189,6 @@ def interface_queues(_host: HostSubject, domain: Domain) -> Seen:
             reason = f"no rule for the model of {name}, {nic.model or 'none'}"
             yield NotReadError(domain.source, reason)
         else:
-            few = nic.queues < min(domain.vcpus, _MOST_OF_TAP)
+            few = nic.queues < min(domain.vcpus, MOST_OF_TAP)
             shown = f"{name} has {nic.queues} queues for {domain.vcpus} vCPUs"
             yield Level.FAILURE if few else Level.OK, shown

@@ -37,6 +37,10 @@ class AllTest(testtools.TestCase):
         found = self.statuses(hosts.roomy(pages_kb=1048576), view(), policy)
         self.assertEqual({(code, PASS) for code in CHECKS}, found)
 
+    def test_each_has_a_place_of_its_own(self):
+        places = [check.order for check in CHECKS.values()]
+        self.assertEqual(len(places), len(set(places)))
+
     def test_of_nothing_nothing_is_told(self):
         empty = dataclasses.replace(
             hosts.roomy(), files={}, later={}, links={}, commands={}
