@@ -53,6 +53,11 @@ RC_UNIT: Final = "CUSTOM_PERFVM_UNIT"
 # N, the units of each child.  No key of the policy: flavors are written for it,
 # those that servers have embedded, too, and two that differ in it fit one child.
 UNITS_PER_CHILD: Final = 1000
+# CPUs and memory of one NUMA node of a host; see nova_perfvm.placement.schemes.cells.
+RC_CELL_CPU: Final = "CUSTOM_PERFVM_CELL_CPU"
+RC_CELL_MEMORY: Final = "CUSTOM_PERFVM_CELL_MEMORY_MB"
+# What child providers of enrolled hosts have, and nothing else has.
+CHILD_CLASSES: Final = frozenset({RC_UNIT, RC_CELL_CPU, RC_CELL_MEMORY})
 RC_READ_IOPS: Final = "CUSTOM_PERFVM_READ_IOPS"
 RC_WRITE_IOPS: Final = "CUSTOM_PERFVM_WRITE_IOPS"
 # The host offers slots: VMs that share CPUs stay away.
@@ -65,6 +70,14 @@ TRAIT_ELASTIC: Final = "CUSTOM_PERFVM_ELASTIC"
 CUSTOM_PREFIX: Final = "CUSTOM_PERFVM_"
 # Followed by the child's letter.
 TRAIT_CHILD: Final = "CUSTOM_PERFVM_CHILD_"
+# The host's NUMA nodes are child providers, and the trait of those.
+TRAIT_CELLS: Final = "CUSTOM_PERFVM_CELLS"
+TRAIT_CELL: Final = "CUSTOM_PERFVM_CELL"
+# What a child's name ends in, before the number of the host's NUMA node.
+CELL_SUFFIX: Final = "cell_"
+# Physical networks, in name only, by which nova-compute is told a NUMA node: each has
+# its affinity to one, and the scheduler names it in the limits of a claim.
+CELL_PHYSNET: Final = "perfvm_cell_"
 # One letter names a child, in flavors, too: more slots has no elastic host.
 CHILD_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
@@ -88,6 +101,8 @@ PLACEMENT_NO_INVENTORY: Final = "placement.no_inventory"
 PLACEMENT_RESOURCE: Final = "placement.resource"
 # The same for units of elastic hosts, which have their own arithmetic.
 PLACEMENT_UNITS: Final = "placement.units"
+# The same for the NUMA nodes of hosts.
+PLACEMENT_CELLS: Final = "placement.cells"
 PLACEMENT_TRAIT_MISSING: Final = "placement.trait_missing"
 PLACEMENT_TRAIT_FORBIDDEN: Final = "placement.trait_forbidden"
 # An aggregate of the host wants a trait that is not asked for.
@@ -111,6 +126,7 @@ OUTER_CODES: Final = frozenset(
         PLACEMENT_NO_INVENTORY,
         PLACEMENT_RESOURCE,
         PLACEMENT_UNITS,
+        PLACEMENT_CELLS,
         PLACEMENT_TRAIT_MISSING,
         PLACEMENT_TRAIT_FORBIDDEN,
         PLACEMENT_ISOLATED,

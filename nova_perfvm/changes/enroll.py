@@ -12,7 +12,6 @@ which no flavor brings anybody, and never in none.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
@@ -22,15 +21,13 @@ from nova_perfvm.changes import steps as do
 from nova_perfvm.diagnose.residents import Shares, divide
 from nova_perfvm.diagnose.sizing import SlotsError, slots_to_enroll
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import Aggregate, Provider
+from nova_perfvm.facts.snapshot import Aggregate, Provider, child_uuid
 from nova_perfvm.generate import labels
 from nova_perfvm.placement.schemes import Child, names_of, scheme_of
 from nova_perfvm.policy import Policy
 
 # How the names of the aggregates begin that enrolling makes.
 AGGREGATE_PREFIX: Final = "perfvm-elastic"
-# Of providers that this project creates.
-_NAMESPACE: Final = uuid.UUID("0f8a6f4e-3f0e-4b6c-9b57-5d1f7c2f4a90")
 
 
 def aggregate_name(trait: str) -> str:
@@ -67,7 +64,7 @@ def plan_enroll(
         return do.Plan(refusals=(str(exc),))
     trait = scheme.enrolled_trait(policy)
     aggregate = aggregate_name(trait)
-    children = scheme.children(policy, view.root.name, slots)
+    children = scheme.children(policy, view, slots)
     refusals = list(_in_the_way(view, children, trait, aggregate))
     shares = divide(policy, view, children)
     refusals.extend(shares.faults)
@@ -314,7 +311,7 @@ def _uuid(view: HostView, name: str, known: dict[str, Provider]) -> str:
     """Return the UUID of a child; that of a new one is the same in every run."""
     if name in known:
         return known[name].uuid
-    return str(uuid.uuid5(_NAMESPACE, f"{view.root.uuid} {name}"))
+    return child_uuid(view.root.uuid, name)
 
 
 def _set_root(

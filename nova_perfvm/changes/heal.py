@@ -98,9 +98,10 @@ def _of_root(policy: Policy, view: HostView, server: Server) -> dict[str, int]:
     judged = view.enrolled or policy.manages(view.facts.labels)
     if vm_class is None or not judged:
         return amounts
-    for name, wanted in scheme_of(policy).amounts(policy, vm_class).items():
-        lacks = wanted - held.get(name, 0)
-        if name == const.RC_UNIT or lacks <= 0:
+    wanted = scheme_of(policy).amounts(policy, vm_class, server.memory_mb)
+    for name, amount in wanted.items():
+        lacks = amount - held.get(name, 0)
+        if name in const.CHILD_CLASSES or lacks <= 0:
             continue
         if name not in view.root.inventories:
             raise LostError(

@@ -402,7 +402,7 @@ class RemoveUnits(Change):
         for provider in self.providers:
             found = seen.provider_by_uuid[provider]
             kept = dict(found.allocations.get(self.consumer, {}))
-            kept.pop(const.RC_UNIT, None)
+            kept = {k: v for k, v in kept.items() if k not in const.CHILD_CLASSES}
             rest = found.without({self.consumer}).allocations
             allocations = {**rest, **({self.consumer: kept} if kept else {})}
             seen = _with(seen, provider, allocations=allocations)

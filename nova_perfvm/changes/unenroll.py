@@ -62,7 +62,7 @@ def plan_forget(
         if _goes(aggregate, emptied=emptied)
     )
     for name in sorted(names):
-        kind = "resource class" if name == const.RC_UNIT else "trait"
+        kind = "resource class" if name in const.CHILD_CLASSES else "trait"
         # Dedicated hosts of a cloud with slots have it as well.
         if name != const.TRAIT_HIGH_PERFORMANCE:
             steps.append(do.DeleteName(name, kind))

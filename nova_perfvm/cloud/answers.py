@@ -88,10 +88,10 @@ def known_names(api: API) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def names(api: API) -> frozenset[str]:
-    """Return the project's traits that Placement knows, and its units."""
+    """Return what Placement knows of the project's traits, and classes of children."""
     traits, classes = known_names(api)
     own = {trait for trait in traits if trait.startswith(const.CUSTOM_PREFIX)}
-    return classes & {const.RC_UNIT} | own
+    return classes & const.CHILD_CLASSES | own
 
 
 def providers(api: API, **query: str) -> list[dict[str, Any]]:

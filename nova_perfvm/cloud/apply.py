@@ -215,7 +215,8 @@ class Applier:
         for provider, entry in found["allocations"].items():
             resources = dict(entry["resources"])
             if provider in change.providers:
-                resources.pop(const.RC_UNIT, None)
+                for name in const.CHILD_CLASSES:
+                    resources.pop(name, None)
             if resources:
                 kept[provider] = {"resources": resources}
         if not kept:

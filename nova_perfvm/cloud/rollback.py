@@ -141,6 +141,6 @@ def _asking(flavors: Iterable[Flavor]) -> tuple[str, ...]:
 
 def _asks_units(extra_specs: Mapping[str, str]) -> bool:
     return any(
-        key.startswith("resources") and key.endswith(f":{const.RC_UNIT}")
+        key.startswith("resources") and key.partition(":")[2] in const.CHILD_CLASSES
         for key in extra_specs
     )

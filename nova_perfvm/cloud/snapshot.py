@@ -171,15 +171,17 @@ class _Reader:
         found = answers.providers(self._api, in_tree=hypervisor["id"])
         roots = [p["name"] for p in found if p["uuid"] == hypervisor["id"]]
         known = {p["name"] for p in found}
-        for letter in const.CHILD_LETTERS if roots else ():
-            name = child_name(roots[0], letter)
-            if name in known:
-                continue
-            strangers = answers.providers(self._api, name=name)
-            if not strangers:
-                # No more children than this one's letter, as far as is known.
-                break
-            found += strangers
+        nodes = (f"{const.CELL_SUFFIX}{node}" for node in itertools.count())
+        for suffixes in (const.CHILD_LETTERS, nodes) if roots else ():
+            for suffix in suffixes:
+                name = child_name(roots[0], suffix)
+                if name in known:
+                    continue
+                strangers = answers.providers(self._api, name=name)
+                if not strangers:
+                    # No more children than this one's, as far as is known.
+                    break
+                found += strangers
         return found
 
     def _host_names(self) -> list[str]:

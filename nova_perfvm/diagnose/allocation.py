@@ -51,7 +51,7 @@ def root_amounts(view: HostView, server: Server) -> dict[str, int]:
     amounts: dict[str, int] = {}
     for group in demand.groups:
         for name, amount in group.resources.items():
-            if name != const.RC_UNIT:
+            if name not in const.CHILD_CLASSES:
                 amounts[name] = amounts.get(name, 0) + amount
     if server.other_disks_gb and f"resources:{const.DISK}" not in server.extra_specs:
         amounts[const.DISK] = amounts.get(const.DISK, 0) + server.other_disks_gb

@@ -94,13 +94,14 @@ def _sums(name: str, hosts: list[Slots]) -> Iterator[Slots]:
 def request_of_class(policy: Policy, vm_class: VMClass) -> Request:
     """Return a request of the class's smallest flavor, as the policy makes it."""
     size = smallest_size(vm_class)
+    memory_mb = size.memory_gb * 1024 if size else 0
     flavor = Flavor(
         id=vm_class.name,
         name=vm_class.name,
         vcpus=vm_class.vcpus or 0,
-        memory_mb=size.memory_gb * 1024 if size else 0,
+        memory_mb=memory_mb,
         disk_gb=size.root_gb if size else 0,
-        extra_specs=properties_of(policy, vm_class).flavor,
+        extra_specs=properties_of(policy, vm_class, memory_mb=memory_mb).flavor,
     )
     return request_for(flavor, volume_backed=vm_class.disk.source == "volume")
 

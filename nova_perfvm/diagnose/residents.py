@@ -62,8 +62,8 @@ def shares_as_enrolled(policy: Policy, host: HostView) -> Shares:
     own, scheme = as_enrolled(policy, host), enrolling_scheme(policy)
     slots = enrolled_slots(own, host)
     if slots is None:
-        slots = len(scheme.children(own, host.root.name, 0))
-    return divide(own, host, scheme.children(own, host.root.name, slots))
+        slots = len(scheme.children(own, host, 0))
+    return divide(own, host, scheme.children(own, host, slots))
 
 
 def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:

@@ -48,7 +48,7 @@ def enrolled_slots(policy: Policy, view: HostView) -> int | None:
     found = {provider.name: provider for provider in view.children}
     scheme = enrolling_scheme(policy)
     for slots in range(scheme.most_slots(policy) + 1):
-        children = scheme.children(policy, view.root.name, slots)
+        children = scheme.children(policy, view, slots)
         if found.keys() == {child.name for child in children} and all(
             dict(found[child.name].inventories) == child.inventories
             and child.trait in found[child.name].traits

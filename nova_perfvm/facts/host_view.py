@@ -75,7 +75,7 @@ class HostView:
 
     @cached_property
     def children(self) -> tuple[Provider, ...]:
-        """The child providers that have units, or a name as those have.
+        """The child providers that enrolling makes, by what they have or by name.
 
         Those that have strayed from the tree count until they are back or empty.
         """
@@ -83,7 +83,8 @@ class HostView:
         return tuple(
             provider
             for provider in (*self.tree[1:], *self.strayed)
-            if provider.name.startswith(prefix) or const.RC_UNIT in provider.inventories
+            if provider.name.startswith(prefix)
+            or const.CHILD_CLASSES & provider.inventories.keys()
         )
 
     @cached_property

@@ -14,7 +14,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.facts import AskedResource, AskedTrait
 
 _KEY: Final = re.compile(r"^(resources|trait)([a-zA-Z0-9_-]{1,64})?:(.*)$")
-_ELASTIC: Final = re.compile(rf"{const.TRAIT_ELASTIC}_[0-9]+")
+_ELASTIC: Final = re.compile(rf"{const.TRAIT_ELASTIC}_[0-9]+|{const.TRAIT_CELLS}")
 # A column of Nova's and Placement's databases holds no more.
 _WHOLE: Final = re.compile(r"\d{1,18}")
 # An amount that Nova refuses fulfils no contract.

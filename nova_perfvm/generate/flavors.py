@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # For a class whose policy lists no flavors, when sizes are given.
 _NAME_PATTERN: Final = "{class}.{vcpus}c.{memory_gb}g"
 
+_NO_FLAVORS: Final = FlavorTemplate(_NAME_PATTERN, ())
+
 # Extra specs that ask Placement for a custom name, which is group 2.
 _ASKS: Final = re.compile(r"(resources|trait)[A-Za-z0-9_-]*:(CUSTOM_[A-Z0-9_]+)")
 
@@ -57,15 +59,17 @@ def properties_of(
     vm_class: VMClass,
     generators: Mapping[str, Generator] = BUILT_IN,
     *,
+    memory_mb: int = 0,
     isolated_aggregates: bool = False,
 ) -> Properties:
-    """Return the extra specs of a class's flavors and the properties of its images.
+    """Return the extra specs of a class's flavor and the properties of its images.
 
     :param generators: see :func:`nova_perfvm.generate.properties.combine`, also for
         the errors
+    :param memory_mb: of the flavor
     :param isolated_aggregates: see :func:`generate_flavors`
     """
-    carried = contract(policy, vm_class).extra_specs(
+    carried = contract(policy, vm_class, memory_mb).extra_specs(
         isolated_aggregates=isolated_aggregates
     )
     # These two are the policy's own, whatever generators an operator has.  The
@@ -138,10 +142,25 @@ def generate_flavors(
         classes = tuple(_resized(classes, memory_gb))
     flavors: list[PolicyFlavor] = []
     for vm_class in classes:
-        given = properties_of(
-            policy, vm_class, generators, isolated_aggregates=isolated_aggregates
-        )
-        flavors.extend(_flavors_of(vm_class, given.flavor, prefix))
+        template = vm_class.flavors or _NO_FLAVORS
+        for size in template.sizes:
+            given = properties_of(
+                policy,
+                vm_class,
+                generators,
+                memory_mb=size.memory_gb * 1024,
+                isolated_aggregates=isolated_aggregates,
+            )
+            flavors.append(
+                PolicyFlavor(
+                    name=prefix + template.name_of(vm_class.name, size),
+                    class_name=vm_class.name,
+                    vcpus=size.vcpus,
+                    memory_mb=size.memory_gb * 1024,
+                    root_gb=size.root_gb,
+                    extra_specs=given.flavor,
+                )
+            )
     if not flavors:
         which = "the policy" if class_name is None else f"class {class_name!r}"
         raise FlavorError(
@@ -167,29 +186,12 @@ def placement_names(flavors: Iterable[PolicyFlavor]) -> list[tuple[str, str]]:
     return sorted(found)
 
 
-def _flavors_of(
-    vm_class: VMClass, extra_specs: Mapping[str, str], prefix: str
-) -> Iterator[PolicyFlavor]:
-    template = vm_class.flavors
-    if template is None:
-        return
-    for size in template.sizes:
-        yield PolicyFlavor(
-            name=prefix + template.name_of(vm_class.name, size),
-            class_name=vm_class.name,
-            vcpus=size.vcpus,
-            memory_mb=size.memory_gb * 1024,
-            root_gb=size.root_gb,
-            extra_specs=extra_specs,
-        )
-
-
 def _resized(classes: Sequence[VMClass], memory_gb: Sequence[int]) -> Iterator[VMClass]:
     """Yield the classes that have an exact number of vCPUs, with these sizes."""
     for vm_class in classes:
         if vm_class.vcpus is None:
             continue
-        template = vm_class.flavors or FlavorTemplate(_NAME_PATTERN, ())
+        template = vm_class.flavors or _NO_FLAVORS
         for gigabytes in memory_gb:
             fault = memory_fault(vm_class, gigabytes)
             if not 1 <= gigabytes <= _MAX_MEMORY_GB:

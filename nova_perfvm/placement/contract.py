@@ -58,10 +58,13 @@ class Contract:
         return specs
 
 
-def contract(policy: Policy, vm_class: VMClass) -> Contract:
-    """Return what each VM of a class carries."""
+def contract(policy: Policy, vm_class: VMClass, memory_mb: int) -> Contract:
+    """Return what a VM of a class carries.
+
+    :param memory_mb: of the VM
+    """
     scheme = scheme_of(policy)
-    first, *others = scheme.groups(policy, vm_class)
+    first, *others = scheme.groups(policy, vm_class, memory_mb)
     iops = guaranteed_iops(vm_class) if scheme.counts else {}
     resources = {**first.resources, **iops}
     host_traits = frozenset(vm_class.host_traits)
@@ -69,7 +72,7 @@ def contract(policy: Policy, vm_class: VMClass) -> Contract:
     return Contract(
         groups=(Group("", resources, required, first.forbidden), *others),
         # Nova wants one for several groups; without it the server ends in ERROR.
-        group_policy="none" if others else None,
+        group_policy=scheme.group_policy(vm_class) if others else None,
         left_to_aggregates=first.forbidden,
         host_traits=host_traits,
     )

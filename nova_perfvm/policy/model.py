@@ -29,7 +29,7 @@ from nova_perfvm.policy.classes import VMClass
 from nova_perfvm.policy.room import shape_slots
 from nova_perfvm.policy.shapes import HostShape
 
-Placement = Literal["slots", "units", "none"]
+Placement = Literal["slots", "units", "cells", "none"]
 
 _SHAPE = "NUMA nodes x cores per node [x threads per core], such as 2x20"
 Slots = Annotated[int, count(1, len(const.CHILD_LETTERS), "slots")]
@@ -40,10 +40,10 @@ Acceptable = Annotated[
         lambda code: LEVELS.get(code, Level.FAILURE) is not Level.FAILURE,
     ),
 ]
-# What the traits of elastic hosts go on with.
+# What the traits of enrolled hosts go on with.
 _PROJECT_NAMES: Final = tuple(
     trait.removeprefix(const.CUSTOM_PREFIX)
-    for trait in (const.TRAIT_ELASTIC, const.TRAIT_CHILD)
+    for trait in (const.TRAIT_ELASTIC, const.TRAIT_CHILD, const.TRAIT_CELL)
 )
 
 

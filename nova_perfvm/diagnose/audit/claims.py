@@ -196,6 +196,7 @@ def _best(subject: Subject, vm_class: VMClass, flavor: Flavor) -> list[str]:
                 subject.policy,
                 vm_class,
                 subject.generators,
+                memory_mb=flavor.memory_mb,
                 isolated_aggregates=isolated,
             ).flavor
         )

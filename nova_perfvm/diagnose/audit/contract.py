@@ -51,7 +51,7 @@ def _of_server(
     held = Counter[str]()
     for provider in subject.snapshot.trees[host.provider]:
         held.update(provider.allocations.get(server.id, {}))
-    claims = scheme.claims(policy, vm_class, held)
+    claims = scheme.claims(policy, vm_class, server.memory_mb, held)
     without_units = scheme.enrolls and not held[scheme.resource_class]
     takes = (
         f"on {host.host}: VMs of class {vm_class.name} take "

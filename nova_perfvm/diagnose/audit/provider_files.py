@@ -18,8 +18,8 @@ from nova_perfvm.findings import Finding
 from nova_perfvm.placement.commands import remove_trait
 
 # What disks give, operators may set otherwise; enrolling, not a file, makes the others.
-_NOT_JUDGED: Final = (const.RC_READ_IOPS, const.RC_WRITE_IOPS, const.RC_UNIT)
-_ENROLLED: Final = (const.TRAIT_ELASTIC, const.TRAIT_CHILD)
+_NOT_JUDGED: Final = {const.RC_READ_IOPS, const.RC_WRITE_IOPS, *const.CHILD_CLASSES}
+_ENROLLED: Final = (const.TRAIT_ELASTIC, const.TRAIT_CHILD, const.TRAIT_CELL)
 
 
 def check(subject: Subject) -> Iterator[Finding]:

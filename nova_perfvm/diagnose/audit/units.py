@@ -59,7 +59,7 @@ def _enrolment_faults(policy: Policy, host: HostView) -> Iterator[str]:
 
 def _children_faults(policy: Policy, host: HostView) -> Iterator[str]:
     own = as_enrolled(policy, host)
-    count = len(enrolling_scheme(own).children(own, host.root.name, 0))
+    count = len(enrolling_scheme(own).children(own, host, 0))
     wrong = len(host.children) != count or enrolled_slots(own, host) is None
     for provider in host.strayed:
         yield f"{provider.name} is not in the tree of {host.host}, and not empty"

@@ -27,6 +27,7 @@ from nova_perfvm.facts.snapshot.resources import (
     Server,
     ServerCell,
     child_name,
+    child_uuid,
     host_of_child,
     isolating,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "Snapshot",
     "assume_cells",
     "child_name",
+    "child_uuid",
     "dumps",
     "host_facts",
     "host_of_child",

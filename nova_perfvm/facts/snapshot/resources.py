@@ -7,6 +7,8 @@ concluded from it is elsewhere.
 
 from __future__ import annotations
 
+import re
+import uuid
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -17,6 +19,12 @@ from nova_perfvm import constants as const
 from nova_perfvm.facts.labels import labels_of
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
 from nova_perfvm.printable import one_line
+
+# Of providers that this project creates.
+_NAMESPACE: Final = uuid.UUID("0f8a6f4e-3f0e-4b6c-9b57-5d1f7c2f4a90")
+_CHILD: Final = re.compile(
+    rf"(.+)_perfvm_(?:[{const.CHILD_LETTERS}]|{const.CELL_SUFFIX}\d+)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +131,27 @@ class Provider:
         }
 
 
-def child_name(host: str, letter: str) -> str:
-    """Return the name of the child provider of a host that has this letter.
+def child_name(host: str, suffix: str) -> str:
+    """Return the name of the child provider of a host that has this suffix.
 
     :param host: name of the host's provider
+    :param suffix: a letter, or ``cell_`` and the number of a NUMA node
     """
-    return f"{host}_perfvm_{letter}"
+    return f"{host}_perfvm_{suffix}"
+
+
+def child_uuid(root: str, name: str) -> str:
+    """Return the UUID of a child provider, the same in every run.
+
+    :param root: UUID of the host's provider
+    """
+    return str(uuid.uuid5(_NAMESPACE, f"{root} {name}"))
 
 
 def host_of_child(name: str) -> str | None:
     """Return the host's provider that a provider's name tells; None for no child."""
-    host, _, letter = name.rpartition("_perfvm_")
-    return host if host and len(letter) == 1 and letter in const.CHILD_LETTERS else None
+    found = _CHILD.fullmatch(name)
+    return found[1] if found else None
 
 
 @dataclass(frozen=True)

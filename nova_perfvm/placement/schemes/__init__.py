@@ -8,6 +8,7 @@ returns; nothing else looks at the key.
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from nova_perfvm.placement.schemes.cells import CELLS
 from nova_perfvm.placement.schemes.none import NONE
 from nova_perfvm.placement.schemes.scheme import (
     Child,
@@ -22,7 +23,7 @@ from nova_perfvm.policy import Policy
 
 # By name, in the order of the documentation; the names are those that
 # nova_perfvm.policy.model lists.
-SCHEMES: Final[dict[str, Scheme]] = {s.name: s for s in (SLOTS, UNITS, NONE)}
+SCHEMES: Final[dict[str, Scheme]] = {s.name: s for s in (SLOTS, UNITS, CELLS, NONE)}
 
 
 def scheme_of(policy: Policy) -> Scheme:

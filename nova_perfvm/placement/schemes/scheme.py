@@ -44,16 +44,6 @@ class Child:
     trait: str
     inventories: Mapping[str, Inventory] = field(hash=False)
 
-    @property
-    def total(self) -> int:
-        """Units of it."""
-        return self.inventories[const.RC_UNIT].total
-
-    @property
-    def max_unit(self) -> int:
-        """Units that one VM may take at most."""
-        return self.inventories[const.RC_UNIT].max_unit
-
 
 class Claims(NamedTuple):
     """What a server takes of its host of the project's resource classes.
@@ -114,13 +104,24 @@ class Scheme:
 
     # What a VM asks.
 
-    def groups(self, policy: Policy, vm_class: VMClass) -> Iterator[Group]:
-        """Yield what a VM of a class takes, the group without a suffix first."""
+    def groups(
+        self, policy: Policy, vm_class: VMClass, memory_mb: int
+    ) -> Iterator[Group]:
+        """Yield what a VM of a class takes, the group without a suffix first.
+
+        :param memory_mb: of the VM
+        """
+        del memory_mb
         if not vm_class.pinned:
             yield Group("", {}, forbidden=self.traits_to_avoid(policy))
             return
         slot, trait = self.slot_class(policy, vm_class), self.trait(policy, vm_class)
         yield Group("", {slot: 1} if slot else {}, frozenset({trait} if trait else ()))
+
+    def group_policy(self, vm_class: VMClass) -> str:
+        """Return whether two groups with a suffix may be met by one provider."""
+        del vm_class
+        return "none"
 
     def slot_class(self, policy: Policy, vm_class: VMClass) -> str:
         """Return the resource class that counts VMs of a pinned class on a host.
@@ -131,9 +132,13 @@ class Scheme:
         """
         if not self.offers_slots:
             return ""
+        return self._slot_class(policy, vm_class, self.resource_class)
+
+    @staticmethod
+    def _slot_class(policy: Policy, vm_class: VMClass, name: str) -> str:
         if len(policy.pinned_classes) == 1:
-            return self.resource_class
-        return f"{self.resource_class}_{vm_class.custom_name}"
+            return name
+        return f"{name}_{vm_class.custom_name}"
 
     def trait(self, policy: Policy, vm_class: VMClass) -> str:
         """Return the trait of hosts for a pinned class alone; empty for none."""
@@ -154,10 +159,12 @@ class Scheme:
             if vm_class.exclusive == "host" and (trait := self.trait(policy, vm_class))
         )
 
-    def amounts(self, policy: Policy, vm_class: VMClass) -> Counter[str]:
+    def amounts(
+        self, policy: Policy, vm_class: VMClass, memory_mb: int
+    ) -> Counter[str]:
         """Return how much a VM takes of each of the project's resource classes."""
         found = Counter(guaranteed_iops(vm_class) if self.counts else {})
-        for group in self.groups(policy, vm_class):
+        for group in self.groups(policy, vm_class, memory_mb):
             found.update(group.resources)
         return found
 
@@ -185,16 +192,15 @@ class Scheme:
 
     def _taken(self, policy: Policy, vm_class: VMClass) -> int:
         """Return how much of what counts VMs each takes."""
-        return self.amounts(policy, vm_class)[self.slot_class(policy, vm_class)]
+        return self.amounts(policy, vm_class, 0)[self.slot_class(policy, vm_class)]
 
-    def children(self, policy: Policy, host: str, slots: int) -> tuple[Child, ...]:
+    def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
         """Return the child providers that enrolling gives a host.
 
-        :param host: name of the compute's provider, which is its hypervisor name
         :param slots: how many high-performance VMs the host may have; 0 for a host
             of general VMs only
         """
-        del policy, host, slots
+        del policy, view, slots
         return ()
 
     def enrolled_trait(self, policy: Policy) -> str:
@@ -267,13 +273,18 @@ class Scheme:
         return slots
 
     def claims(
-        self, policy: Policy, vm_class: VMClass, held: Mapping[str, int]
+        self,
+        policy: Policy,
+        vm_class: VMClass,
+        memory_mb: int,
+        held: Mapping[str, int],
     ) -> Claims:
         """Return what a server takes of its host, and should.
 
+        :param memory_mb: of the server
         :param held: what it has been allocated there, by resource class
         """
-        wanted, has = self.amounts(policy, vm_class), Counter(held)
+        wanted, has = self.amounts(policy, vm_class, memory_mb), Counter(held)
         excess = Counter(
             {n: amount for n, amount in (has - wanted).items() if _counts_vms(n)}
         )

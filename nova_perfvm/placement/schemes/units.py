@@ -48,11 +48,14 @@ class UnitsScheme(Scheme):
     resource_class = const.RC_UNIT
     enrolls = True
 
-    def groups(self, policy: Policy, vm_class: VMClass) -> Iterator[Group]:
+    def groups(
+        self, policy: Policy, vm_class: VMClass, memory_mb: int
+    ) -> Iterator[Group]:
         """Yield what a VM of a class takes of an elastic host.
 
         A pinned VM takes one child whole, any other VM one unit of every child.
         """
+        del memory_mb
         required = frozenset({self.enrolled_trait(policy)})
         if vm_class.pinned:
             # An amount comes of one provider, in a group without a suffix, too.
@@ -81,17 +84,9 @@ class UnitsScheme(Scheme):
             return HostOffer()
         return HostOffer(traits=frozenset({self.trait(policy, vm_class)}))
 
-    def children(self, policy: Policy, host: str, slots: int) -> tuple[Child, ...]:
+    def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
         """Return the child providers of a host, m of them."""
-        units = const.UNITS_PER_CHILD
-        return tuple(
-            Child(
-                child_name(host, suffix),
-                child_trait(suffix),
-                {const.RC_UNIT: Inventory(units, units - (index >= slots))},
-            )
-            for index, suffix in enumerate(SUFFIXES[: children_per_host(policy)])
-        )
+        return _children(policy, view.root.name, slots)
 
     def enrolled_trait(self, policy: Policy) -> str:
         """Return the trait that elastic hosts have, and flavors require of them."""
@@ -114,11 +109,12 @@ class UnitsScheme(Scheme):
 
     def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
         """Return in words the trait and the children of an empty host."""
-        children = self.children(policy, "", max(slots.values(), default=0))
+        children = _children(policy, "", max(slots.values(), default=0))
+        units = (child.inventories[const.RC_UNIT] for child in children)
         return {
             "trait": self.enrolled_trait(policy),
             const.RC_UNIT: ", ".join(
-                f"{child.total} (at most {child.max_unit} a VM)" for child in children
+                f"{found.total} (at most {found.max_unit} a VM)" for found in units
             ),
         }
 
@@ -168,6 +164,18 @@ class UnitsScheme(Scheme):
 
 
 UNITS: Final = UnitsScheme()
+
+
+def _children(policy: Policy, host: str, slots: int) -> tuple[Child, ...]:
+    units = const.UNITS_PER_CHILD
+    return tuple(
+        Child(
+            child_name(host, suffix),
+            child_trait(suffix),
+            {const.RC_UNIT: Inventory(units, units - (index >= slots))},
+        )
+        for index, suffix in enumerate(SUFFIXES[: children_per_host(policy)])
+    )
 
 
 def children_per_host(policy: Policy) -> int:

@@ -25,7 +25,7 @@ UNITS_LACKING: Final = Refusal(
 
 def _check(case: HostCase[VMClass | None]) -> Reason | None:
     if case.host.isolating and not any(
-        r.name == const.RC_UNIT for r in case.request.resources
+        r.name in const.CHILD_CLASSES for r in case.request.resources
     ):
         return UNITS_LACKING.because(traits=sorted(case.host.isolating))
     return None

@@ -19,9 +19,11 @@ class TokensScheme(Scheme):
     summary = "hosts have two tokens for each high-performance VM"
     resource_class = TOKEN
 
-    def groups(self, policy: Policy, vm_class: VMClass) -> Iterator[Group]:
+    def groups(
+        self, policy: Policy, vm_class: VMClass, memory_mb: int
+    ) -> Iterator[Group]:
         """Yield two tokens for a pinned VM."""
-        (group,) = super().groups(policy, vm_class)
+        (group,) = super().groups(policy, vm_class, memory_mb)
         yield replace(group, resources=dict.fromkeys(group.resources, 2))
 
     def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cells: each NUMA node of a dedicated host is a provider with CPUs and memory.
+
+So Placement offers no host on whose NUMA nodes a VM does not fit, whatever sizes are
+mixed there, and claims of several schedulers never meet on a node.  A flavor asks in
+a group of its own for each NUMA node of the VM.
+
+nova-compute chooses a node by itself, and would choose another one than Placement did.
+:mod:`nova_perfvm.scheduler.numa_filter` keeps it to that of the claim: hosts have a
+physical network for each node, in name only, and the limits of a claim name it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts import NUMACell, Reason
+from nova_perfvm.facts.demand import Demand, Group
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.snapshot import Inventory, Provider, child_name
+from nova_perfvm.placement.schemes.scheme import Child, Scheme
+from nova_perfvm.placement.settings import (
+    ISOLATED_AGGREGATES,
+    NO_FALLBACK_QUERY,
+    Setting,
+)
+from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.policy.room import groups_of
+
+# From this size on a page is a huge one, in KiB.
+_HUGE_KB: Final = 2048
+_SMALL: Final = frozenset({None, "small"})
+
+
+class CellsScheme(Scheme):
+    """``placement: cells``."""
+
+    name = "cells"
+    summary = "NUMA nodes of hosts are child providers"
+    modes = ("dedicated", "shared")
+    resource_class = const.RC_CELL_CPU
+    enrolls = True
+
+    def groups(
+        self, policy: Policy, vm_class: VMClass, memory_mb: int
+    ) -> Iterator[Group]:
+        """Yield what a VM of a class takes: a group for each of its NUMA nodes."""
+        if not vm_class.pinned:
+            yield Group("", {}, forbidden=self.traits_to_avoid(policy))
+            return
+        slot = self.slot_class(policy, vm_class)
+        required = frozenset({self.enrolled_trait(policy)})
+        yield Group("", {slot: 1} if slot else {}, required)
+        nodes = vm_class.cells_per_vm
+        for node in range(nodes):
+            yield Group(
+                f"_perfvm_{const.CELL_SUFFIX}{node}",
+                {
+                    const.RC_CELL_CPU: cell_cpus(policy, vm_class),
+                    const.RC_CELL_MEMORY: memory_mb // nodes,
+                },
+                frozenset({const.TRAIT_CELL}),
+            )
+
+    def group_policy(self, vm_class: VMClass) -> str:
+        """Return that NUMA nodes of a VM are to be different ones of its host."""
+        return "isolate" if vm_class.cells_per_vm > 1 else "none"
+
+    def slot_class(self, policy: Policy, vm_class: VMClass) -> str:
+        """Return what counts VMs of a class whose number on a host is limited."""
+        if vm_class.max_per_host is None:
+            return ""
+        return self._slot_class(policy, vm_class, const.RC_SLOT)
+
+    def trait(self, policy: Policy, vm_class: VMClass) -> str:
+        """Return the trait of hosts with cells: all pinned classes share these."""
+        del vm_class
+        return self.enrolled_trait(policy)
+
+    def traits_to_avoid(self, policy: Policy) -> frozenset[str]:
+        """Return the trait of hosts with cells."""
+        return frozenset({self.enrolled_trait(policy)})
+
+    def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
+        """Return a child for each NUMA node that VMs may own CPUs of."""
+        del slots
+        return tuple(
+            Child(
+                child_name(view.root.name, f"{const.CELL_SUFFIX}{cell.id}"),
+                const.TRAIT_CELL,
+                inventories_of(policy, cell),
+            )
+            for cell in view.facts.cells
+            if cell.pcpuset
+        )
+
+    def enrolled_trait(self, policy: Policy) -> str:
+        """Return the trait of hosts whose NUMA nodes Placement knows."""
+        del policy
+        return const.TRAIT_CELLS
+
+    def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
+        """Return in words what an empty host has: its NUMA nodes as they are."""
+        found = super().inventory(policy, slots)
+        return {"trait": self.enrolled_trait(policy), **found}
+
+    def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
+        """Return None: VMs of several sizes have no slots in common."""
+        del tree
+
+    def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
+        """Return how many VMs the NUMA nodes of an empty host hold."""
+        groups = [g for g in demand.groups if const.RC_CELL_CPU in g.resources]
+        if not groups:
+            return 0
+        shares = [
+            min(child.total(n) // amount for n, amount in groups[0].resources.items())
+            for child in view.tree
+            if const.RC_CELL_CPU in child.inventories
+        ]
+        return min(slots, groups_of(shares, len(groups)))
+
+    def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
+        """Return what is free on each NUMA node of the host."""
+        if const.RC_CELL_CPU not in wanted:
+            return None
+        found: list[dict[str, Any]] = [
+            {
+                "node": int(cell.name.rpartition(const.CELL_SUFFIX)[2]),
+                "cpus": cell.total(const.RC_CELL_CPU),
+                "free_cpus": _free(cell, const.RC_CELL_CPU),
+                "memory_mb": cell.total(const.RC_CELL_MEMORY),
+                "free_mb": _free(cell, const.RC_CELL_MEMORY),
+            }
+            for cell in of
+        ]
+        return Reason(
+            const.PLACEMENT_CELLS,
+            {
+                "cpus": wanted[const.RC_CELL_CPU],
+                "memory_mb": wanted.get(const.RC_CELL_MEMORY, 0),
+                "cells": found,
+            },
+        )
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Return what keeps VMs that ask for no NUMA node off these hosts."""
+        return (ISOLATED_AGGREGATES, NO_FALLBACK_QUERY)
+
+
+CELLS: Final = CellsScheme()
+
+
+def cell_cpus(policy: Policy, vm_class: VMClass) -> int:
+    """Return how many CPUs a VM takes of each NUMA node that it is on.
+
+    Under thread policy ``require`` it takes whole cores, of which Nova gives a thread
+    that is left over to nobody.
+    """
+    cpus = vm_class.cell_pcpus
+    if vm_class.cpu_thread_policy != "require":
+        return cpus
+    threads = max(shape.threads for shape in policy.host_shapes)
+    return -(-cpus // threads) * threads
+
+
+def inventories_of(policy: Policy, cell: NUMACell) -> dict[str, Inventory]:
+    """Return what a NUMA node has for VMs of pinned classes.
+
+    Where they ask for huge pages, memory is what is in these.
+    """
+    pools = [pool for pool in cell.mempages if pool.size_kb >= _HUGE_KB]
+    huge = any(c.mem_page_size not in _SMALL for c in policy.pinned_classes)
+    memory_mb = cell.memory_mb
+    if huge:
+        memory_mb = sum(pool.size_kb * pool.total for pool in pools) // 1024
+    cpus = len(cell.pcpuset)
+    if cell.siblings and all(c.smt == "cores" for c in policy.pinned_classes):
+        cpus = sum(not cell.pcpuset.isdisjoint(core) for core in cell.siblings)
+    amounts = {const.RC_CELL_CPU: cpus, const.RC_CELL_MEMORY: memory_mb}
+    return {name: Inventory(n, n) for name, n in amounts.items() if n}
+
+
+def _free(cell: Provider, name: str) -> int:
+    return cell.total(name) - cell.used(name)
