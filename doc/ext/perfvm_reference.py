@@ -215,6 +215,8 @@ class NamesDirective(TableDirective):
                     "resource class; with several pinned classes, and a class's name",
                 ),
                 (literal(const.RC_UNIT), "resource class"),
+                (literal(const.RC_CELL_CPU), "resource class"),
+                (literal(const.RC_CELL_MEMORY), "resource class"),
                 (literal(const.RC_READ_IOPS), "resource class"),
                 (literal(const.RC_WRITE_IOPS), "resource class"),
                 (literal(const.TRAIT_HIGH_PERFORMANCE), "trait"),
@@ -223,6 +225,8 @@ class NamesDirective(TableDirective):
                     "trait; m: children of a host",
                 ),
                 (literal(f"{const.TRAIT_CHILD}<letter>"), "trait"),
+                (literal(const.TRAIT_CELLS), "trait"),
+                (literal(const.TRAIT_CELL), "trait"),
             )
         )
 

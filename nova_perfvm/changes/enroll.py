@@ -21,19 +21,19 @@ from nova_perfvm.changes import steps as do
 from nova_perfvm.diagnose.residents import Shares, divide
 from nova_perfvm.diagnose.sizing import SlotsError, slots_to_enroll
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import Aggregate, Provider, child_uuid
+from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider, child_uuid
 from nova_perfvm.generate import labels
-from nova_perfvm.placement.schemes import Child, names_of, scheme_of
+from nova_perfvm.placement.schemes import Child, Scheme, names_of, scheme_of
 from nova_perfvm.policy import Policy
 
 # How the names of the aggregates begin that enrolling makes.
-AGGREGATE_PREFIX: Final = "perfvm-elastic"
+_NONE: Final = Inventory(0, 0)
+AGGREGATE_PREFIXES: Final = ("perfvm-elastic", "perfvm-cells")
 
 
 def aggregate_name(trait: str) -> str:
     """Return the name of the aggregate for hosts with a trait."""
-    number = trait.removeprefix(const.TRAIT_ELASTIC).replace("_", "-")
-    return f"{AGGREGATE_PREFIX}{number}"
+    return trait.removeprefix("CUSTOM_").lower().replace("_", "-")
 
 
 def plan_enroll(
@@ -62,18 +62,21 @@ def plan_enroll(
         slots = slots_to_enroll(policy, view, slots)
     except SlotsError as exc:
         return do.Plan(refusals=(str(exc),))
+    if fault := scheme.unfit(view):
+        return do.Plan(refusals=(fault,))
     trait = scheme.enrolled_trait(policy)
     aggregate = aggregate_name(trait)
     children = scheme.children(policy, view, slots)
-    refusals = list(_in_the_way(view, children, trait, aggregate))
+    refusals = list(_in_the_way(scheme, view, children, trait, aggregate))
     shares = divide(policy, view, children)
     refusals.extend(shares.faults)
     if not backfill and not refusals:
-        refusals.extend(_unsettled(view, children, shares))
+        refusals.extend(_unsettled(scheme, view, children, shares))
     if refusals:
         return do.Plan(refusals=tuple(refusals))
     label = _label(policy, view)
-    steps = list(_steps(view, children, trait, aggregate, label, shares))
+    wanted = scheme.root_traits(policy, view.root.mode)
+    steps = list(_steps(view, children, trait, wanted, label, shares))
     if delete_children:
         steps += delete_detached(view.detached, {child.name for child in children})
     return do.Plan(tuple(steps))
@@ -101,7 +104,7 @@ def _steps(
     view: HostView,
     children: Sequence[Child],
     trait: str,
-    aggregate: str,
+    root_traits: frozenset[str],
     label: str,
     shares: Shares,
 ) -> Iterator[do.Change]:
@@ -113,7 +116,7 @@ def _steps(
         # by a flavor of the old number of children.
         traits = traits - view.root.elastic_traits
         yield _set_root(view, traits)
-    yield from _isolate(view, trait, aggregate, label)
+    yield from _isolate(view, trait, label)
     yield from _leave_others(view, trait)
     compute = view.compute
     if changing and compute.enabled:
@@ -129,12 +132,7 @@ def _steps(
     for name, provider in found.items():
         if name not in wanted:
             yield from detach_child(provider)
-    desired = traits | {trait}
-    if view.root.mode == "dedicated":
-        desired |= {const.TRAIT_HIGH_PERFORMANCE}
-    else:
-        # General VMs, which this trait keeps away, are welcome here.
-        desired -= {const.TRAIT_HIGH_PERFORMANCE}
+    desired = traits - {const.TRAIT_HIGH_PERFORMANCE} | root_traits
     if desired != traits:
         yield _set_root(view, desired, before=traits)
     if compute.interrupted or (changing and compute.enabled):
@@ -142,7 +140,11 @@ def _steps(
 
 
 def _in_the_way(
-    view: HostView, children: Sequence[Child], trait: str, aggregate: str
+    scheme: Scheme,
+    view: HostView,
+    children: Sequence[Child],
+    trait: str,
+    aggregate: str,
 ) -> Iterator[str]:
     """Return what a change of the children or of the aggregate would break."""
     for found in _others(view, trait):
@@ -160,39 +162,43 @@ def _in_the_way(
             "says where, and what holds it; delete it when nothing does"
         )
     for provider in view.children:
-        units = provider.units()
         child = wanted.get(provider.name)
-        if not units or child is None:
+        held = provider.held_of_child()
+        names = ", ".join(view.describe(consumer) for consumer in sorted(held))
+        if child is None or not held:
             continue
-        names = ", ".join(view.describe(consumer) for consumer in sorted(units))
-        if max(units.values()) > child.max_unit or sum(units.values()) > child.total:
-            yield (
-                f"{provider.name} is to have {child.total} units, at most "
-                f"{child.max_unit} a VM, and {sum(units.values())} are in use by "
-                f"{names}: move them away"
-            )
-        elif provider.total(const.RC_UNIT) > child.total:
-            yield (
-                f"{provider.name} has {provider.total(const.RC_UNIT)} units and is to "
-                f"have {child.total}, while it is in use by {names}: move them away"
-            )
+        for name in sorted(provider.inventories):
+            amounts = [taken.get(name, 0) for taken in held.values()]
+            left = child.inventories.get(name, _NONE)
+            if max(amounts) > left.max_unit or sum(amounts) > left.total:
+                yield (
+                    f"{provider.name} is to have {left.total} {name}, at most "
+                    f"{left.max_unit} a VM, and {sum(amounts)} are in use by "
+                    f"{names}: move them away"
+                )
+            elif scheme.by_slots and provider.total(name) > left.total:
+                # What they hold is less than the whole, by which it counts.
+                yield (
+                    f"{provider.name} has {provider.total(name)} {name} and is to have "
+                    f"{left.total}, while it is in use by {names}: move them away"
+                )
 
 
 def _unsettled(
-    view: HostView, children: Sequence[Child], shares: Shares
+    scheme: Scheme, view: HostView, children: Sequence[Child], shares: Shares
 ) -> Iterator[str]:
     """Return what changes allocations, which is done only where it is asked for."""
     if shares.lacking:
         names = ", ".join(view.describe(consumer) for consumer in shares.lacking)
         yield (
-            f"{view.host} has VMs without units: {names}: move them away, or give "
-            "them units with --backfill"
+            f"{view.host} has VMs without {scheme.noun}: {names}: move them away, or "
+            f"give them {scheme.noun} with --backfill"
         )
     if shares.surplus:
         names = ", ".join(view.describe(consumer) for consumer in shares.surplus)
         yield (
             f"{view.host} has {len(children)} children under this policy, and VMs "
-            f"hold units of others: {names}: move them away, or take these units "
+            f"hold {scheme.noun} of others: {names}: move them away, or take these "
             "from them with --backfill"
         )
 
@@ -203,8 +209,8 @@ def _give(
     """Yield the steps that add what servers lack to their allocations."""
     for consumer, lacking in shares.lacking.items():
         resources: dict[str, dict[str, int]] = {
-            _uuid(view, child, known): {const.RC_UNIT: amount}
-            for child, amount in lacking.items()
+            _uuid(view, child, known): dict(amounts)
+            for child, amounts in lacking.items()
         }
         if consumer in shares.lost:
             resources[view.root.uuid] = shares.lost[consumer]
@@ -214,15 +220,16 @@ def _give(
 def _names(
     view: HostView, trait: str, children: Sequence[Child]
 ) -> Iterator[do.Change]:
-    if const.RC_UNIT not in view.cloud.names:
-        yield do.CreateName(const.RC_UNIT, "resource class")
+    for name in sorted({name for child in children for name in child.inventories}):
+        if name not in view.cloud.names:
+            yield do.CreateName(name, "resource class")
     traits = {trait, const.TRAIT_HIGH_PERFORMANCE}
     for name in sorted(traits | {child.trait for child in children}):
         if name not in view.cloud.names:
             yield do.CreateName(name, "trait")
 
 
-def _isolate(view: HostView, trait: str, name: str, label: str) -> Iterator[do.Change]:
+def _isolate(view: HostView, trait: str, label: str) -> Iterator[do.Change]:
     """Return the steps after which an aggregate with this very trait has the host.
 
     :param label: for the host, empty for none
@@ -240,6 +247,7 @@ def _isolate(view: HostView, trait: str, name: str, label: str) -> Iterator[do.C
         if known != view.root.aggregates:
             yield do.SetProviderAggregates(view.root.uuid, view.root.name, known)
         return
+    name = aggregate_name(trait)
     found = next((a for a in view.cloud.aggregates if a.name == name), None)
     if found is None:
         yield do.CreateAggregate(name)

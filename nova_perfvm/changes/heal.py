@@ -132,5 +132,5 @@ def _add_units(
             )
         else:
             lacking[consumer] |= {
-                uuids[name]: {const.RC_UNIT: amount} for name, amount in units.items()
+                uuids[name]: dict(amounts) for name, amounts in units.items()
             }

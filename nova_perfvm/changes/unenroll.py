@@ -12,7 +12,7 @@ from shlex import quote
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
-from nova_perfvm.changes.enroll import AGGREGATE_PREFIX, delete_detached, detach_child
+from nova_perfvm.changes.enroll import AGGREGATE_PREFIXES, delete_detached, detach_child
 from nova_perfvm.diagnose.residents import holders
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Aggregate, Provider
@@ -107,7 +107,7 @@ def kept_aggregates(aggregates: Iterable[Aggregate]) -> Iterator[str]:
     for aggregate in aggregates:
         policy = aggregate.name == const.POLICY_AGGREGATE
         # An enroll that was cut off leaves it without metadata.
-        ours = aggregate.isolates or aggregate.name.startswith(AGGREGATE_PREFIX)
+        ours = aggregate.isolates or aggregate.name.startswith(AGGREGATE_PREFIXES)
         if (ours or policy) and not _goes(aggregate, emptied=True):
             yield (
                 f"aggregate {aggregate.name} stays: it has hosts or metadata that this "

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the servers of a host that lack units, and the units to give to each."""
+"""Find who lacks something of a host's child providers, and what to give to each."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,6 +13,7 @@ from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Provider, Server
 from nova_perfvm.placement.schemes import Child, enrolling_scheme
+from nova_perfvm.placement.schemes.residents import Holding, Resident
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, resolve_class
 from nova_perfvm.rules.request.class_declared import CLASS_UNKNOWN
@@ -24,18 +25,17 @@ _OF_NO_CLASS: Final = frozenset({CLASS_UNKNOWN.code, CPU_POLICY.code, VCPUS.code
 
 @dataclass(frozen=True)
 class Shares:
-    """How the units of a host are divided, and how they should be.
+    """How the children of a host are divided, and how they should be.
 
-    :ivar lacking: servers without all of their units, and what each needs: the
-        amount by name of the child
-    :ivar surplus: consumers that hold units of children the host should no longer
+    :ivar lacking: servers that hold too little of them, and what each needs
+    :ivar surplus: consumers that hold something of children the host should no longer
         have; UUIDs of those children
     :ivar lost: what those of them need of the host's own provider that have no
         allocation at all; the amount by resource class
     :ivar faults: why this cannot be; each names the servers and the remedy
     """
 
-    lacking: dict[str, dict[str, int]] = field(default_factory=dict)
+    lacking: Mapping[str, Holding] = field(default_factory=dict)
     lost: dict[str, dict[str, int]] = field(default_factory=dict)
     surplus: dict[str, frozenset[str]] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
@@ -67,93 +67,91 @@ def shares_as_enrolled(policy: Policy, host: HostView) -> Shares:
 
 
 def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
-    """Work out the units that each VM of a host should have.
+    """Work out what each VM of a host should have of its children.
 
-    What a VM holds already is never changed: one that holds the whole of a
-    child, or one unit of each, is right whatever its flavor says.  Units are
-    surplus only if their child should not exist.
+    What a VM holds already is never changed where it may go on with it, whatever its
+    flavor says.  There is surplus only of children that should not exist.
     """
+    scheme = enrolling_scheme(policy)
     wanted = {child.name for child in children}
     surplus = holders(p for p in view.children if p.name not in wanted)
-    held: dict[str, dict[str, int]] = {consumer: {} for consumer in surplus}
-    held |= _held(view, children)
-    groups: dict[str, list[str]] = {"whole": [], "shared": [], "none": []}
+    residents = residents_of(policy, view, children, surplus)
+    settled = [r for r in residents if scheme.is_settled(policy, children, r)]
+    others = [r for r in residents if r not in settled]
     faults: list[str] = []
     lost: dict[str, dict[str, int]] = {}
-    servers = {server.id: server for server in view.servers}
-    for consumer in sorted(held.keys() | servers.keys()):
-        units = held.get(consumer, {})
-        kind, fault = _judge(policy, view, children, consumer, units)
-        if not fault and consumer not in held:
+    known = {c for p in (view.root, *view.children) for c in p.allocations}
+    for resident in others:
+        fault = _fault(policy, view, resident)
+        if not fault and resident.server and resident.consumer not in known:
             try:
-                lost[consumer] = root_amounts(view, servers[consumer])
+                lost[resident.consumer] = root_amounts(view, resident.server)
             except PerfVMError as exc:
                 fault = str(exc)
         if fault:
-            faults.append(f"{view.describe(consumer)} {fault}")
-        groups[kind].append(consumer)
-    pinned = {vm_class.name for vm_class in policy.pinned_classes}
-    names = {s.id: class_or_misfits(policy, s)[0] for s in view.servers}
-    takers = [c for c in groups["none"] if names.get(c) in pinned]
-    sharers = [c for c in groups["none"] if names.get(c) not in pinned]
+            faults.append(f"{view.describe(resident.consumer)} {fault}")
+    needs: Mapping[str, Holding] = {}
     if not faults:
-        whole, shared = groups["whole"] + takers, groups["shared"] + sharers
-        faults += _impossible(view, children, whole, shared)
+        needs, why = scheme.divide(policy, view, children, settled, others)
+        faults += why
     if faults:
-        return Shares({c: {} for c in groups["none"]}, faults=tuple(faults))
-    taken = {name for consumer in groups["whole"] for name in held[consumer]}
-    free = [c.name for c in children if c.max_unit == c.total and c.name not in taken]
-    needs = {taker: {free.pop(0): children[0].total} for taker in takers}
-    for sharer in sharers:
-        has = held.get(sharer, {})
-        needs[sharer] = {c.name: 1 for c in children if c.name not in has}
+        return Shares({r.consumer: {} for r in others}, faults=tuple(faults))
     return Shares(needs, lost, surplus)
 
 
-def _judge(
+def residents_of(
     policy: Policy,
     view: HostView,
     children: Sequence[Child],
-    consumer: str,
-    units: dict[str, int],
-) -> tuple[str, str]:
-    """Return how a consumer holds units, and why it cannot be given any; or empty."""
-    kind = _kind(units, children)
-    if kind != "none":
-        return kind, ""
-    held = ", ".join(f"{n} of {name}" for name, n in sorted(units.items())) or "none"
-    server = next((s for s in view.servers if s.id == consumer), None)
-    # Only a policy that has grown leaves a general VM with units of some.
-    if server is None or set(units.values()) - {1}:
-        return kind, (
-            f"holds units of {view.host} as no flavor asks for them, or none at all "
-            f"({held}): wait for what Nova does with it, confirm or revert it, clean "
-            "up, or move it away"
+    others: Iterable[str] = (),
+) -> list[Resident]:
+    """Return who is on a host or holds something of it, by UUID.
+
+    :param others: consumers that do
+    """
+    names = {child.name for child in children}
+    held: dict[str, dict[str, Mapping[str, int]]] = {}
+    for provider in view.children:
+        if provider.name in names:
+            for consumer, taken in provider.held_of_child().items():
+                held.setdefault(consumer, {})[provider.name] = taken
+    servers = {server.id: server for server in view.servers}
+    found = []
+    for consumer in sorted({*held, *servers, *others, *view.root.allocations}):
+        server = servers.get(consumer)
+        name = class_or_misfits(policy, server)[0] if server else None
+        vm_class = policy.by_name[name] if name else None
+        found.append(Resident(consumer, server, vm_class, held.get(consumer, {})))
+    return found
+
+
+def _fault(policy: Policy, view: HostView, resident: Resident) -> str:
+    """Return why a resident cannot be given what it lacks; empty if it can."""
+    server, vm_class = resident.server, resident.vm_class
+    scheme = enrolling_scheme(policy)
+    held = (
+        ", ".join(
+            f"{amount} {name} of {child}"
+            for child, taken in sorted(resident.held.items())
+            for name, amount in sorted(taken.items())
+        )
+        or "none"
+    )
+    if server is None or not scheme.completes(resident.held):
+        return (
+            f"holds {scheme.noun} of {view.host} as no flavor asks for them, or none "
+            f"at all ({held}): wait for what Nova does with it, confirm or revert it, "
+            "clean up, or move it away"
         )
     if server.task is not None or server.status == "VERIFY_RESIZE":
         state = server.task or server.status
-        return kind, (
-            f"is being changed ({state}): wait for the end, or confirm or revert it"
+        return f"is being changed ({state}): wait for the end, or confirm or revert it"
+    if vm_class is None or (resident.held and vm_class.pinned):
+        return (
+            "is not as VMs of a class of the policy are, by its flavor, CPUs and "
+            f"{scheme.noun} ({held}): move it away"
         )
-    name, _ = class_or_misfits(policy, server)
-    if name is None or (units and policy.by_name[name].pinned):
-        return kind, (
-            "is not as VMs of a class of the policy are, by its flavor, CPUs and units "
-            f"({held}): move it away"
-        )
-    return kind, ""
-
-
-def _held(view: HostView, children: Sequence[Child]) -> dict[str, dict[str, int]]:
-    """Return the units of each consumer of the tree, by name of the child."""
-    names = {child.name for child in children}
-    held: dict[str, dict[str, int]] = {c: {} for c in view.root.allocations}
-    for provider in view.children:
-        if provider.name not in names:
-            continue
-        for consumer, amount in provider.units().items():
-            held.setdefault(consumer, {})[provider.name] = amount
-    return held
+    return ""
 
 
 def holders(children: Iterable[Provider]) -> dict[str, frozenset[str]]:
@@ -163,26 +161,3 @@ def holders(children: Iterable[Provider]) -> dict[str, frozenset[str]]:
         for consumer in provider.allocations:
             found.setdefault(consumer, set()).add(provider.uuid)
     return {consumer: frozenset(uuids) for consumer, uuids in sorted(found.items())}
-
-
-def _kind(units: dict[str, int], children: Sequence[Child]) -> str:
-    if len(units) == 1 and next(iter(units.values())) == children[0].total:
-        return "whole"
-    if units and units == {child.name: 1 for child in children}:
-        return "shared"
-    return "none"
-
-
-def _impossible(
-    view: HostView, children: Sequence[Child], whole: list[str], shared: list[str]
-) -> Iterator[str]:
-    """Yield what keeps such VMs from being on one host together."""
-    slots = sum(child.max_unit == child.total for child in children)
-    units = children[0].total if children else len(shared)
-    if (whole and shared) or len(whole) > slots or len(shared) > units:
-        high, general = (", ".join(map(view.describe, c)) for c in (whole, shared))
-        yield (
-            f"{view.host} has {len(whole)} high-performance VMs ({high}) and "
-            f"{len(shared)} general ones ({general}), and takes {slots} of the former "
-            f"or {units} of the latter: move the others away"
-        )

@@ -28,7 +28,12 @@ def slots_to_enroll(policy: Policy, view: HostView, asked: int | None = None) ->
     :raises SlotsError: when the number asked for is more than the policy gives
         any host, or when nothing tells
     """
-    most = enrolling_scheme(policy).most_slots(policy)
+    scheme = enrolling_scheme(policy)
+    if not scheme.by_slots:
+        if asked is not None:
+            raise SlotsError(f"under placement: {scheme.name} hosts have no slots")
+        return 0
+    most = scheme.most_slots(policy)
     if asked is not None:
         if not 0 <= asked <= most:
             raise SlotsError(

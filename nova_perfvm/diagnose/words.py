@@ -46,6 +46,16 @@ def _units(data: dict[str, Any]) -> str:
     return f"units: need {data['amount']} of one child; {children}"
 
 
+def _nodes(data: dict[str, Any]) -> str:
+    nodes = "; ".join(
+        f"node {cell['node']} has {cell['free_cpus']} of {cell['cpus']} CPUs and "
+        f"{cell['free_mb']} of {cell['memory_mb']} MiB free"
+        for cell in data["cells"]
+    )
+    need = f"{data['cpus']} CPUs and {data['memory_mb']} MiB"
+    return f"NUMA nodes: need {need} of one; {nodes}"
+
+
 def _isolated(data: dict[str, Any]) -> str:
     missing = ", ".join(data["missing"])
     return (
@@ -79,6 +89,7 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     ),
     const.PLACEMENT_RESOURCE: _resource,
     const.PLACEMENT_UNITS: _units,
+    const.PLACEMENT_CELLS: _nodes,
     const.PLACEMENT_TRAIT_MISSING: lambda d: f"trait {d['trait']} is missing",
     const.PLACEMENT_TRAIT_FORBIDDEN: lambda d: (
         f"trait {d['trait']} is on {d['provider']}, which the request forbids"

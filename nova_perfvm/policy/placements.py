@@ -23,9 +23,43 @@ def rests_on_fallback(policy: Policy) -> bool:
 
 
 def problems_of(policy: Policy) -> Iterator[Mistake]:
-    """Yield what the scheme of a policy cannot express of it: units, some things."""
-    if not rests_on_fallback(policy):
-        return
+    """Yield what the scheme of a policy cannot express of it."""
+    if policy.placement == "cells":
+        yield from _of_cells(policy)
+    if rests_on_fallback(policy):
+        yield from _of_units(policy)
+
+
+def _of_cells(policy: Policy) -> Iterator[Mistake]:
+    """Yield what keeps VMs of several sizes from sharing NUMA nodes that count them."""
+    several = len(policy.pinned_classes) > 1
+    for mine in policy.pinned_classes:
+        path, first = ("classes", mine.name), policy.pinned_classes[0]
+        if mine.exclusive == "cell" or (several and mine.exclusive != "none"):
+            expected = "none" if several else "host or none"
+            yield Mistake(
+                (*path, "exclusive"),
+                f"{mine.exclusive}, but under cells VMs of all pinned classes share "
+                f"NUMA nodes, and no others come to their hosts: use {expected}",
+            )
+        if mine.emulator_threads == "isolate" and mine.cells_per_vm > 1:
+            yield Mistake(
+                (*path, "emulator_threads"),
+                "isolate takes one CPU more on one of the VM's NUMA nodes, and cells "
+                f"cannot say which of its {mine.cells_per_vm}: use share, or null",
+            )
+        for key in ("mem_page_size", "smt"):
+            value, same = getattr(mine, key), getattr(first, key)
+            if value != same:
+                yield Mistake(
+                    (*path, key),
+                    f"{value}, but cells count what a NUMA node has in one way for "
+                    f"all pinned classes: use {same}, as {first.name} has",
+                )
+
+
+def _of_units(policy: Policy) -> Iterator[Mistake]:
+    """Yield what units cannot tell apart."""
     if len(policy.pinned_classes) != 1:
         yield Mistake(
             ("placement",),

@@ -124,11 +124,16 @@ class Provider:
 
     def units(self) -> dict[str, int]:
         """Return the units that each consumer holds, those without left out."""
-        return {
-            consumer: resources[const.RC_UNIT]
+        held = self.held_of_child().items()
+        return {c: taken[const.RC_UNIT] for c, taken in held if const.RC_UNIT in taken}
+
+    def held_of_child(self) -> dict[str, dict[str, int]]:
+        """Return what each consumer holds of what only child providers have."""
+        found = {
+            consumer: {n: a for n, a in resources.items() if n in const.CHILD_CLASSES}
             for consumer, resources in self.allocations.items()
-            if resources.get(const.RC_UNIT)
         }
+        return {consumer: taken for consumer, taken in found.items() if taken}
 
 
 def child_name(host: str, suffix: str) -> str:

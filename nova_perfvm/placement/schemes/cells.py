@@ -10,6 +10,7 @@ nova-compute chooses a node by itself, and would choose another one than Placeme
 physical network for each node, in name only, and the limits of a claim name it.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -17,7 +18,8 @@ from nova_perfvm import constants as const
 from nova_perfvm.facts import NUMACell, Reason
 from nova_perfvm.facts.demand import Demand, Group
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import Inventory, Provider, child_name
+from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN, Inventory, Provider, child_name
+from nova_perfvm.placement.schemes.residents import Division, Holding, Resident
 from nova_perfvm.placement.schemes.scheme import Child, Scheme
 from nova_perfvm.placement.settings import (
     ISOLATED_AGGREGATES,
@@ -29,6 +31,7 @@ from nova_perfvm.policy.room import groups_of
 
 # From this size on a page is a huge one, in KiB.
 _HUGE_KB: Final = 2048
+_GUESSED: Final = frozenset({ASSUMED, UNKNOWN})
 _SMALL: Final = frozenset({None, "small"})
 
 
@@ -40,6 +43,7 @@ class CellsScheme(Scheme):
     modes = ("dedicated", "shared")
     resource_class = const.RC_CELL_CPU
     enrolls = True
+    noun = "NUMA nodes"
 
     def groups(
         self, policy: Policy, vm_class: VMClass, memory_mb: int
@@ -107,6 +111,80 @@ class CellsScheme(Scheme):
     def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
         """Return None: VMs of several sizes have no slots in common."""
         del tree
+        return None
+
+    def unfit(self, view: HostView) -> str:
+        """Return why the NUMA nodes of a host cannot be divided."""
+        if view.root.mode != "dedicated":
+            return (
+                f"{view.host} is {view.root.mode}, and NUMA nodes are counted on hosts "
+                "that have [compute]cpu_dedicated_set alone: nova-perfvm host config"
+            )
+        if view.compute.cells_source in _GUESSED:
+            return (
+                f"what NUMA nodes {view.host} has is {view.compute.cells_source}, and "
+                "Placement is to count it: read it by --from-nova-db on a "
+                "controller, or name an --inventory"
+            )
+        return ""
+
+    def is_settled(
+        self, policy: Policy, children: Sequence[Child], resident: Resident
+    ) -> bool:
+        """Return whether it holds as much as it should, of whichever NUMA nodes."""
+        del children
+        if resident.server is None:
+            return bool(resident.held)
+        if resident.vm_class is None:
+            return False
+        share, nodes = _share(policy, resident), resident.vm_class.cells_per_vm
+        wanted = [share] * nodes if resident.vm_class.pinned else []
+        return [*resident.held.values()] == wanted
+
+    def divide(
+        self,
+        policy: Policy,
+        view: HostView,
+        children: Sequence[Child],
+        settled: Sequence[Resident],
+        others: Sequence[Resident],
+    ) -> Division:
+        """Give each VM its share of the NUMA nodes that Nova runs it on."""
+        needs: dict[str, Holding] = {}
+        faults = []
+        for resident in others:
+            run = self.run_on(policy, children, resident)
+            needs[resident.consumer] = run or {}
+            if run is None:
+                faults.append(
+                    f"on which NUMA nodes {view.describe(resident.consumer)} runs is "
+                    "not known, or these are no nodes for pinned VMs: move it away"
+                )
+        taken = Counter[tuple[str, str]]()
+        for held in (*(r.held for r in settled), *needs.values()):
+            for of, amounts in held.items():
+                taken.update({(of, name): n for name, n in amounts.items()})
+        for child in children:
+            for name, inventory in child.inventories.items():
+                if taken[child.name, name] > inventory.total:
+                    faults.append(
+                        f"{child.name} has {inventory.total} {name}, and VMs on it "
+                        f"take {taken[child.name, name]}: move some away"
+                    )
+        return Division(needs, tuple(faults))
+
+    def run_on(
+        self, policy: Policy, children: Sequence[Child], resident: Resident
+    ) -> Holding | None:
+        """Return what a server should hold, by where Nova runs it."""
+        server, vm_class = resident.server, resident.vm_class
+        if server is None or vm_class is None or not server.cells:
+            return None
+        names = {node_of(child.name): child.name for child in children}
+        nodes = [cell.host_node for cell in server.cells]
+        if len(nodes) != vm_class.cells_per_vm or not names.keys() >= set(nodes):
+            return None
+        return {names[node]: _share(policy, resident) for node in nodes}
 
     def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
         """Return how many VMs the NUMA nodes of an empty host hold."""
@@ -126,7 +204,7 @@ class CellsScheme(Scheme):
             return None
         found: list[dict[str, Any]] = [
             {
-                "node": int(cell.name.rpartition(const.CELL_SUFFIX)[2]),
+                "node": node_of(cell.name),
                 "cpus": cell.total(const.RC_CELL_CPU),
                 "free_cpus": _free(cell, const.RC_CELL_CPU),
                 "memory_mb": cell.total(const.RC_CELL_MEMORY),
@@ -179,6 +257,24 @@ def inventories_of(policy: Policy, cell: NUMACell) -> dict[str, Inventory]:
         cpus = sum(not cell.pcpuset.isdisjoint(core) for core in cell.siblings)
     amounts = {const.RC_CELL_CPU: cpus, const.RC_CELL_MEMORY: memory_mb}
     return {name: Inventory(n, n) for name, n in amounts.items() if n}
+
+
+def node_of(name: str) -> int | None:
+    """Return the NUMA node that the name of a child tells."""
+    number = name.rpartition(f"_perfvm_{const.CELL_SUFFIX}")[2]
+    return int(number) if number.isdecimal() else None
+
+
+def _share(policy: Policy, resident: Resident) -> dict[str, int]:
+    """Return what a server of a class takes of each NUMA node that it is on."""
+    server, vm_class = resident.server, resident.vm_class
+    if server is None or vm_class is None:
+        return {}
+    mine = vm_class.of_size(server.vcpus)
+    return {
+        const.RC_CELL_CPU: cell_cpus(policy, mine),
+        const.RC_CELL_MEMORY: server.memory_mb // mine.cells_per_vm,
+    }
 
 
 def _free(cell: Provider, name: str) -> int:

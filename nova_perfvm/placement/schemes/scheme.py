@@ -13,6 +13,7 @@ from nova_perfvm.facts import Reason, RequestFacts
 from nova_perfvm.facts.demand import Demand, Group
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Inventory, Provider
+from nova_perfvm.placement.schemes.residents import Division, Holding, Resident
 from nova_perfvm.placement.settings import NO_FALLBACK_QUERY, Setting
 from nova_perfvm.policy import Policy, VMClass, largest_slots
 from nova_perfvm.policy.model import Placement
@@ -74,8 +75,9 @@ class Scheme:
     :cvar modes: the host modes that it knows; the first is that of a new host
     :cvar resource_class: what it counts VMs by, or how names of such begin; empty if
         it counts none
-    :cvar enrolls: whether ``host enroll`` gives hosts child providers, which VMs of
-        all classes take
+    :cvar enrolls: whether ``host enroll`` gives hosts child providers
+    :cvar by_slots: whether these depend on the number of the host's slots
+    :cvar noun: what VMs take of these
     :cvar isolates: whether isolated aggregates can keep general VMs off hosts with
         slots, so that their flavors need not (``--isolated-aggregates``)
     """
@@ -85,6 +87,8 @@ class Scheme:
     modes: ClassVar[tuple[Mode, ...]] = ("dedicated", "shared", "mixed")
     resource_class: ClassVar[str] = ""
     enrolls: ClassVar[bool] = False
+    by_slots: ClassVar[bool] = False
+    noun: ClassVar[str] = ""
     isolates: ClassVar[bool] = False
 
     @property
@@ -289,6 +293,56 @@ class Scheme:
             {n: amount for n, amount in (has - wanted).items() if _counts_vms(n)}
         )
         return Claims(wanted, has, excess)
+
+    def unfit(self, view: HostView) -> str:
+        """Return why a host cannot be enrolled; empty if it can."""
+        del view
+        return ""
+
+    def root_traits(self, policy: Policy, mode: str) -> frozenset[str]:
+        """Return the project's traits of an enrolled host's own provider.
+
+        :param mode: of the provider
+        """
+        del mode
+        return frozenset({self.enrolled_trait(policy)})
+
+    def is_settled(
+        self, policy: Policy, children: Sequence[Child], resident: Resident
+    ) -> bool:
+        """Return whether a resident holds of the children what it may go on with."""
+        del policy, children
+        return not resident.held
+
+    def completes(self, held: Holding) -> bool:
+        """Return whether the rest may be added to what a resident holds."""
+        return not held
+
+    def divide(
+        self,
+        policy: Policy,
+        view: HostView,
+        children: Sequence[Child],
+        settled: Sequence[Resident],
+        others: Sequence[Resident],
+    ) -> Division:
+        """Return what residents need of a host's children.
+
+        :param settled: those that hold what they should
+        :param others: servers that do not
+        """
+        del policy, view, children, settled
+        return Division({resident.consumer: {} for resident in others})
+
+    def run_on(
+        self, policy: Policy, children: Sequence[Child], resident: Resident
+    ) -> Holding | None:
+        """Return what a server should hold, by the NUMA nodes that Nova runs it on.
+
+        :returns: None where that does not matter, or is not known
+        """
+        del policy, children, resident
+        return None
 
     # How a host's candidates are met.
 

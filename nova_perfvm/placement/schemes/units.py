@@ -27,6 +27,7 @@ from nova_perfvm.facts import Reason, RequestFacts
 from nova_perfvm.facts.demand import Demand, Group
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Inventory, Provider, child_name
+from nova_perfvm.placement.schemes.residents import Division, Holding, Resident
 from nova_perfvm.placement.schemes.scheme import Child, HostOffer, Scheme
 from nova_perfvm.placement.settings import (
     FALLBACK_QUERY,
@@ -47,6 +48,8 @@ class UnitsScheme(Scheme):
     modes = ("elastic", "dedicated", "shared")
     resource_class = const.RC_UNIT
     enrolls = True
+    by_slots = True
+    noun = "units"
 
     def groups(
         self, policy: Policy, vm_class: VMClass, memory_mb: int
@@ -86,7 +89,7 @@ class UnitsScheme(Scheme):
 
     def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
         """Return the child providers of a host, m of them."""
-        return _children(policy, view.root.name, slots)
+        return children_named(policy, view.root.name, slots)
 
     def enrolled_trait(self, policy: Policy) -> str:
         """Return the trait that elastic hosts have, and flavors require of them."""
@@ -109,7 +112,7 @@ class UnitsScheme(Scheme):
 
     def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
         """Return in words the trait and the children of an empty host."""
-        children = _children(policy, "", max(slots.values(), default=0))
+        children = children_named(policy, "", max(slots.values(), default=0))
         units = (child.inventories[const.RC_UNIT] for child in children)
         return {
             "trait": self.enrolled_trait(policy),
@@ -130,6 +133,52 @@ class UnitsScheme(Scheme):
         """Return how many VMs find a child that they may take whole."""
         del demand
         return min(slots, sum(child.gives_all_units for child in view.tree))
+
+    def root_traits(self, policy: Policy, mode: str) -> frozenset[str]:
+        """Return the traits of a host, with one that keeps general VMs off it.
+
+        These are welcome on any but dedicated ones.
+        """
+        own = frozenset({const.TRAIT_HIGH_PERFORMANCE} if mode == "dedicated" else ())
+        return own | super().root_traits(policy, mode)
+
+    def is_settled(
+        self, policy: Policy, children: Sequence[Child], resident: Resident
+    ) -> bool:
+        """Return whether it holds the whole of a child, or one unit of each."""
+        del policy
+        return _takes_whole(resident) or _shares_all(children, resident)
+
+    def completes(self, held: Holding) -> bool:
+        """Return whether it is a general VM's: a policy that grows leaves it so."""
+        return all(taken == {const.RC_UNIT: 1} for taken in held.values())
+
+    def divide(
+        self,
+        policy: Policy,
+        view: HostView,
+        children: Sequence[Child],
+        settled: Sequence[Resident],
+        others: Sequence[Resident],
+    ) -> Division:
+        """Give a whole child to each pinned VM, and a unit of each to others."""
+        del policy
+        takers = [r for r in others if r.vm_class and r.vm_class.pinned]
+        sharers = [r for r in others if r not in takers]
+        whole = [resident for resident in settled if _takes_whole(resident)]
+        shared = [resident for resident in settled if resident not in whole]
+        if fault := _impossible(view, children, whole + takers, shared + sharers):
+            return Division({}, (fault,))
+        taken = {name for resident in whole for name in resident.held}
+        free = [c.name for c in children if _gives_all(c) and c.name not in taken]
+        needs: dict[str, Holding] = {
+            taker.consumer: {free.pop(0): {const.RC_UNIT: const.UNITS_PER_CHILD}}
+            for taker in takers
+        }
+        for sharer in sharers:
+            lacking = (c.name for c in children if c.name not in sharer.held)
+            needs[sharer.consumer] = {name: {const.RC_UNIT: 1} for name in lacking}
+        return Division(needs)
 
     def tries_each(self, request: RequestFacts) -> bool:
         """Return whether a VM takes a whole child, of which each is a candidate."""
@@ -166,7 +215,8 @@ class UnitsScheme(Scheme):
 UNITS: Final = UnitsScheme()
 
 
-def _children(policy: Policy, host: str, slots: int) -> tuple[Child, ...]:
+def children_named(policy: Policy, host: str, slots: int) -> tuple[Child, ...]:
+    """Return the child providers of a host, by the name of its provider."""
     units = const.UNITS_PER_CHILD
     return tuple(
         Child(
@@ -175,6 +225,41 @@ def _children(policy: Policy, host: str, slots: int) -> tuple[Child, ...]:
             {const.RC_UNIT: Inventory(units, units - (index >= slots))},
         )
         for index, suffix in enumerate(SUFFIXES[: children_per_host(policy)])
+    )
+
+
+def _gives_all(child: Child) -> bool:
+    """Return whether one VM may take all units of a child."""
+    return child.inventories[const.RC_UNIT].max_unit == const.UNITS_PER_CHILD
+
+
+def _takes_whole(resident: Resident) -> bool:
+    return [*resident.held.values()] == [{const.RC_UNIT: const.UNITS_PER_CHILD}]
+
+
+def _shares_all(children: Sequence[Child], resident: Resident) -> bool:
+    one = {const.RC_UNIT: 1}
+    return bool(resident.held) and resident.held == {c.name: one for c in children}
+
+
+def _impossible(
+    view: HostView,
+    children: Sequence[Child],
+    whole: Sequence[Resident],
+    shared: Sequence[Resident],
+) -> str:
+    """Return what keeps such VMs from being on one host together, if anything."""
+    slots, units = sum(map(_gives_all, children)), const.UNITS_PER_CHILD
+    if not (whole and shared) and len(whole) <= slots and len(shared) <= units:
+        return ""
+    high, general = (
+        ", ".join(view.describe(resident.consumer) for resident in residents)
+        for residents in (whole, shared)
+    )
+    return (
+        f"{view.host} has {len(whole)} high-performance VMs ({high}) and "
+        f"{len(shared)} general ones ({general}), and takes {slots} of the former "
+        f"or {units} of the latter: move the others away"
     )
 
 

@@ -170,7 +170,7 @@ def children(scheme, number):
     """Return {UUID: Child} of a host."""
     if scheme != "units":
         return {}
-    made = units.UNITS.children(policy(scheme), host_name(number), pools.HIGH_PER_HOST)
+    made = units.children_named(policy(scheme), host_name(number), pools.HIGH_PER_HOST)
     return {
         child_uuid(number, suffix): child
         for suffix, child in zip(units.SUFFIXES, made, strict=False)

@@ -462,14 +462,15 @@ class SharesTest(testtools.TestCase):
         """By whose flavor asks for units, and by whose is given them later."""
         for policy in (POLICY, FOUR):
             slots = units.children_per_host(policy)
-            children = units.UNITS.children(policy, "h1", slots)
+            children = units.children_named(policy, "h1", slots)
             traits = {child.name: child.trait for child in children}
             for vm_class, resident in (("high-performance", high), ("general", server)):
                 shares = divide(policy, view(resident("vm")), children)
 
-                given = shares.lacking["vm"]
-                expected = contract(policy, policy.get_class(vm_class))
-                amounts = units.UNITS.amounts(policy, policy.get_class(vm_class))
+                lacking = shares.lacking["vm"]
+                given = {child: sum(n.values()) for child, n in lacking.items()}
+                expected = contract(policy, policy.get_class(vm_class), 65536)
+                amounts = units.UNITS.amounts(policy, policy.get_class(vm_class), 65536)
                 self.assertEqual(amounts, {const.RC_UNIT: sum(given.values())})
                 groups = [g for g in expected.groups if const.RC_UNIT in g.resources]
                 self.assertEqual(len(groups), len(given))

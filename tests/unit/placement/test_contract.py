@@ -17,7 +17,7 @@ def flavor_of(class_name, scheme, **keys):
         dataclasses.replace(c, **keys) if c.pinned else c for c in policy.classes
     )
     policy = dataclasses.replace(policy, classes=classes)
-    return contract(policy, policy.get_class(class_name)).extra_specs()
+    return contract(policy, policy.get_class(class_name), 65536).extra_specs()
 
 
 SLOT = {
@@ -58,7 +58,7 @@ class ContractTest(testtools.TestCase):
         policy = loader.load()
         for vm_class in policy.classes:
             usual, isolated = (
-                contract(policy, vm_class).extra_specs(isolated_aggregates=value)
+                contract(policy, vm_class, 65536).extra_specs(isolated_aggregates=value)
                 for value in (False, True)
             )
             self.assertEqual(usual if vm_class.pinned else {}, isolated)
@@ -70,7 +70,7 @@ class DifferencesTest(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.policy = dataclasses.replace(loader.load(), placement="units")
-        self.general = contract(self.policy, self.policy.get_class("general"))
+        self.general = contract(self.policy, self.policy.get_class("general"), 65536)
         self.specs = self.general.extra_specs()
 
     def differences(self, **facts):
@@ -129,7 +129,7 @@ class AmountsTest(testtools.TestCase):
             ("units", "general", {"CUSTOM_PERFVM_UNIT": 2}),
         ):
             policy = dataclasses.replace(loader.load(), placement=scheme)
-            found = scheme_of(policy).amounts(policy, policy.get_class(name))
+            found = scheme_of(policy).amounts(policy, policy.get_class(name), 65536)
             self.assertEqual(expected, dict(found))
 
 
@@ -151,7 +151,7 @@ class SeveralClassesTest(testtools.TestCase):
         )
 
     def specs(self, name):
-        return contract(self.policy, self.policy.get_class(name)).extra_specs()
+        return contract(self.policy, self.policy.get_class(name), 65536).extra_specs()
 
     def test_slots_and_traits_of_one_are_not_those_of_another(self):
         slot, trait = "resources:CUSTOM_PERFVM_SLOT", "trait:CUSTOM_PERFVM"

@@ -2,6 +2,7 @@
 
 import testtools
 
+from nova_perfvm import constants as const
 from nova_perfvm.facts.placement_request import elastic_traits
 from nova_perfvm.placement.schemes import units
 from nova_perfvm.policy import loader
@@ -36,9 +37,10 @@ class ChildrenTest(testtools.TestCase):
             (policy(), 0, [999, 999]),
             (ahead, 2, [1000, 1000, 999, 999]),
         ):
-            children = units.UNITS.children(of, "h", slots)
-            self.assertEqual(expected, [child.max_unit for child in children])
-            self.assertEqual({1000}, {child.total for child in children})
+            children = units.children_named(of, "h", slots)
+            found = [child.inventories[const.RC_UNIT] for child in children]
+            self.assertEqual(expected, [each.max_unit for each in found])
+            self.assertEqual({1000}, {each.total for each in found})
             first = children[0]
             self.assertEqual(
                 ("h_perfvm_a", "CUSTOM_PERFVM_CHILD_A"), (first.name, first.trait)

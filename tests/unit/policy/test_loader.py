@@ -75,7 +75,7 @@ class LoadTest(testtools.TestCase):
         for words in (
             "perfvm.yaml: 11 mistakes",
             "line 3: host_shap: unknown key; did you mean host_shape?",
-            "found 'slot', expected one of 'slots', 'units', 'none'",
+            "found 'slot', expected one of 'slots', 'units', 'cells', 'none'",
         ):
             self.assertIn(words, message)
 

@@ -20,8 +20,9 @@ class RoomTest(testtools.TestCase):
     def test_units(self):
         for slots in (0, 1, 2):
             tree = [{"PCPU": {"total": 20}}] + [
-                {const.RC_UNIT: {"total": child.total, "max_unit": child.max_unit}}
-                for child in units.UNITS.children(UNITS, "host", slots)
+                {n: {"total": i.total, "max_unit": i.max_unit}}
+                for child in units.children_named(UNITS, "host", slots)
+                for n, i in child.inventories.items()
             ]
             with self.subTest(slots):
                 self.assertEqual(slots, inventories.room(tree, "units", 2))

@@ -142,8 +142,11 @@ class HostsTest(PreflightCase):
 
 
 class FlavorsTest(PreflightCase):
-    GENERAL = contract(POLICY, POLICY.get_class("general")).extra_specs()
-    HIGH = CLASS | contract(POLICY, POLICY.get_class("high-performance")).extra_specs()
+    GENERAL = contract(POLICY, POLICY.get_class("general"), 65536).extra_specs()
+    HIGH = (
+        CLASS
+        | contract(POLICY, POLICY.get_class("high-performance"), 65536).extra_specs()
+    )
 
     def test_those_that_ask_for_other_hosts(self):
         trait = {f"trait:{FOUR_TRAIT}": "required"}

@@ -90,12 +90,12 @@ class Cloud:
         self.change_provider(
             name, traits=frozenset({trait}), aggregates=frozenset({"elastic"})
         )
-        for child in units.UNITS.children(self.policy, name, slots):
+        for child in units.children_named(self.policy, name, slots):
             self.providers[child.name] = Provider(
                 uuid=child.name,
                 name=child.name,
                 generation=1,
-                inventories={const.RC_UNIT: Inventory(child.total, child.max_unit)},
+                inventories=child.inventories,
                 traits=frozenset({child.trait}),
                 parent=f"p-{name}",
                 root=f"p-{name}",
@@ -122,7 +122,8 @@ class Cloud:
         resources = {"PCPU": 20, "MEMORY_MB": given.memory_mb}
         scheme = scheme_of(self.policy)
         if scheme.offers_slots:
-            resources |= scheme.amounts(self.policy, *self.policy.pinned_classes)
+            (vm_class,) = self.policy.pinned_classes
+            resources |= scheme.amounts(self.policy, vm_class, given.memory_mb)
         changes = {"cells": (cell,), "pinned": bool(count)} | changes
         self.add(name, host, flavor, resources, **changes)
 
