@@ -68,17 +68,59 @@ class TestEnroll(Case):
         exc = self.assertRaises(RefusedError, self.enroll, "h2")
         self.assertIn("cpu_dedicated_set", str(exc))
         self.start("h3")
-        arguments = ("host", "enroll", "--yes", *self.policy_file(), "h3")
-        self.assert_command(1, "assumed symmetric", *arguments)
-        self.assert_command(0, "h3 is enrolled", *arguments, "--from-nova-db")
+        enroll = ("host", "enroll", "--yes", *self.policy_file())
+        self.assert_command(1, "assumed symmetric", *enroll, "h3")
+        self.assert_command(0, "h3 is enrolled", *enroll, "h3", "--from-nova-db")
         self.start("h4", "1x40")
         hosts = {"h4": {"cells": [{"dedicated": "0-39"}]}}
         (path,) = self.files(json.dumps({"schema_version": "1.0", "hosts": hosts}))
         inventory = ("--inventory", path)
-        self.assert_command(0, "h4 is enrolled", *arguments, "h4", *inventory)
+        self.assert_command(0, "h4 is enrolled", *enroll, "h4", *inventory)
         self.assertEqual({"0": (0, 0), "1": (0, 0)}, self.books("h3"))
         self.assertEqual({"0": (0, 0)}, self.books("h4"))
         self.assertEqual(0, self.enroll("h3") + self.enroll("h4"))
+
+    def test_what_is_left(self):
+        """Of 20 and 20 CPUs 16 and 8 are taken."""
+        self.start("h2")
+        for vcpus in (16, 8):
+            self.boot(flavor_of(vcpus))
+        policy = self.policy_file()
+        status, rows, said = self.run_json(
+            "explain", "--flavor", flavor_of(16), *policy
+        )
+        (words,) = (row["Reason"] for row in rows if row["Host"] == "h1")
+        self.assertIn("need 16 CPUs and 8192 MiB of one", words)
+        self.assertIn("node 0 has 4 of 20 CPUs and ", words)
+        self.assertIn("node 1 has 12 of 20 CPUs and ", words)
+        self.assertEqual(1, status, said)
+        self.boot_refused(flavor_of(16))
+
+        _, rows, _ = self.run_json("capacity", "show", "--from-nova-db", *policy)
+        found = {
+            row["Class"]: tuple(row[key] for key in ("Total", "Used", "Free"))
+            for row in rows
+            if row["Host"] == "h1"
+        }
+        expected = {
+            "c4": (10, 0, 4),
+            "c8": (4, 1, 1),
+            "c16": (2, 1, 0),
+            "c20": (2, 0, 0),
+        }
+        self.assertEqual(expected | {"pair": (2, 0, 0)}, found)
+        for number in range(5):
+            boot = self.boot_refused if number == 4 else self.boot
+            boot(flavor_of(4))
+
+        _, rows, _ = self.run_json("host", "list", *policy)
+        self.assertEqual(
+            [("h1", "dedicated", None), ("h2", "dedicated", None)],
+            [(row["Host"], row["Mode"], row["Slots"]) for row in rows],
+        )
+        self.assert_command(0, "h1_perfvm_cell_1", "host", "show", "h1", *policy)
+        self.assert_command(0, "h1", "map", *policy)
+        self.assert_command(0, 'class="c4"', "metrics", *policy)
 
     def test_by_another_scheme(self):
         units, self.policy = self.policy, loader.load()

@@ -23,7 +23,7 @@ LOOKING = {
 }
 # Those that always have a cloud.
 ON_A_CLOUD = {
-    *("preflight", "host list", "host show", "host enroll", "host unenroll"),
+    *("align", "preflight", "host list", "host show", "host enroll", "host unenroll"),
     *("rollback", "flavor sync", "image sync", "snapshot save", "server check"),
     "prove",
 }
@@ -38,6 +38,7 @@ ARGUMENTS = {
     "host show": ["nowhere"],
     "host enroll": ["nowhere", "--yes", "--policy", "builtin"],
     "host unenroll": ["nowhere", "--yes"],
+    "align": ["nowhere", "--yes", "--policy", "builtin"],
     "rollback": ["--yes"],
     "flavor sync": ["--yes", "--policy", "builtin"],
     "image sync": ["image", "--yes", "--policy", "builtin"],
