@@ -6,10 +6,16 @@ CPUs of some.  nova-compute knows nothing of that and chooses by itself; but it 
 the limits of a claim, and these can name physical networks, of which each has affinity
 to nodes.  So hosts have one in name only for each node, and here the limits name those
 of the candidate.
+
+Before Nova 34 a live migration loses its limits on the way: nova-conductor asks the
+host without them.  So there the candidate comes first that nova-compute would choose by
+itself, as far as nova-scheduler can know that: both need the same
+``[compute]packing_host_numa_cells_allocation_strategy``.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Hashable
 from typing import Any
@@ -21,7 +27,7 @@ from oslo_log import log as logging
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot import child_name, child_uuid
-from nova_perfvm.scheduler import alike, unreadable
+from nova_perfvm.scheduler import alike, instances, unreadable
 
 LOG = logging.getLogger(__name__)
 
@@ -79,7 +85,7 @@ class Steering:
         self._hosts = hosts
         asked = spec_obj.pci_requests
         self._devices = asked.requests if asked else None
-        self._known: dict[Hashable, dict[Nodes, bool]] = {}
+        self._known: dict[Hashable, dict[Nodes, int | None]] = {}
 
     def concerns(self, host_state: HostState) -> bool:
         """Return whether Placement knows the NUMA nodes that the request takes."""
@@ -116,13 +122,14 @@ class Steering:
             return False
         self._hosts.read(name, "")
         free = {cell.id: len(cell.free_pcpus) for cell in cells}
-        known = self._verdicts(host)
+        known = self._ranks(host)
         found = []
         for nodes, candidate in offered:
             if nodes not in known or self._devices:
-                known[nodes] = self._fits(host, nodes, candidate)
-            if known[nodes]:
-                found.append((sum(free[node] for node in nodes), nodes, candidate))
+                known[nodes] = self._rank(host, nodes, candidate)
+            if (rank := known[nodes]) is not None:
+                room = sum(free[node] for node in nodes)
+                found.append((rank, room, nodes, candidate))
         if not found:
             LOG.debug(
                 "%s, %s: no candidate fits the NUMA nodes that it takes",
@@ -131,12 +138,12 @@ class Steering:
                 instance_uuid=self._spec.instance_uuid,
             )
             return False
-        found.sort(key=operator.itemgetter(0, 1))
+        found.sort(key=operator.itemgetter(0, 1, 2))
         host.allocation_candidates = [candidate for *_, candidate in found]
-        host.limits["numa_topology"] = self._limits(host, found[0][1])
+        host.limits["numa_topology"] = self._limits(host, found[0][2])
         return True
 
-    def _verdicts(self, host: SteeredHost) -> dict[Nodes, bool]:
+    def _ranks(self, host: SteeredHost) -> dict[Nodes, int | None]:
         """Return what is known of hosts in the state of this one, by nodes."""
         if self._devices:
             # With devices each candidate counts, and their pools differ.
@@ -147,19 +154,36 @@ class Steering:
             # Something in the state of the host has no hash.
             return {}
 
-    def _fits(self, host: SteeredHost, nodes: Nodes, candidate: Candidate) -> bool:
-        """Return whether nova-compute will fit the VM onto a candidate's nodes."""
+    def _rank(
+        self, host: SteeredHost, nodes: Nodes, candidate: Candidate
+    ) -> int | None:
+        """Return which candidates to try first, 0 or 1; None for what does not fit."""
+        # It fits onto others, too, where the VM has more nodes than the candidate.
+        if self._fit(host, candidate, self._limits(host, nodes)) != nodes:
+            return None
+        return int(self._is_live and self._fit(host, candidate, None) != nodes)
+
+    @functools.cached_property
+    def _is_live(self) -> bool:
+        return instances.migrates_live(self._spec)
+
+    def _fit(
+        self,
+        host: SteeredHost,
+        candidate: Candidate,
+        limits: objects.NUMATopologyLimits | None,
+    ) -> Nodes:
+        """Return the nodes that nova-compute would choose; none where none fit."""
         fit = hardware.numa_fit_instance_to_host(
             host.numa_topology,
             # Nova writes into it.
             self._spec.numa_topology.obj_clone(),
-            limits=self._limits(host, nodes),
+            limits=limits,
             pci_requests=self._devices,
             pci_stats=host.pci_stats,
             provider_mapping=candidate["mappings"],
         )
-        # Others, too, where the VM has more nodes than the candidate.
-        return bool(fit) and sorted(cell.id for cell in fit.cells) == list(nodes)
+        return tuple(sorted(cell.id for cell in fit.cells)) if fit else ()
 
     def _limits(self, host: SteeredHost, nodes: Nodes) -> objects.NUMATopologyLimits:
         """Return the limits of a claim on these nodes, the request's networks kept."""

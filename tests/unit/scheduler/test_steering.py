@@ -203,6 +203,18 @@ class CandidatesTest(SteeringCase):
         (found,) = self.steered(spec, host_of((1,)))
         self.assert_obeyed(spec, found)
 
+    def test_a_live_migration_goes_where_nova_likes_it(self):
+        """Before Nova 34 nova-compute gets no limits of it."""
+        spec = pinned_spec()
+        spec.ignore_hosts = ["hp0"]
+        for state, expected in (("migrating", [1, 2, 0]), ("resize_prep", [2, 0, 1])):
+            server = objects.Instance(task_state=state)
+            self.patch(numa_filter.steering.instances, "find", lambda _, s=server: s)
+            host = host_of((0,), (1,), (2,), shape="4x20", pinned=(2, 1, 3, 9))
+            (found,) = self.steered(spec, host)
+            self.assertEqual([(node,) for node in expected], self.nodes(found))
+            self.assert_obeyed(spec, found)
+
     def test_without_candidates_of_nodes_all_is_as_before(self):
         for spec in (pinned_spec(), states.request_spec(**states.GENERAL)):
             host = states.host_state()
