@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Hashable
-from typing import Any
+import weakref
+from collections.abc import Callable, Hashable, Sequence
 
 from nova import objects
 from nova.scheduler.host_manager import HostState
@@ -27,11 +27,11 @@ from oslo_log import log as logging
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot import child_name, child_uuid
-from nova_perfvm.scheduler import alike, instances, unreadable
+from nova_perfvm.scheduler import alike, candidates, instances, unreadable
+from nova_perfvm.scheduler.candidates import Candidate
 
 LOG = logging.getLogger(__name__)
 
-Candidate = dict[str, Any]
 # Numbers of NUMA nodes, the least first.
 Nodes = tuple[int, ...]
 
@@ -42,19 +42,14 @@ _REMEDY = (
 )
 
 
-class SteeredHost(HostState):
-    """A host as one claim finds it.
+class SteeredHost(candidates.Attempt):
+    """One claim on NUMA nodes of a host.
 
     Nova reads the limits of all claims of a request at the end.  So each pass of the
     filter makes these anew: what an earlier server of the request has claimed keeps
     its limits.  Those of one host are equal, as Nova takes no host for an alternate
     that equals one that was claimed.
     """
-
-    def __init__(self, host_state: HostState) -> None:
-        # No super(): this is the state of that host, not of a new one.
-        vars(self).update(vars(host_state))
-        self.limits = dict(host_state.limits)
 
     def __eq__(self, other: object) -> bool:
         """Return whether it is the same host."""
@@ -71,18 +66,30 @@ class SteeredHost(HostState):
     def _name(self) -> tuple[str, str]:
         return self.host, self.nodename
 
+    def kept(self) -> Callable[[Candidate], bool]:
+        """Return that all are left: a node may have room for the next VM."""
+        return lambda _candidate: True
+
 
 class Steering:
     """The candidates of one request, each judged on its NUMA nodes.
 
-    :param hosts: those whose nodes have no names are remembered there
+    :param hosts: all that the request may come to
+    :param unnamed: remembers those whose nodes have no names
     """
 
     def __init__(
-        self, spec_obj: objects.RequestSpec, hosts: unreadable.UnreadableHosts
+        self,
+        spec_obj: objects.RequestSpec,
+        hosts: Sequence[HostState],
+        unnamed: unreadable.UnreadableHosts,
     ) -> None:
         self._spec = spec_obj
-        self._hosts = hosts
+        self._unnamed = unnamed
+        self._few = len(hosts) <= candidates.MANY_HOSTS and not candidates.has_its_host(
+            hosts, spec_obj
+        )
+        self._by_host: list[Sequence[weakref.ref[candidates.Attempt]]] = []
         asked = spec_obj.pci_requests
         self._devices = asked.requests if asked else None
         self._known: dict[Hashable, dict[Nodes, int | None]] = {}
@@ -95,10 +102,12 @@ class Steering:
             and any(map(_nodes_taken, host_state.allocation_candidates))
         )
 
-    def fits(self, host: SteeredHost) -> bool:
-        """Keep the candidates of a host that fit, and set the limits of the first.
+    def claims(self, host: SteeredHost) -> list[SteeredHost]:
+        """Return the claims that Nova may try on a host, one for the same nodes.
 
         The fullest nodes come first, so that whole ones stay free for large VMs.
+        Requests at the same time all begin there, and Nova tries one candidate of each
+        HostState: so there are several, unless there are many hosts to go to.
         Candidates of the same nodes stay in Placement's order.
         """
         cells = host.numa_topology.cells
@@ -118,9 +127,9 @@ class Steering:
                 offered.append((nodes, candidate))
         name = unreadable.name_of(host)
         if not _are_named(cells, {node for nodes, _ in offered for node in nodes}):
-            self._hosts.found(name, "", _REMEDY)
-            return False
-        self._hosts.read(name, "")
+            self._unnamed.found(name, "", _REMEDY)
+            return []
+        self._unnamed.read(name, "")
         free = {cell.id: len(cell.free_pcpus) for cell in cells}
         known = self._ranks(host)
         found = []
@@ -137,11 +146,20 @@ class Steering:
                 host.nodename,
                 instance_uuid=self._spec.instance_uuid,
             )
-            return False
+            return []
         found.sort(key=operator.itemgetter(0, 1, 2))
-        host.allocation_candidates = [candidate for *_, candidate in found]
-        host.limits["numa_topology"] = self._limits(host, found[0][2])
-        return True
+        divides = self._few and not self._is_live
+        by_nodes: dict[Nodes, list[Candidate]] = {}
+        for *_, nodes, candidate in found:
+            key = nodes if divides else found[0][2]
+            by_nodes.setdefault(key, []).append(candidate)
+        claims = [SteeredHost(host) for _ in by_nodes]
+        self._by_host.append([weakref.ref(claim) for claim in claims])
+        for claim, nodes in zip(claims, by_nodes, strict=True):
+            claim.allocation_candidates = by_nodes[nodes]
+            claim.limits["numa_topology"] = self._limits(host, nodes)
+            claim.by_host = self._by_host
+        return claims
 
     def _ranks(self, host: SteeredHost) -> dict[Nodes, int | None]:
         """Return what is known of hosts in the state of this one, by nodes."""
