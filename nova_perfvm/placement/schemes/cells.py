@@ -43,6 +43,7 @@ class CellsScheme(Scheme):
     modes = ("dedicated", "shared")
     resource_class = const.RC_CELL_CPU
     enrolls = True
+    enrolled_prefix = const.TRAIT_CELLS
     noun = "NUMA nodes"
 
     def groups(
