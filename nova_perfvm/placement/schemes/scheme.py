@@ -364,6 +364,21 @@ class Scheme:
         del request
         return False
 
+    def nodes_offered(self, view: HostView, demand: Demand) -> frozenset[int] | None:
+        """Return the NUMA nodes of a host that have room; None if none is asked for."""
+        del view, demand
+        return None
+
+    def on_nodes(
+        self,
+        view: HostView,
+        allocation: Mapping[str, Mapping[str, int]],
+        nodes: Sequence[int],
+    ) -> Mapping[str, Mapping[str, int]]:
+        """Return an allocation, by provider's UUID, with its NUMA nodes exchanged."""
+        del view, nodes
+        return allocation
+
     def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
         """Return in its own words why providers that suit a request are too full.
 
