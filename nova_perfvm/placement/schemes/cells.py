@@ -20,7 +20,7 @@ from nova_perfvm.facts.demand import Demand, Group
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN, Inventory, Provider, child_name
 from nova_perfvm.placement.schemes.residents import Division, Holding, Resident
-from nova_perfvm.placement.schemes.scheme import Child, Scheme
+from nova_perfvm.placement.schemes.scheme import Child, HostOffer, Scheme
 from nova_perfvm.placement.settings import (
     ISOLATED_AGGREGATES,
     NO_FALLBACK_QUERY,
@@ -42,9 +42,11 @@ class CellsScheme(Scheme):
     summary = "NUMA nodes of hosts are child providers"
     modes = ("dedicated", "shared")
     resource_class = const.RC_CELL_CPU
-    enrolls = True
+    enrolled_modes = ("dedicated",)
     enrolled_prefix = const.TRAIT_CELLS
     noun = "NUMA nodes"
+    steers = True
+    mixes = True
 
     def groups(
         self, policy: Policy, vm_class: VMClass, memory_mb: int
@@ -85,6 +87,12 @@ class CellsScheme(Scheme):
     def traits_to_avoid(self, policy: Policy) -> frozenset[str]:
         """Return the trait of hosts with cells."""
         return frozenset({self.enrolled_trait(policy)})
+
+    def offers(
+        self, policy: Policy, vm_class: VMClass | None, mode: str, slots: int
+    ) -> HostOffer:
+        """Return slots of a class whose number is limited; the trait is enrolling's."""
+        return HostOffer(super().offers(policy, vm_class, mode, slots).inventories)
 
     def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
         """Return a child for each NUMA node that VMs may own CPUs of."""
