@@ -8,22 +8,21 @@ import hashlib
 import inspect
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from nova import objects
-from nova.objects import base
 from nova.scheduler.filters import numa_topology_filter
 from nova.scheduler.host_manager import HostState
 from nova.virt import hardware
 from oslo_log import log as logging
+
+from nova_perfvm.scheduler import alike, steering, unreadable
 
 LOG = logging.getLogger(__name__)
 
 # SHA-256 of the method of Nova's filter that is replaced, without comments and layout:
 # Nova 31 to 34 have the same.
 _KNOWN: Final = "454d4273c4b04884fd29c83a10c748fd4b55d76efa995ff17024640712fec806"
-# What an object of Nova's holds beside its fields, and no verdict rests on.
-_ASIDE: Final = frozenset({"_changed_fields", "_context"})
 
 
 class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
@@ -37,12 +36,19 @@ class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
     Nova's own code judges host by host where that is not sure to be the same: for
     requests of PCI devices, for hosts whose state cannot be compared, and for all
     where Nova's method is not the one that this was written for.
+
+    Candidates that take CPUs of NUMA nodes (``placement: cells``) are judged by
+    :mod:`~nova_perfvm.scheduler.steering`, each on its nodes.  That is needed whatever
+    Nova's method is: another one judges these hosts before, by what else it asks.  It
+    is needed for a server whose user pretends a rebuild by a hint, too; a real rebuild
+    has no candidates.
     """
 
     def __init__(self) -> None:
         """Look once whether Nova's method is the known one."""
         super().__init__()
         self._replaces = is_known(type(self).host_passes)
+        self._hosts = unreadable.UnreadableHosts(type(self).__name__, "steer VMs on")
         if not self._replaces:
             LOG.warning(
                 "host_passes of NUMATopologyFilter is not the one that "
@@ -54,10 +60,27 @@ class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
         self, filter_obj_list: Iterable[HostState], spec_obj: objects.RequestSpec
     ) -> Iterator[HostState]:
         """Yield the hosts onto whose cells the request's NUMA topology fits."""
-        if not self._replaces:
-            return super().filter_all(filter_obj_list, spec_obj)
         # Of its own, as threads share this filter.
-        return NUMATopologyOfOneRequest().filter_all(filter_obj_list, spec_obj)
+        judge = NUMATopologyOfOneRequest() if self._replaces else self
+        steered = steering.Steering(spec_obj, self._hosts)
+        for host in filter_obj_list:
+            if steered.concerns(host):
+                # What an earlier server of the request has claimed stays as it is.
+                claim = steering.SteeredHost(host)
+                if self._may_steer(claim, spec_obj) and steered.fits(claim):
+                    yield claim
+            elif judge._filter_one(host, spec_obj):  # noqa: SLF001
+                yield host
+
+    def _may_steer(self, host_state: HostState, spec_obj: objects.RequestSpec) -> bool:
+        """Return whether nothing but the room on its nodes can speak against a host."""
+        if not self._replaces:
+            return bool(self._filter_one(host_state, spec_obj))
+        return bool(
+            self._satisfies_cpu_policy(
+                host_state, spec_obj.flavor.extra_specs, spec_obj.image.properties
+            )
+        )
 
 
 def is_known(host_passes: Callable[..., bool]) -> bool:
@@ -127,14 +150,7 @@ class NUMATopologyOfOneRequest(numa_topology_filter.NUMATopologyFilter):
         self, host_state: HostState, wanted: objects.InstanceNUMATopology
     ) -> _Verdicts:
         """Return what is known of hosts in the state of this one."""
-        state = (
-            host_state.cpu_allocation_ratio,
-            host_state.ram_allocation_ratio,
-            _state(host_state.numa_topology),
-            # The cells with devices are tried last, and the order matters: see
-            # _Verdicts.
-            _devices(host_state),
-        )
+        state = alike.state_of(host_state)
         verdicts = self._known.get(state)
         if verdicts is None:
             verdicts = self._known[state] = _Verdicts(wanted)
@@ -171,32 +187,3 @@ class _Verdicts:
                 )
                 self._verdicts.append(bool(fit))
             yield self._verdicts[number]
-
-
-def _state(value: Any) -> Hashable:
-    """Return what tells a value of Nova's objects from another, all that it holds.
-
-    :raises TypeError: when hashed, for what has no hash
-    """
-    if isinstance(value, base.NovaObject):
-        # The attributes behind the fields: reading these is half of the cost.
-        return tuple(
-            [
-                (name, _state(each))
-                for name, each in vars(value).items()
-                if name not in _ASIDE
-            ]
-        )
-    if isinstance(value, list | tuple):
-        return tuple([_state(each) for each in value])
-    if isinstance(value, set):
-        return frozenset(value)
-    if isinstance(value, dict):
-        return frozenset((key, _state(each)) for key, each in value.items())
-    return value
-
-
-def _devices(host_state: HostState) -> Hashable:
-    """Return how many free PCI devices the cells have."""
-    pools = host_state.pci_stats.pools if host_state.pci_stats else ()
-    return tuple([(pool.get("numa_node"), pool["count"]) for pool in pools])

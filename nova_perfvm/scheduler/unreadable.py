@@ -34,10 +34,12 @@ class UnreadableHosts:
     was not is: requests of others may not come to what cannot be read.
 
     :ivar reader: who judges, for the log
+    :ivar does: what it cannot do, for the log
     """
 
-    def __init__(self, reader: str) -> None:
+    def __init__(self, reader: str, does: str = "read") -> None:
         self.reader = reader
+        self.does = does
         self._lock = threading.Lock()
         self._flavors: dict[Host, str] = {}
 
@@ -47,7 +49,9 @@ class UnreadableHosts:
             known = host in self._flavors
             self._flavors[host] = flavor
         if not known:
-            LOG.warning("%s cannot read host %s (%s): %s", self.reader, *host, error)
+            LOG.warning(
+                "%s cannot %s host %s (%s): %s", self.reader, self.does, *host, error
+            )
 
     def read(self, host: Host, flavor: str) -> None:
         """Log that a host can be judged again, if it could not be before."""
@@ -57,4 +61,4 @@ class UnreadableHosts:
         with self._lock:
             known = self._flavors.pop(host, None) is not None
         if known:
-            LOG.warning("%s can read host %s (%s) again", self.reader, *host)
+            LOG.warning("%s can %s host %s (%s) again", self.reader, self.does, *host)

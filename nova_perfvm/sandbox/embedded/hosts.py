@@ -16,6 +16,7 @@ from nova.virt import hardware
 from nova.virt.libvirt import driver as libvirt_driver
 from oslo_utils import units
 
+from nova_perfvm import constants as const
 from nova_perfvm.policy import HostShape
 from nova_perfvm.sandbox import releases
 from nova_perfvm.sandbox.hypervisor.libvirt import Connection, Hardware
@@ -40,6 +41,8 @@ class HostSettings:
     :ivar cell: Nova's cell that the host is in
     :ivar uneven: cores and memory in GiB of each NUMA node where these differ; as
         many cores as ``shape`` has, without SMT
+    :ivar named: whether [neutron] has a physical network in name for each NUMA node;
+        see :mod:`nova_perfvm.scheduler.steering`
     """
 
     shape: str = "2x20"
@@ -50,6 +53,7 @@ class HostSettings:
     provider_yaml: str | None = None
     cell: str = "cell1"
     uneven: tuple[tuple[int, int], ...] = ()
+    named: bool = False
 
     def node_of(self, cpu: int) -> int:
         """Return the NUMA node of a CPU, both counted from 0."""
@@ -60,10 +64,17 @@ class HostSettings:
 
     def options(self) -> Options:
         """Return {(group or None, option): value} for this host's nova.conf."""
+        cells = range(HostShape.parse(self.shape).cells if self.named else 0)
+        physnets = {f"{const.CELL_PHYSNET}{cell}": cell for cell in cells}
         return {
             ("compute", "cpu_dedicated_set"): self.dedicated,
             ("compute", "cpu_shared_set"): self.shared,
             (None, "vcpu_pin_set"): self.vcpu_pin_set,
+            ("neutron", "physnets"): list(physnets),
+            **{
+                (f"neutron_physnet_{name}", "numa_nodes"): [cell]
+                for name, cell in physnets.items()
+            },
         }
 
     def connection(self, hostname: str, directory: str) -> Connection:
@@ -118,9 +129,11 @@ class _ConfView:
         options = getattr(self._thread, "options", {})
         if (None, name) in options:
             return options[None, name]
-        value = getattr(self._conf, name)
         own = {option: own for (group, option), own in options.items() if group == name}
-        return _GroupView(value, own) if own else value
+        if not own:
+            return getattr(self._conf, name)
+        # Groups of networks are one host's alone.
+        return _GroupView(getattr(self._conf, name, None), own)
 
 
 class HostConf(fixtures.Fixture):

@@ -111,7 +111,7 @@ def hosts(rng, topology=topology, count=4):
         host.ram_allocation_ratio = rng.choice((1.0, 1.0, 1.5))
         host.pci_stats = stats.PciDeviceStats(own, pools(rng, own))
         host.allocation_candidates = [
-            {"mappings": {"": [host.uuid], "pci-0": [uuid]}}
+            {"allocations": {}, "mappings": {"": [host.uuid], "pci-0": [uuid]}}
             for uuid in rng.sample(
                 (uuidsentinel.card_a, uuidsentinel.card_b), rng.randint(0, 2)
             )

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Candidates of ``placement: cells``, on Nova's real objects and its own fitting."""
+
+import copy
+
+from nova import objects
+from nova.pci import stats
+from nova.virt import hardware
+from oslo_utils.fixture import uuidsentinel
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts.snapshot import child_name, child_uuid
+from nova_perfvm.scheduler import numa_filter
+from tests.unit.scheduler import random_hosts, states
+from tests.unit.scheduler.case import ConfigCase
+from tests.unit.scheduler.test_numa_filter import asked, primitive
+
+OTHER = {"resources": {"MEMORY_MB": 1}}
+
+
+def child(host, node):
+    return child_uuid(host.uuid, child_name(host.nodename, f"cell_{node}"))
+
+
+def candidate(host, *nodes, **mappings):
+    """Return what Placement offers of a host: CPUs of these NUMA nodes."""
+    taken = {"resources": {const.RC_CELL_CPU: 20}}
+    return {
+        "allocations": {host.uuid: OTHER} | {child(host, n): taken for n in nodes},
+        "mappings": {"": [host.uuid]} | mappings,
+    }
+
+
+def host_of(*offers, name="hp1", shape="2x20", named=True, pinned=()):
+    """Return a host whose candidates take these NUMA nodes.
+
+    :param named: whether nova-compute knows its nodes by name
+    :param pinned: how many CPUs of its nodes are taken
+    """
+    # Nova counts what it claims by pages.
+    pages = [(4, 1 << 26, 0, 0)]
+    topology = states.numa_topology(shape, mempages=pages)
+    for cell in topology.cells:
+        physnets = {f"perfvm_cell_{cell.id}"} if named else set()
+        cell.network_metadata = objects.NetworkMetadata(
+            physnets=physnets, tunneled=False
+        )
+    for cell, count in zip(topology.cells, pinned, strict=False):
+        cell.pin_cpus(set(sorted(cell.pcpuset)[:count]))
+    host = states.host_state(name, topology)
+    host.allocation_candidates = [candidate(host, *nodes) for nodes in offers]
+    return host
+
+
+def pinned_spec(vcpus=4, nodes=1, **specs):
+    specs = {"hw:cpu_policy": "dedicated", "hw:numa_nodes": str(nodes)} | specs
+    return states.request_spec(vcpus=vcpus, memory_mb=4096, extra_specs=specs)
+
+
+class SteeringCase(ConfigCase):
+    def setUp(self):
+        super().setUp()
+        self.filter = numa_filter.PerfVMNUMATopologyFilter()
+
+    def steered(self, spec, *hosts):
+        return list(self.filter.filter_all(hosts, spec))
+
+    def nodes(self, host):
+        """Return the nodes of each candidate that is left."""
+        numbers = {child(host, cell.id): cell.id for cell in host.numa_topology.cells}
+        return [
+            tuple(
+                sorted(numbers[uuid] for uuid in left["allocations"].keys() & numbers)
+            )
+            for left in host.allocation_candidates
+        ]
+
+    def assert_obeyed(self, spec, host):
+        """Look that nova-compute would claim the nodes of the first candidate."""
+        fit = hardware.numa_fit_instance_to_host(
+            host.numa_topology,
+            spec.numa_topology.obj_clone(),
+            limits=host.limits["numa_topology"],
+            provider_mapping=None,
+        )
+        self.assertEqual(
+            self.nodes(host)[0], tuple(sorted(cell.id for cell in fit.cells))
+        )
+
+
+class CandidatesTest(SteeringCase):
+    def test_the_fullest_nodes_that_fit_come_first(self):
+        spec = pinned_spec(8)
+        every = [(0,), (1,), (2,), (3,)]
+        host = host_of(*every, shape="4x20", pinned=(0, 16, 4, 4))
+        (found,) = self.steered(spec, host)
+        self.assertEqual([(2,), (3,), (0,)], self.nodes(found))
+        self.assert_obeyed(spec, found)
+        self.assertEqual(
+            {"perfvm_cell_2"}, found.limits["numa_topology"].network_metadata.physnets
+        )
+        # What came is left alone.
+        self.assertEqual(every, self.nodes(host))
+        self.assertEqual({}, host.limits)
+
+    def test_whatever_nova_would_choose(self):
+        for pack in (False, True):
+            self.config.config(
+                packing_host_numa_cells_allocation_strategy=pack, group="compute"
+            )
+            for nodes in ((0,), (1,)):
+                for pinned in ((4, 0), (0, 4)):
+                    spec = pinned_spec()
+                    (found,) = self.steered(spec, host_of(nodes, pinned=pinned))
+                    self.assertEqual([nodes], self.nodes(found))
+                    self.assert_obeyed(spec, found)
+
+    def test_vms_of_several_nodes(self):
+        spec = pinned_spec(8, nodes=2)
+        # Of the last, Nova would take any node for the guest's second.
+        host = host_of((0, 1), (1, 3), (2,), shape="4x20", pinned=(0, 0, 0, 4))
+        (found,) = self.steered(spec, host)
+        self.assertEqual([(1, 3), (0, 1)], self.nodes(found))
+        self.assert_obeyed(spec, found)
+
+    def test_placements_order_stays_for_one_node(self):
+        host = host_of((1,), (0,), (1,), (0,))
+        for number, each in enumerate(host.allocation_candidates):
+            each["mappings"]["number"] = number
+        (found,) = self.steered(pinned_spec(), host)
+        order = [each["mappings"]["number"] for each in found.allocation_candidates]
+        self.assertEqual([1, 3, 0, 2], order)
+
+    def test_no_room(self):
+        full = host_of((0,), (1,), pinned=(20, 18))
+        self.assertEqual([], self.steered(pinned_spec(), full))
+        # There is, but not on what Placement offers.
+        self.assertEqual([], self.steered(pinned_spec(), host_of((0,), pinned=(20,))))
+        threads = pinned_spec(**{"hw:cpu_thread_policy": "require"})
+        self.assertEqual([], self.steered(threads, host_of((0,))))
+
+    def test_nodes_of_others(self):
+        host = host_of((0,))
+        stranger = {uuidsentinel.stranger: {"resources": {const.RC_CELL_CPU: 4}}}
+        strange = copy.deepcopy(host.allocation_candidates[0])
+        strange["allocations"] |= stranger
+        host.allocation_candidates[:0] = [
+            {"allocations": stranger, "mappings": {}},
+            strange,
+            candidate(host),
+        ]
+        (found,) = self.steered(pinned_spec(), host)
+        self.assertEqual([candidate(host, 0)], found.allocation_candidates)
+        del host.allocation_candidates[-1]
+        self.assertEqual([], self.steered(pinned_spec(), host))
+
+    def test_networks_of_the_request_count_too(self):
+        spec = pinned_spec()
+        spec.network_metadata = objects.NetworkMetadata(
+            physnets={"left"}, tunneled=True
+        )
+        before = primitive(spec)
+        host = host_of((0,), (1,))
+        host.numa_topology.cells[1].network_metadata.physnets.add("left")
+        (found,) = self.steered(spec, host)
+        self.assertEqual([(1,)], self.nodes(found))
+        metadata = found.limits["numa_topology"].network_metadata
+        self.assertEqual({"left", "perfvm_cell_1"}, metadata.physnets)
+        self.assertTrue(metadata.tunneled)
+        self.assertEqual(before, primitive(spec))
+
+    def test_devices_are_those_of_the_candidate(self):
+        self.config.config(pci_in_placement=True, group="filter_scheduler")
+        spec = pinned_spec()
+        request = objects.InstancePCIRequest(
+            count=1,
+            alias_name="card",
+            spec=[random_hosts.DEVICE],
+            numa_policy="required",
+            request_id=uuidsentinel.pci_request,
+        )
+        spec.pci_requests = objects.InstancePCIRequests(requests=[request])
+        host = host_of(pinned=(4, 0))
+        pools = [random_hosts.pool(node, 1) for node in (0, 1)]
+        for node, pool in enumerate(pools):
+            pool.tags["rp_uuid"] = getattr(uuidsentinel, f"card_{node}")
+        host.pci_stats = stats.PciDeviceStats(
+            host.numa_topology, objects.PciDevicePoolList(objects=pools)
+        )
+        group = f"{uuidsentinel.pci_request}-0"
+        host.allocation_candidates = [
+            candidate(host, node, **{group: [getattr(uuidsentinel, f"card_{card}")]})
+            for node in (0, 1)
+            for card in (0, 1)
+        ]
+        expected = [host.allocation_candidates[number] for number in (0, 3)]
+        (found,) = self.steered(spec, host)
+        self.assertEqual(expected, found.allocation_candidates)
+
+    def test_a_pretended_rebuild_is_steered(self):
+        spec = pinned_spec()
+        spec.scheduler_hints = {"_nova_check_type": ["rebuild"]}
+        (found,) = self.steered(spec, host_of((1,)))
+        self.assert_obeyed(spec, found)
+
+    def test_without_candidates_of_nodes_all_is_as_before(self):
+        for spec in (pinned_spec(), states.request_spec(**states.GENERAL)):
+            host = states.host_state()
+            self.assertIs(host, *self.steered(spec, host))
+        plain = states.request_spec(**states.GENERAL)
+        host = host_of((0,))
+        self.assertIs(host, *self.steered(plain, host))
+
+    def test_hosts_that_are_alike_are_judged_once(self):
+        hosts = [host_of((0,), (1,), name=f"hp{n}") for n in range(5)]
+        hosts.append(host_of((0,), (1,), name="other", pinned=(1,)))
+        with asked() as fit:
+            self.assertEqual(6, len(self.steered(pinned_spec(), *hosts)))
+        self.assertEqual(4, fit.call_count)
+
+        class Unhashable:
+            __hash__ = None
+
+        hosts[0].numa_topology.cells[0].of_a_release_to_come = Unhashable()
+        with asked() as fit:
+            self.assertEqual(6, len(self.steered(pinned_spec(), *hosts)))
+        self.assertEqual(6, fit.call_count)
+
+
+class NamesTest(SteeringCase):
+    """Hosts whose nova-compute does not know its nodes by name."""
+
+    def lines(self, words):
+        return [line for line in self.log.output.splitlines() if words in line]
+
+    def test_they_are_refused_and_logged_once(self):
+        spec, offers = pinned_spec(), ((0,), (1,))
+        unnamed, named = host_of(*offers, named=False), host_of(*offers)
+        self.assertEqual([], self.steered(spec, unnamed))
+        self.assertEqual([], self.steered(spec, unnamed))
+        (line,) = self.lines("PerfVMNUMATopologyFilter cannot steer VMs on host hp1")
+        self.assertIn("nova-perfvm host config", line)
+        self.assertEqual([named], self.steered(spec, named))
+        self.assertEqual(1, len(self.lines("can steer VMs on host hp1 (hp1) again")))
+
+    def test_each_node_has_its_own_name_alone(self):
+        def rename(node, *physnets):
+            host = host_of((0,))
+            metadata = host.numa_topology.cells[node].network_metadata
+            metadata.physnets = set(physnets)
+            return host
+
+        for host in (
+            rename(1, "perfvm_cell_0", "perfvm_cell_1"),
+            rename(0, "perfvm_cell_1"),
+            rename(0),
+        ):
+            self.assertEqual([], self.steered(pinned_spec(), host))
+        # No VM comes there.
+        self.assertEqual(1, len(self.steered(pinned_spec(), rename(1, "left"))))
+
+    def test_cells_from_before_nova_knew_networks(self):
+        host = host_of((0,))
+        del host.numa_topology.cells[0]._obj_network_metadata
+        self.assertEqual([], self.steered(pinned_spec(), host))
+
+
+class SeveralServersTest(SteeringCase):
+    """Nova's loop over the servers of one request."""
+
+    def claim(self, spec, hosts):
+        """Filter and claim as Nova does; return the hosts and what was claimed."""
+        hosts = self.steered(spec, *hosts)
+        hosts[0].consume_from_request(spec)
+        return hosts
+
+    def test_each_server_keeps_its_limits(self):
+        spec = pinned_spec(12)
+        hosts = [host_of((0,), (1,)), host_of((0,), (1,), name="hp2")]
+        claimed = []
+        for _ in range(2):
+            hosts = self.claim(spec, hosts)
+            claimed.append(hosts[0])
+        left = self.steered(spec, *hosts)
+        self.assertEqual(
+            [{"perfvm_cell_0"}, {"perfvm_cell_1"}],
+            [c.limits["numa_topology"].network_metadata.physnets for c in claimed],
+        )
+        # The host is full, and no alternate either.
+        self.assertEqual(["hp2"], [host.host for host in left])
+        self.assertEqual([], [host for host in left if host in claimed])
+
+    def test_a_claimed_host_is_no_alternate(self):
+        hosts = [host_of((0,), (1,)), host_of((0,), (1,), name="hp2")]
+        spec = pinned_spec()
+        hosts = self.claim(spec, hosts)
+        claimed = hosts[0]
+        again = self.steered(spec, *hosts)
+        self.assertEqual(["hp2"], [host.host for host in again if host != claimed])
+        self.assertEqual(1, len({claimed, again[0]}))
+
+    def test_small_vms_fill_a_node(self):
+        spec, hosts, nodes = pinned_spec(4), [host_of((0,), (1,))], []
+        for _ in range(6):
+            hosts = self.claim(spec, hosts)
+            nodes.append(self.nodes(hosts[0])[0])
+        self.assertEqual([(0,)] * 5 + [(1,)], nodes)
+
+
+class AnotherMethodTest(SteeringCase):
+    """Where Nova's method is not the known one, it judges too."""
+
+    def test_it_judges_before(self):
+        class Changed(numa_filter.PerfVMNUMATopologyFilter):
+            def host_passes(self, host_state, spec_obj):
+                passes = super().host_passes(host_state, spec_obj)
+                return passes and host_state.host != "hp2"
+
+        hosts = [host_of((1,), (0,), name=name) for name in ("hp1", "hp2")]
+        claimed = hosts[0].limits["numa_topology"] = object()
+        (found,) = Changed().filter_all(hosts, pinned_spec())
+        self.assertEqual("hp1", found.host)
+        self.assertEqual(
+            {"perfvm_cell_0"}, found.limits["numa_topology"].network_metadata.physnets
+        )
+        self.assertIs(claimed, hosts[0].limits["numa_topology"])
