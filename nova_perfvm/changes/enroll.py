@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from shlex import quote
 from typing import Final
 
 from nova_perfvm import constants as const
@@ -23,7 +24,13 @@ from nova_perfvm.diagnose.sizing import SlotsError, slots_to_enroll
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider, child_uuid
 from nova_perfvm.generate import labels
-from nova_perfvm.placement.schemes import Child, Scheme, names_of, scheme_of
+from nova_perfvm.placement.schemes import (
+    Child,
+    Scheme,
+    enrolled_by_another,
+    names_of,
+    scheme_of,
+)
 from nova_perfvm.policy import Policy
 
 # How the names of the aggregates begin that enrolling makes.
@@ -56,6 +63,12 @@ def plan_enroll(
         refusal = (
             f"the policy says placement: {scheme.name}, and elastic hosts need "
             f"{needed}: name the policy file with --policy, or change it"
+        )
+        return do.Plan(refusals=(refusal,))
+    if other := enrolled_by_another(policy, view):
+        refusal = (
+            f"{view.host} is enrolled by placement: {other.name}, and the policy says "
+            f"{scheme.name}: openstack perfvm host unenroll {quote(view.host)}"
         )
         return do.Plan(refusals=(refusal,))
     try:

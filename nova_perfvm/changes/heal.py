@@ -23,7 +23,7 @@ from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.schemes import enrolled_by_another, scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import resolve_class
 
@@ -73,7 +73,8 @@ def plan_heal(
             left[server.id] = str(exc)
         else:
             lacking[server.id] = {view.root.uuid: amounts} if amounts else {}
-    if scheme_of(policy).enrolls and view.enrolled:
+    scheme, other = scheme_of(policy), enrolled_by_another(policy, view)
+    if scheme.enrolls and view.enrolled and other is None:
         _add_units(policy, view, lacking, left)
     left = {
         consumer: f"{view.describe(consumer)} {left[consumer]}" for consumer in left

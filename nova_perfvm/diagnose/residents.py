@@ -12,7 +12,7 @@ from nova_perfvm.facts import Reason, RequestCell
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Provider, Server
-from nova_perfvm.placement.schemes import Child, enrolling_scheme
+from nova_perfvm.placement.schemes import Child, scheme_of
 from nova_perfvm.placement.schemes.residents import Holding, Resident
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, resolve_class
@@ -59,7 +59,7 @@ def class_or_misfits(
 
 def shares_as_enrolled(policy: Policy, host: HostView) -> Shares:
     """Divide the units of a host by the number of children it was enrolled for."""
-    own, scheme = as_enrolled(policy, host), enrolling_scheme(policy)
+    own, scheme = as_enrolled(policy, host), scheme_of(policy)
     slots = enrolled_slots(own, host)
     if slots is None:
         slots = len(scheme.children(own, host, 0))
@@ -72,7 +72,7 @@ def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
     What a VM holds already is never changed where it may go on with it, whatever its
     flavor says.  There is surplus only of children that should not exist.
     """
-    scheme = enrolling_scheme(policy)
+    scheme = scheme_of(policy)
     wanted = {child.name for child in children}
     surplus = holders(p for p in view.children if p.name not in wanted)
     residents = residents_of(policy, view, children, surplus)
@@ -128,7 +128,7 @@ def residents_of(
 def _fault(policy: Policy, view: HostView, resident: Resident) -> str:
     """Return why a resident cannot be given what it lacks; empty if it can."""
     server, vm_class = resident.server, resident.vm_class
-    scheme = enrolling_scheme(policy)
+    scheme = scheme_of(policy)
     held = (
         ", ".join(
             f"{amount} {name} of {child}"

@@ -43,6 +43,7 @@ class CellsScheme(Scheme):
     modes = ("dedicated", "shared")
     resource_class = const.RC_CELL_CPU
     enrolled_modes = ("dedicated",)
+    enrolled_prefix = const.TRAIT_CELLS
     noun = "NUMA nodes"
     steers = True
     mixes = True

@@ -76,6 +76,7 @@ class Scheme:
     :cvar resource_class: what it counts VMs by, or how names of such begin; empty if
         it counts none
     :cvar enrolled_modes: those of hosts that ``host enroll`` gives child providers
+    :cvar enrolled_prefix: how the trait begins that it then gives them
     :cvar by_slots: whether these depend on the number of the host's slots
     :cvar noun: what VMs take of these
     :cvar isolates: whether isolated aggregates can keep general VMs off hosts with
@@ -90,6 +91,7 @@ class Scheme:
     modes: ClassVar[tuple[Mode, ...]] = ("dedicated", "shared", "mixed")
     resource_class: ClassVar[str] = ""
     enrolled_modes: ClassVar[tuple[Mode, ...]] = ()
+    enrolled_prefix: ClassVar[str] = ""
     by_slots: ClassVar[bool] = False
     noun: ClassVar[str] = ""
     isolates: ClassVar[bool] = False
@@ -221,6 +223,13 @@ class Scheme:
         """Return the trait that enrolling gives a host; empty without enrolling."""
         del policy
         return ""
+
+    def has_made(self, view: HostView) -> bool:
+        """Return whether enrolling by it gave a host its trait or its children."""
+        return self.enrolls and (
+            any(t.startswith(self.enrolled_prefix) for t in view.root.elastic_traits)
+            or any(self.counts_by(n) for c in view.children for n in c.inventories)
+        )
 
     def as_enrolled(self, policy: Policy, traits: Collection[str]) -> Policy:
         """Return the policy that a host was enrolled for, as its providers tell.
