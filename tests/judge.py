@@ -23,6 +23,7 @@ class Guest(NamedTuple):
     :ivar pins: the host's CPUs of each vCPU that is pinned
     :ivar floats: the host's CPUs of the vCPUs that are not; empty for any
     :ivar nodes: the host's NUMA nodes that its memory must come from
+    :ivar memory_mb: how much that is
     """
 
     host: str
@@ -31,6 +32,7 @@ class Guest(NamedTuple):
     pins: tuple[frozenset[int], ...]
     floats: frozenset[int]
     nodes: frozenset[int]
+    memory_mb: int
 
     @property
     def high(self):
@@ -55,6 +57,8 @@ def guest(host, text):
         tuple(_numbers(pin.get("cpuset")) for pin in pins),
         _numbers(xml.find("vcpu").get("cpuset", "")),
         _numbers("" if memory is None else memory.get("nodeset")),
+        # In KiB.
+        int(xml.findtext("memory")) // 1024,
     )
 
 

@@ -42,7 +42,12 @@ class Run:
         # How many judgements have seen guests of both classes.
         self.both = 0
         self._last = collections.deque(maxlen=LAST)
-        self._judge = verdict.Judge(test.cloud, test.hosts, test.CHILDREN)
+        self._judge = test.new_judge()
+        self._prepare()
+
+    def _prepare(self):
+        """Say what is done and how often, and what of it has to be refused."""
+        test = self.test
         self.steps = hostile.HostileSteps(test, self.rng, self._judge)
         self.weights = dict(steps.WEIGHTS)
         if test.FILTER:
@@ -60,11 +65,7 @@ class Run:
     def __call__(self):
         """Do all, judge each, and empty the cloud."""
         self.test.tell(f"{self.count} operations, seed {self.seed}")
-        changes = [
-            self.test.more_memory,
-            self.test.fewer_vcpus,
-            self.test.more_per_host,
-        ]
+        changes = self.test.changes()
         self.rng.shuffle(changes)
         every = max(1, self.count // (len(changes) + 1))
         step = 0
@@ -132,8 +133,11 @@ class Run:
         weights = dict(self.weights)
         if servers < FEW:
             weights[steps.Steps.delete] = 1
-            weights[steps.Steps.boot_high] *= 3
-            weights[steps.Steps.boot_general] *= 3
+            for kind in weights.keys() & {
+                steps.Steps.boot_high,
+                steps.Steps.boot_general,
+            }:
+                weights[kind] *= 3
         elif servers > MANY:
             weights[steps.Steps.delete] *= 4
         if sum((self.done + self.refused).values()) > self.count // 2:

@@ -17,7 +17,7 @@ from nova_perfvm.policy import HostShape, loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 from tests.functional.client import SDKMixin
-from tests.operations.verdict import Host
+from tests.operations.verdict import Host, Judge
 
 PINNED_CLASS = "high-performance"
 
@@ -86,6 +86,9 @@ class Cloud(SDKMixin, base.FunctionalTest):
     def enabled_filters(self):
         return DEFAULT_FILTERS if self.FILTER else FILTERS_WITHOUT_PERFVM
 
+    def new_judge(self):
+        return Judge(self.cloud, self.hosts, self.CHILDREN)
+
     def start(self, host):
         self.cloud.start_configured(
             host.name, self.policy, host.mode, str(host.shape), host.memory_gb
@@ -119,6 +122,9 @@ class Cloud(SDKMixin, base.FunctionalTest):
         self.cloud.restart_scheduler(self.enabled_filters())
 
     # Changes of the policy; each can come at any time, once.
+
+    def changes(self):
+        return [self.more_memory, self.fewer_vcpus, self.more_per_host]
 
     def more_memory(self):
         """Let there be VMs of another size of memory."""

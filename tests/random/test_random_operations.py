@@ -4,10 +4,11 @@
 PERFVM_RANDOM_STEPS (1000) and PERFVM_RANDOM_SEED say how many, and which.
 """
 
+import datetime as dt
 import os
 import random
 
-from tests.operations import case, clouds
+from tests.operations import case, cells, clouds
 
 STEPS = int(os.environ.get("PERFVM_RANDOM_STEPS", "1000"))
 SEED = os.environ.get("PERFVM_RANDOM_SEED")
@@ -17,11 +18,15 @@ ENOUGH = 1000
 
 class RandomTest:
     PATIENCE = 30
+    RUN = case.Run
+
+    def seed(self):
+        return random.SystemRandom().randrange(10**6)
 
     def test_random_operations(self):
-        seed = int(SEED or random.SystemRandom().randrange(10**6))
+        seed = int(SEED or self.seed())
         enough = STEPS >= ENOUGH
-        run = case.Run(self, STEPS, seed, more=STEPS // 2 if enough else 0)
+        run = self.RUN(self, STEPS, seed, more=STEPS // 2 if enough else 0)
         run()
         if enough:
             self.assertEqual({}, run.rare())
@@ -42,3 +47,20 @@ class UnitsTest(RandomTest, clouds.UnitsCloud):
 
 class UnitsWithoutFilterTest(RandomTest, clouds.UnitsCloud):
     FILTER = False
+
+
+class CellsTest(RandomTest, cells.CellsCloud):
+    RUN = cells.CellsRun
+
+    def seed(self):
+        """Return the same each day, so that Nova by itself is asked for the same."""
+        return dt.datetime.now(tz=dt.UTC).toordinal()
+
+
+class StockTest(CellsTest, cells.StockCloud):
+    """What CellsTest does, on Nova by itself."""
+
+    def test_random_operations(self):
+        super().test_random_operations()
+        if STEPS >= ENOUGH:
+            self.assertNotEqual([], self.offers.refused)

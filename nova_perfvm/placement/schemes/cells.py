@@ -20,13 +20,13 @@ from nova_perfvm.facts.demand import Demand, Group
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN, Inventory, Provider, child_name
 from nova_perfvm.placement.schemes.residents import Division, Holding, Resident
-from nova_perfvm.placement.schemes.scheme import Child, Scheme
+from nova_perfvm.placement.schemes.scheme import Child, HostOffer, Scheme
 from nova_perfvm.placement.settings import (
     ISOLATED_AGGREGATES,
     NO_FALLBACK_QUERY,
     Setting,
 )
-from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.policy import PAGE_SIZES_KB, Policy, VMClass
 from nova_perfvm.policy.room import groups_of
 
 # From this size on a page is a huge one, in KiB.
@@ -42,9 +42,11 @@ class CellsScheme(Scheme):
     summary = "NUMA nodes of hosts are child providers"
     modes = ("dedicated", "shared")
     resource_class = const.RC_CELL_CPU
-    enrolls = True
+    enrolled_modes = ("dedicated",)
     enrolled_prefix = const.TRAIT_CELLS
     noun = "NUMA nodes"
+    steers = True
+    mixes = True
 
     def groups(
         self, policy: Policy, vm_class: VMClass, memory_mb: int
@@ -85,6 +87,12 @@ class CellsScheme(Scheme):
     def traits_to_avoid(self, policy: Policy) -> frozenset[str]:
         """Return the trait of hosts with cells."""
         return frozenset({self.enrolled_trait(policy)})
+
+    def offers(
+        self, policy: Policy, vm_class: VMClass | None, mode: str, slots: int
+    ) -> HostOffer:
+        """Return slots of a class whose number is limited; the trait is enrolling's."""
+        return HostOffer(super().offers(policy, vm_class, mode, slots).inventories)
 
     def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
         """Return a child for each NUMA node that VMs may own CPUs of.
@@ -206,15 +214,43 @@ class CellsScheme(Scheme):
 
     def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
         """Return how many VMs the NUMA nodes of an empty host hold."""
-        groups = [g for g in demand.groups if const.RC_CELL_CPU in g.resources]
+        groups = _groups_of(demand)
         if not groups:
             return 0
         shares = [
-            min(child.total(n) // amount for n, amount in groups[0].resources.items())
-            for child in view.tree
-            if const.RC_CELL_CPU in child.inventories
+            min(cell.total(name) // n for name, n in groups[0].items())
+            for cell in _cells_of(view).values()
         ]
         return min(slots, groups_of(shares, len(groups)))
+
+    def nodes_offered(self, view: HostView, demand: Demand) -> frozenset[int] | None:
+        """Return the nodes that have what a group of a request asks for."""
+        groups = _groups_of(demand)
+        if not groups:
+            return None
+        return frozenset(
+            node
+            for node, cell in _cells_of(view).items()
+            if all(_free(cell, name) >= n for name, n in groups[0].items())
+        )
+
+    def on_nodes(
+        self,
+        view: HostView,
+        allocation: Mapping[str, Mapping[str, int]],
+        nodes: Sequence[int],
+    ) -> Mapping[str, Mapping[str, int]]:
+        """Return an allocation with what it takes of nodes taken of these."""
+        parts = [taken for taken in allocation.values() if const.RC_CELL_CPU in taken]
+        others = {
+            uuid: taken
+            for uuid, taken in allocation.items()
+            if const.RC_CELL_CPU not in taken
+        }
+        cells = _cells_of(view)
+        return others | {
+            cells[node].uuid: part for node, part in zip(nodes, parts, strict=True)
+        }
 
     def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
         """Return what is free on each NUMA node of the host."""
@@ -265,11 +301,16 @@ def inventories_of(policy: Policy, cell: NUMACell) -> dict[str, Inventory]:
 
     Where they ask for huge pages, memory is what is in these.
     """
-    pools = [pool for pool in cell.mempages if pool.size_kb >= _HUGE_KB]
-    huge = any(c.mem_page_size not in _SMALL for c in policy.pinned_classes)
+    sizes = {vm_class.mem_page_size for vm_class in policy.pinned_classes} - _SMALL
     memory_mb = cell.memory_mb
-    if huge:
-        memory_mb = sum(pool.size_kb * pool.total for pool in pools) // 1024
+    if sizes:
+        # Of all huge pages where the classes do not say of which size.
+        known = {PAGE_SIZES_KB.get(size or "") for size in sizes} - {None}
+        memory_mb = sum(
+            pool.size_kb * pool.total // 1024
+            for pool in cell.mempages
+            if pool.size_kb in known or (not known and pool.size_kb >= _HUGE_KB)
+        )
     cpus = len(cell.pcpuset)
     if cell.siblings and all(c.smt == "cores" for c in policy.pinned_classes):
         cpus = sum(not cell.pcpuset.isdisjoint(core) for core in cell.siblings)
@@ -310,6 +351,22 @@ def _share(cpus: int, memory_mb: int) -> dict[str, int]:
 
 def _sizes(share: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(share.items())
+
+
+def _groups_of(demand: Demand) -> list[Mapping[str, int]]:
+    """Return what a request takes of each NUMA node, in groups that are alike."""
+    amounts = (group.resources for group in demand.groups)
+    return [found for found in amounts if const.RC_CELL_CPU in found]
+
+
+def _cells_of(view: HostView) -> dict[int, Provider]:
+    """Return the children of a host by the numbers of their NUMA nodes."""
+    return {
+        node: child
+        for child in view.tree
+        if (node := node_of(child.name)) is not None
+        and const.RC_CELL_CPU in child.inventories
+    }
 
 
 def _free(cell: Provider, name: str) -> int:

@@ -47,7 +47,7 @@ class UnitsScheme(Scheme):
     summary = "hosts are elastic: child providers with units"
     modes = ("elastic", "dedicated", "shared")
     resource_class = const.RC_UNIT
-    enrolls = True
+    enrolled_modes = modes
     enrolled_prefix = const.TRAIT_ELASTIC
     by_slots = True
     noun = "units"

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A few random operations on VMs of mixed sizes; tests/random has a thousand."""
+
+from tests.operations import cells
+
+STEPS, SEED = 20, 7
+
+
+class TestCells(cells.CellsCloud):
+    def test_no_offer_is_in_vain(self):
+        cells.CellsRun(self, STEPS, SEED)()
+        self.assertGreater(self.offers.offered, 0)
