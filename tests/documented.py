@@ -46,6 +46,10 @@ RUN = {
         ".HereTest.test_results_elsewhere",
     },
     f"{_ADMIN}/brownfield.rst": {"": f"{_SLOTS}.test_a_running_cloud_is_taken_in"},
+    f"{_ADMIN}/cells.rst": {
+        "": "tests.functional.test_cells_align.TestAlign"
+        ".test_commands_of_the_documentation",
+    },
     f"{_ADMIN}/certify.rst": {"": f"{_BENCH}.test_certify"},
     f"{_ADMIN}/collect.rst": {"": f"{_BENCH}.test_collect"},
     f"{_ADMIN}/deploy.rst": {"": f"{_OFFLINE}.test_hosts"},

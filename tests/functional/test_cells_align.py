@@ -3,11 +3,13 @@
 
 import contextlib
 import io
+import shlex
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.cloud import answers
-from tests.functional import cells
+from tests import documented
+from tests.functional import cells, client
 from tests.functional.cells import flavor_of
 from tests.functional.test_audit import STRANGER
 from tests.functional.test_cells_enroll import Case
@@ -59,6 +61,24 @@ class TestAlign(Case):
         self.align(0, "h1 is aligned: 1 change", "--yes")
         self.assert_clean(*servers)
         self.align(0, "h1: nothing to do", "--yes")
+
+    def test_commands_of_the_documentation(self):
+        self.cloud.create_flavor("plain", 6, 4096, 0, cells.PLAIN)
+        self.start("h3")
+        servers = [self.boot_before("plain", host="h3")]
+        names = {"HOST...": "h3", "perfvm.yaml": self.path}
+        for command in documented.of(self):
+            typed = command.text
+            for name, value in names.items():
+                typed = typed.replace(name, value)
+            _, *words = shlex.split(typed)
+            status, *said = self.run_client(*words, stdin=client.Operator())
+            self.assertEqual(0, status, (typed, said))
+            if "enroll" in words:
+                # So that there is something to align.
+                servers += [self.boot(flavor_of(4), az="nova:h1") for _ in range(2)]
+                self.assertIn(codes.CELL_DIFFERS, self.found())
+        self.assert_aligned(*servers)
 
     def test_two_full_nodes_change_places(self):
         servers = [self.boot(flavor_of(20), host="h1") for _ in range(2)]
