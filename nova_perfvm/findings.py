@@ -186,6 +186,7 @@ NOT_IN_ONE_CELL: Final = _code("audit.not_in_one_cell", Level.FAILURE)
 NOT_PINNED: Final = _code("audit.not_pinned", Level.FAILURE)
 OVER_INVENTORY: Final = _code("audit.usage_exceeds_inventory", Level.FAILURE)
 UNITS_LACKING: Final = _code("audit.units_lacking", Level.FAILURE)
+CELL_DIFFERS: Final = _code("audit.cell_differs", Level.FAILURE)
 HOST_NOT_ISOLATED: Final = _code("audit.host_not_isolated", Level.FAILURE)
 
 # Of hosts on which was collected.

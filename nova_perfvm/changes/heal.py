@@ -125,10 +125,12 @@ def _add_units(
         if consumer not in lacking:
             continue
         if shares.faults:
-            left[consumer] = f"lacks units: {'; '.join(shares.faults)}"
+            left[consumer] = (
+                f"lacks {scheme_of(policy).noun}: {'; '.join(shares.faults)}"
+            )
         elif units.keys() - uuids.keys():
             left[consumer] = (
-                f"lacks units of child providers that {view.host} does not have: "
+                f"should hold child providers that {view.host} does not have: "
                 f"openstack perfvm host enroll {quote(view.host)} --backfill"
             )
         else:

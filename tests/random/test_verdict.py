@@ -2,7 +2,7 @@
 """The judge of random operations finds what is wrong."""
 
 from tests.functional import base
-from tests.operations import clouds, verdict
+from tests.operations import cells, clouds, verdict
 
 STRANGER = "11111111-1111-4111-8111-111111111111"
 
@@ -57,3 +57,37 @@ class TestVerdict(clouds.SlotsCloud):
         for domain in list(connection._vms.values()):
             connection.forget(domain)
         self.assert_complaint("has guests on None")
+
+
+class TestCellsVerdict(cells.CellsCloud):
+    """The same where Placement has another NUMA node than libvirt."""
+
+    HOSTS = cells.CellsCloud.HOSTS[:1]
+
+    def test_it_finds_what_drifts(self):
+        judge = self.new_judge()
+        server = self.boot("hp.4c.16g")
+        judge.look()
+        self.assertEqual([], list(judge.book_complaints(set())))
+
+        path = f"/allocations/{server.id}"
+        body = self.api.placement("GET", path)
+        held = {uuid: has["resources"] for uuid, has in body["allocations"].items()}
+        (own,) = [uuid for uuid, has in held.items() if cells.CPU in has]
+        found = self.api.placement("GET", "/resource_providers")["resource_providers"]
+        cell = {p["uuid"] for p in found if "_perfvm_cell_" in p["name"]}
+        (other,) = cell - {own}
+        for provider, amounts in (
+            (other, held[own]),
+            (own, held[own] | {cells.MEMORY: 1}),
+            (own, {cells.CPU: 4}),
+        ):
+            taken = {uuid: held[uuid] for uuid in held.keys() - {own}}
+            taken[provider] = amounts
+            body = self.api.placement("GET", path)
+            body["allocations"] = {u: {"resources": has} for u, has in taken.items()}
+            self.api.placement("PUT", path, body)
+            complaints = list(judge.book_complaints(set()))
+            self.assertIn("it should be", complaints[0])
+            self.assertTrue(all("guests have" in text for text in complaints[1:]))
+            self.assertGreater(len(complaints), 1)

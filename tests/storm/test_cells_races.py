@@ -10,6 +10,7 @@ import random
 import time
 
 from nova_perfvm.sandbox.embedded.servers import at_once
+from tests.functional.elastic import SameMoment
 from tests.operations import cells, verdict
 
 THREADS, BATCHES = 8, 2
@@ -40,8 +41,9 @@ class CellsStorm:
         began = time.monotonic()
         for seed in range(rounds):
             rng = random.Random(seed)
+            sizes = cells.FREQUENCIES
             for _ in range(BATCHES):
-                self.create(rng)
+                self.create(rng.choices([*sizes], [*sizes.values()], k=THREADS))
             self.assert_right()
             found = list(self.judge.found.values())
             at_once(self.servers.delete, [s for s in found if rng.random() < 2 / 3])
@@ -49,19 +51,28 @@ class CellsStorm:
         at_once(self.servers.delete, list(verdict.servers(self.cloud.api).values()))
         self.assert_right()
         self.assertEqual([], self.judge.guests)
+        took_s = time.monotonic() - began
+        self.say(f"{rounds} rounds of {BATCHES} x {THREADS}, {took_s:.0f} s")
+
+    def say(self, when):
         self.tell(
-            f"{rounds} rounds of {BATCHES} x {THREADS} in "
-            f"{time.monotonic() - began:.0f} s: {self.running} servers run, "
+            f"{when}: {self.running} servers run, "
             f"{self.cpus} CPUs, {self.refused} refused, {self.needless} of these "
             f"needlessly; {self.offers.offered} hosts offered, "
             f"{len(self.offers.refused)} in vain; "
             f"{self.offers.claims} claims on hosts, {len(self.offers.failed)} failed"
         )
 
-    def create(self, rng):
+    def same_moment(self):
+        """Let all schedule by the same candidates: by CPUs alone each finds room."""
+        wanted = ["hp.16c.64g", "hp.16c.64g", "hp.8c.32g"] * len(self.hosts)
+        with SameMoment(len(wanted)):
+            self.create(wanted)
+        self.assert_right()
+        self.say("at the same moment")
+
+    def create(self, wanted):
         """Create servers at once, and look what became of each."""
-        sizes = cells.FREQUENCIES
-        wanted = rng.choices([*sizes], [*sizes.values()], k=THREADS)
         servers = self.cloud.boot_at_once(wanted)
         self.judge.look()
         for server in servers:
@@ -86,8 +97,13 @@ class TestCells(CellsStorm, cells.CellsCloud):
         self.assertGreater(self.running, 0)
         self.assertEqual([], self.offers.failed)
 
+    def test_at_the_same_moment(self):
+        self.same_moment()
+        self.assertGreater(self.running, 0)
+        self.assertEqual([], self.offers.failed)
+
 
 class TestStock(CellsStorm, cells.StockCloud):
-    def test_claims_fail(self):
-        self.storm(ROUNDS)
-        self.assertGreater(self.running, 0)
+    def test_claims_fail_at_the_same_moment(self):
+        self.same_moment()
+        self.assertNotEqual([], self.offers.failed)

@@ -72,6 +72,7 @@ def _children_faults(policy: Policy, host: HostView) -> Iterator[str]:
 
 def check_residents(subject: Subject) -> Iterator[Finding]:
     """List the servers without their units, or with ones that cannot be."""
+    noun = scheme_of(subject.policy).noun
     for host in subject.elastic_hosts.values():
         code, remedy = codes.UNITS_LACKING, codes.HEAL
         if not host.enrolled:
@@ -81,7 +82,7 @@ def check_residents(subject: Subject) -> Iterator[Finding]:
                 code = codes.TO_BACKFILL
         shares = shares_as_enrolled(subject.policy, host)
         for consumer in shares.lacking:
-            words = f"{host.describe(consumer)} on {host.host} has no units"
+            words = f"{host.describe(consumer)} on {host.host} has no {noun}"
             yield Finding.of(code, host.host, words, remedy)
         for fault in shares.faults:
             yield Finding.of(code, host.host, fault, remedy)

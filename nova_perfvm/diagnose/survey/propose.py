@@ -13,7 +13,7 @@ from nova_perfvm.diagnose.survey.sizes import PinnedSize, most_common, pinned_si
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Flavor, Server, Snapshot
 from nova_perfvm.generate.flavors import properties_of
-from nova_perfvm.placement.schemes import scheme_counting
+from nova_perfvm.placement.schemes import SCHEMES, scheme_counting
 from nova_perfvm.policy import (
     PAGE_SIZES_KB,
     Disk,
@@ -37,6 +37,8 @@ _COPIED: Final = {
     "emulator_threads": (const.EMULATOR_THREADS, {"share", "isolate"}),
     "mem_page_size": (const.MEM_PAGE_SIZE, {"small", "large", *PAGE_SIZES_KB}),
 }
+# By which pinned VMs of several sizes share hosts.
+_MIXING: Final = next(scheme.name for scheme in SCHEMES.values() if scheme.mixes)
 _PAGE_SIZES: Final = {str(size_kb): name for name, size_kb in PAGE_SIZES_KB.items()}
 
 
@@ -80,11 +82,11 @@ class _Proposer:
         size = self._size(shapes, vcpus)
         classes: tuple[VMClass, ...] = (self._class(size, shapes),)
         placement = self._placement()
-        if vcpus is None and placement is None:
+        if not (vcpus or placement):
             classes = self._mixed(classes[0], shapes)
         policy = Policy(
             host_shapes=shapes,
-            placement=placement or ("cells" if len(classes) > 1 else Policy.placement),
+            placement=placement or (_MIXING if len(classes) > 1 else Policy.placement),
             managed_hosts=self._managed(),
             classes=(*classes, VMClass("general", default=True)),
         )

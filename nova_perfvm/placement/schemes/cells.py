@@ -95,16 +95,27 @@ class CellsScheme(Scheme):
         return HostOffer(super().offers(policy, vm_class, mode, slots).inventories)
 
     def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
-        """Return a child for each NUMA node that VMs may own CPUs of."""
+        """Return a child for each NUMA node that VMs may own CPUs of.
+
+        Where nobody has said what nodes there are, those that it has are right.
+        """
         del slots
-        return tuple(
-            Child(
-                child_name(view.root.name, f"{const.CELL_SUFFIX}{cell.id}"),
-                const.TRAIT_CELL,
-                inventories_of(policy, cell),
+        made = {
+            child_name(view.root.name, f"{const.CELL_SUFFIX}{cell.id}"): inventories_of(
+                policy, cell
             )
             for cell in view.facts.cells
             if cell.pcpuset
+        }
+        if view.compute.cells_source in _GUESSED:
+            made |= {
+                child.name: dict(child.inventories)
+                for child in view.children
+                if node_of(child.name) is not None and child.inventories
+            }
+        return tuple(
+            Child(name, const.TRAIT_CELL, inventories)
+            for name, inventories in sorted(made.items())
         )
 
     def enrolled_trait(self, policy: Policy) -> str:
@@ -144,11 +155,19 @@ class CellsScheme(Scheme):
         del children
         if resident.server is None:
             return bool(resident.held)
-        if resident.vm_class is None:
+        if not self.may_take(resident):
             return False
-        share, nodes = _share(policy, resident), resident.vm_class.cells_per_vm
-        wanted = [share] * nodes if resident.vm_class.pinned else []
-        return [*resident.held.values()] == wanted
+        shares = _shares(policy, resident)
+        return sorted(map(_sizes, resident.held.values())) == sorted(
+            map(_sizes, shares)
+        )
+
+    def may_take(self, resident: Resident) -> bool:
+        """Return whether it shares CPUs by its class, or owns some: Nova says which."""
+        server, vm_class = resident.server, resident.vm_class
+        if vm_class is None:
+            return server is not None and bool(server.pinned_cpus)
+        return True
 
     def divide(
         self,
@@ -186,14 +205,12 @@ class CellsScheme(Scheme):
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> Holding | None:
         """Return what a server should hold, by where Nova runs it."""
-        server, vm_class = resident.server, resident.vm_class
-        if server is None or vm_class is None or not server.cells:
-            return None
+        server, shares = resident.server, _shares(policy, resident)
         names = {node_of(child.name): child.name for child in children}
-        nodes = [cell.host_node for cell in server.cells]
-        if len(nodes) != vm_class.cells_per_vm or not names.keys() >= set(nodes):
+        nodes = [cell.host_node for cell in (server.cells if server else None) or ()]
+        if len(nodes) != len(shares) or not nodes or not names.keys() >= set(nodes):
             return None
-        return {names[node]: _share(policy, resident) for node in nodes}
+        return {names[n]: share for n, share in zip(nodes, shares, strict=True)}
 
     def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
         """Return how many VMs the NUMA nodes of an empty host hold."""
@@ -307,16 +324,33 @@ def node_of(name: str) -> int | None:
     return int(number) if number.isdecimal() else None
 
 
-def _share(policy: Policy, resident: Resident) -> dict[str, int]:
-    """Return what a server of a class takes of each NUMA node that it is on."""
+def _shares(policy: Policy, resident: Resident) -> list[dict[str, int]]:
+    """Return what a server takes of each NUMA node that it is on.
+
+    One of no class takes what Nova has given it.
+    """
     server, vm_class = resident.server, resident.vm_class
-    if server is None or vm_class is None:
-        return {}
-    mine = vm_class.of_size(server.vcpus)
-    return {
-        const.RC_CELL_CPU: cell_cpus(policy, mine),
-        const.RC_CELL_MEMORY: server.memory_mb // mine.cells_per_vm,
-    }
+    if server is None:
+        return []
+    if vm_class is not None and vm_class.pinned:
+        mine = vm_class.of_size(server.vcpus)
+        memory_mb = server.memory_mb // mine.cells_per_vm
+        return [_share(cell_cpus(policy, mine), memory_mb)] * mine.cells_per_vm
+    isolated = server.extra_specs.get(const.EMULATOR_THREADS) == "isolate"
+    return [
+        # The CPU for QEMU's own threads is of the first.
+        _share(len(cell.cpu_pinning) + (isolated and not index), cell.memory_mb)
+        for index, cell in enumerate(server.cells or ())
+        if cell.cpu_pinning
+    ]
+
+
+def _share(cpus: int, memory_mb: int) -> dict[str, int]:
+    return {const.RC_CELL_CPU: cpus, const.RC_CELL_MEMORY: memory_mb}
+
+
+def _sizes(share: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(share.items())
 
 
 def _groups_of(demand: Demand) -> list[Mapping[str, int]]:

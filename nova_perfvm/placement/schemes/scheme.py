@@ -333,6 +333,10 @@ class Scheme:
         del policy, children
         return not resident.held
 
+    def may_take(self, resident: Resident) -> bool:
+        """Return whether it is known what a resident should hold of the children."""
+        return resident.vm_class is not None
+
     def completes(self, held: Holding) -> bool:
         """Return whether the rest may be added to what a resident holds."""
         return not held

@@ -12,6 +12,7 @@ import fixtures
 from futurist._thread import ThreadWorker
 from nova import conf as nova_conf
 from nova import context
+from nova.api.validation.extra_specs import validators
 from nova.tests.functional.libvirt.base import ServersTestBase
 
 from nova_perfvm.sandbox.embedded.cells import Cells
@@ -82,6 +83,8 @@ class Services(ServersTestBase):
         logging.getLogger().setLevel(logging.INFO)
         for (group, name), value in self._options.items():
             self.flags(**{name: value}, group=group)
+        # nova-api asks once, when it starts, and knows this cloud's policy then.
+        validators.load_validators()
         self.host_conf = self.useFixture(HostConf())
         super()._setup_services()
 
