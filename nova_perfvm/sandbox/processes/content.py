@@ -87,7 +87,7 @@ def make_content(
     policy_record.record(api, policy.digest, "that of the sandbox")
     if policy.managed_hosts == "labelled":
         _label(connection.compute, policy, hosts)
-    if scheme_of(policy).enrolls:
+    if scheme_of(policy).by_slots:
         for host in hosts:
             # As openstack perfvm host enroll does; no API shows cpu sets.
             slots = 0 if host.mode == "shared" else None

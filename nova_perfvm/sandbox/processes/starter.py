@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
-from nova_perfvm.sandbox.processes import content, waiting
+from nova_perfvm.sandbox.processes import content, running, waiting
 from nova_perfvm.sandbox.processes.computes import PREFIX, Computes, await_reports
 from nova_perfvm.sandbox.processes.databases import Databases
 from nova_perfvm.sandbox.processes.environment import Environment
@@ -20,7 +21,7 @@ from nova_perfvm.sandbox.processes.ports import ADDRESS
 from nova_perfvm.sandbox.processes.process import Processes, ProcessRecord
 from nova_perfvm.sandbox.processes.programs import Programs
 from nova_perfvm.sandbox.processes.servers import SandboxServers
-from nova_perfvm.sandbox.processes.settings import SandboxSettings
+from nova_perfvm.sandbox.processes.settings import CLOUD, SandboxSettings
 
 SCHEDULER: Final = "nova-scheduler"
 CONDUCTOR: Final = "nova-conductor"
@@ -111,6 +112,28 @@ class Starter:
             "content",
             lambda: content.make_content(connect(), policy, hosts, self.tell),
         )
+        scheme = scheme_of(policy)
+        if scheme.enrolls and not scheme.by_slots:
+            modes = scheme.enrolled_modes
+            names = [host.name for host in hosts if host.mode in modes]
+            self._once("enrolled", lambda: self._enroll(names))
+
+    def _enroll(self, hosts: Sequence[str]) -> None:
+        """Enroll hosts by the NUMA nodes that Nova's database has, as no API shows any.
+
+        That is read in the environment of Nova.
+        """
+        cloud = {"OS_CLIENT_CONFIG_FILE": str(self.layout.clouds), "OS_CLOUD": CLOUD}
+        running.run(
+            [
+                *(self.environment.program("openstack"), "perfvm", "host", "enroll"),
+                *(*hosts, "--policy", str(self.layout.policy), "--yes"),
+                *("--from-nova-db", str(self.layout.etc / "nova" / "nova.conf")),
+            ],
+            env=self.processes.environment(cloud),
+            log=self.layout.logs / "enroll.log",
+        )
+        self.tell(f"{len(hosts)} hosts enrolled")
 
     def _start_servers(self) -> None:
         with ThreadPoolExecutor(len(self._servers)) as pool:
