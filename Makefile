@@ -101,6 +101,7 @@ tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
 tempest-schemes: $(STAMP)  ## the same on sandboxes of the other schemes
 	$(BIN)/python -m tests.tempest --scheme slots
 	$(BIN)/python -m tests.tempest --scheme mixed
+	$(BIN)/python -m tests.tempest --scheme cells
 
 oldest: $(OLDEST)/.installed  ## the oldest supported Nova: the scheduler's unit tests, functional tests
 	$(OLDEST)/bin/stestr --test-path ./tests/unit/scheduler run --concurrency $(CONCURRENCY)

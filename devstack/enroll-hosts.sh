@@ -2,9 +2,9 @@
 #
 # enroll-hosts.sh [--slots N] [HOST...]
 #
-# Make compute hosts elastic that joined after stack.sh on the controller, where
-# this is run: those named, or all.  A host that is enrolled already is compared
-# with the policy, and repaired.
+# Enroll compute hosts that joined after stack.sh on the controller, where this is
+# run: those named, or all.  A host that is enrolled already is compared with the
+# policy, and repaired.
 #
 # --slots N  high-performance VMs that fit each of these hosts; 0 for hosts of
 #            general VMs.  Without it Nova's view of their CPUs says.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from shlex import quote
 from typing import Final
 
 from nova_perfvm import constants as const
@@ -23,7 +24,13 @@ from nova_perfvm.diagnose.sizing import SlotsError, slots_to_enroll
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider, child_uuid
 from nova_perfvm.generate import labels
-from nova_perfvm.placement.schemes import Child, Scheme, names_of, scheme_of
+from nova_perfvm.placement.schemes import (
+    Child,
+    Scheme,
+    enrolled_by_another,
+    names_of,
+    scheme_of,
+)
 from nova_perfvm.policy import Policy
 
 # How the names of the aggregates begin that enrolling makes.
@@ -58,6 +65,12 @@ def plan_enroll(
             f"{needed}: name the policy file with --policy, or change it"
         )
         return do.Plan(refusals=(refusal,))
+    if other := enrolled_by_another(policy, view):
+        refusal = (
+            f"{view.host} is enrolled by placement: {other.name}, and the policy says "
+            f"{scheme.name}: openstack perfvm host unenroll {quote(view.host)}"
+        )
+        return do.Plan(refusals=(refusal,))
     try:
         slots = slots_to_enroll(policy, view, slots)
     except SlotsError as exc:
@@ -74,9 +87,7 @@ def plan_enroll(
         refusals.extend(_unsettled(scheme, view, children, shares))
     if refusals:
         return do.Plan(refusals=tuple(refusals))
-    label = _label(policy, view)
-    wanted = scheme.root_traits(policy, view.root.mode)
-    steps = list(_steps(view, children, trait, wanted, label, shares))
+    steps = list(_steps(policy, view, children, shares))
     if delete_children:
         steps += delete_detached(view.detached, {child.name for child in children})
     return do.Plan(tuple(steps))
@@ -101,13 +112,10 @@ def plan_close(view: HostView) -> do.Plan:
 
 
 def _steps(
-    view: HostView,
-    children: Sequence[Child],
-    trait: str,
-    root_traits: frozenset[str],
-    label: str,
-    shares: Shares,
+    policy: Policy, view: HostView, children: Sequence[Child], shares: Shares
 ) -> Iterator[do.Change]:
+    scheme = scheme_of(policy)
+    trait = scheme.enrolled_trait(policy)
     changing = bool(shares.lacking or shares.surplus)
     yield from _names(view, trait, children)
     traits = view.root.traits
@@ -116,7 +124,7 @@ def _steps(
         # by a flavor of the old number of children.
         traits = traits - view.root.elastic_traits
         yield _set_root(view, traits)
-    yield from _isolate(view, trait, label)
+    yield from _isolate(view, trait, _label(policy, view))
     yield from _leave_others(view, trait)
     compute = view.compute
     if changing and compute.enabled:
@@ -127,12 +135,13 @@ def _steps(
         yield from _child(view, child, known.get(child.name))
     yield from _give(view, shares, known)
     for consumer, providers in shares.surplus.items():
-        yield do.RemoveUnits(consumer, view.describe(consumer), providers)
+        yield do.RemoveUnits(consumer, view.describe(consumer), providers, scheme.noun)
     wanted = {child.name for child in children}
     for name, provider in found.items():
         if name not in wanted:
             yield from detach_child(provider)
-    desired = traits - {const.TRAIT_HIGH_PERFORMANCE} | root_traits
+    desired = traits - {const.TRAIT_HIGH_PERFORMANCE}
+    desired |= scheme.root_traits(policy, view.root.mode)
     if desired != traits:
         yield _set_root(view, desired, before=traits)
     if compute.interrupted or (changing and compute.enabled):

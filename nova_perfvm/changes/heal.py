@@ -23,7 +23,7 @@ from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.schemes import enrolled_by_another, scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import resolve_class
 
@@ -73,7 +73,8 @@ def plan_heal(
             left[server.id] = str(exc)
         else:
             lacking[server.id] = {view.root.uuid: amounts} if amounts else {}
-    if scheme_of(policy).enrolls and view.enrolled:
+    scheme, other = scheme_of(policy), enrolled_by_another(policy, view)
+    if scheme.enrolls and view.enrolled and other is None:
         _add_units(policy, view, lacking, left)
     left = {
         consumer: f"{view.describe(consumer)} {left[consumer]}" for consumer in left
@@ -124,10 +125,12 @@ def _add_units(
         if consumer not in lacking:
             continue
         if shares.faults:
-            left[consumer] = f"lacks units: {'; '.join(shares.faults)}"
+            left[consumer] = (
+                f"lacks {scheme_of(policy).noun}: {'; '.join(shares.faults)}"
+            )
         elif units.keys() - uuids.keys():
             left[consumer] = (
-                f"lacks units of child providers that {view.host} does not have: "
+                f"should hold child providers that {view.host} does not have: "
                 f"openstack perfvm host enroll {quote(view.host)} --backfill"
             )
         else:

@@ -389,13 +389,15 @@ class RemoveUnits(Change):
     """Remove the units from a consumer's allocation, and leave the rest as it is.
 
     :ivar providers: the providers whose units are removed
+    :ivar noun: what these are
     """
 
-    words = "take the units out of the allocation of {0.name}"
+    words = "take the {0.noun} out of the allocation of {0.name}"
     look_again = True
     consumer: str
     name: str
     providers: frozenset[str]
+    noun: str = "units"
 
     def made(self, seen: Snapshot) -> Snapshot:
         """Return a cloud without the units."""
@@ -406,6 +408,43 @@ class RemoveUnits(Change):
             rest = found.without({self.consumer}).allocations
             allocations = {**rest, **({self.consumer: kept} if kept else {})}
             seen = _with(seen, provider, allocations=allocations)
+        return seen
+
+
+@dataclass(frozen=True)
+class Realign(Change):
+    """Let servers of a host hold other child providers of it, all at once.
+
+    :ivar names: of the servers, by ID
+    :ivar resources: what each is to hold of the host's children, by provider's UUID
+    """
+
+    look_again = True
+    host: str
+    names: Mapping[str, str]
+    resources: Mapping[str, Mapping[str, Mapping[str, int]]]
+
+    def __str__(self) -> str:
+        servers = ", ".join(self.names.values())
+        return f"let these hold the child providers that Nova runs them on: {servers}"
+
+    def made(self, seen: Snapshot) -> Snapshot:
+        """Return a cloud in which they hold these, and no other child's.
+
+        :raises ValueError: when a provider has not as much
+        """
+        for server, wanted in self.resources.items():
+            for provider in seen.providers:
+                held = provider.allocations.get(server, {})
+                rest = {k: v for k, v in held.items() if k not in const.CHILD_CLASSES}
+                mine = rest | dict(wanted.get(provider.uuid, {}))
+                if mine != held:
+                    others = provider.without({server}).allocations
+                    allocations = {**others, **({server: mine} if mine else {})}
+                    seen = _with(seen, provider.uuid, allocations=allocations)
+        for uuid_ in {p for wanted in self.resources.values() for p in wanted}:
+            if any(seen.provider_by_uuid[uuid_].overused()):
+                raise ValueError(f"{seen.provider_by_uuid[uuid_].name} is too small")
         return seen
 
 

@@ -16,6 +16,7 @@ from nova_perfvm.changes.enroll import AGGREGATE_PREFIXES, delete_detached, deta
 from nova_perfvm.diagnose.residents import holders
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Aggregate, Provider
+from nova_perfvm.placement.schemes import scheme_counting
 
 
 def plan_unenroll(
@@ -31,8 +32,8 @@ def plan_unenroll(
     if carrying and not strip:
         names = ", ".join(map(view.describe, carrying))
         refusal = (
-            f"VMs on {view.host} carry units: {names}: move them away "
-            "(openstack server migrate), or take the units from all VMs of the cloud: "
+            f"VMs on {view.host} carry {_noun(view)}: {names}: move them away "
+            "(openstack server migrate), or take these from all VMs of the cloud: "
             "openstack perfvm rollback --strip-units"
         )
         return do.Plan(refusals=(refusal,))
@@ -40,6 +41,12 @@ def plan_unenroll(
     if delete_children:
         steps += delete_detached(view.detached)
     return do.Plan(tuple(steps))
+
+
+def _noun(view: HostView) -> str:
+    """Return what VMs hold of the children of a host."""
+    scheme = scheme_counting(n for child in view.children for n in child.inventories)
+    return scheme.noun if scheme else "child providers"
 
 
 def plan_forget(
@@ -85,7 +92,7 @@ def _steps(view: HostView, carrying: dict[str, frozenset[str]]) -> Iterator[do.C
         away = root.elastic_traits | {const.TRAIT_HIGH_PERFORMANCE}
         yield do.SetTraits(root.uuid, root.name, root.traits - away, root.traits)
     for consumer, providers in carrying.items():
-        yield do.RemoveUnits(consumer, view.describe(consumer), providers)
+        yield do.RemoveUnits(consumer, view.describe(consumer), providers, _noun(view))
     for provider in view.children:
         yield from detach_child(provider)
     stale = {a.uuid for a in view.cloud.aggregates if a.isolates} & root.aggregates

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add to the allocation of a running server, unless either has changed."""
+"""Change allocations of running servers, unless either has changed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
-from nova_perfvm.changes.steps import Allocate
+from nova_perfvm import constants as const
+from nova_perfvm.changes.steps import Allocate, Realign
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import ConflictError
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.migration_states import UNFINISHED
 
 # Placement's code when generations differ; a lack of room has another.
 CONCURRENT: Final = "placement.concurrent_update"
@@ -32,24 +35,80 @@ def allocate(api: API, step: Allocate, held: dict[str, Any], view: HostView) -> 
         provider: {"resources": dict(entry["resources"])}
         for provider, entry in held["allocations"].items()
     }
-    known = (view.root, *view.children, *view.detached)
-    if any(
-        allocations.get(p.uuid, {}).get("resources", {})
-        != p.allocations.get(step.server, {})
-        for p in known
-    ):
-        raise ConflictError(f"{step.name} holds something else now", 409, CONCURRENT)
+    _expect_as_seen(step.server, held, view)
     for provider, lacking in step.resources.items():
         resources = allocations.setdefault(provider, {"resources": {}})["resources"]
         for name, amount in lacking.items():
             resources[name] = resources.get(name, 0) + amount
     body: dict[str, Any] = {"allocations": allocations}
-    found = api.nova("GET", f"/servers/{step.server}", key="server")
-    server = answers.server(found)
-    if server.busy or server.host != view.host:
-        raise ConflictError(f"Nova is at work with {server}", 409, CONCURRENT)
+    found = _at_rest(api, step.server, view.host)
     for key, owner in (("project_id", "tenant_id"), ("user_id", "user_id")):
         body[key] = held.get(key, found[owner])
     # None for one that has no allocation at all.
     body["consumer_generation"] = held.get("consumer_generation")
     api.placement("PUT", f"/allocations/{step.server}", body)
+
+
+def realign(api: API, step: Realign, view: HostView) -> None:
+    """Let servers of a host hold what they use of its children, all in one request.
+
+    As above, each is looked up after its allocation.  One that has been away and is
+    back meanwhile is found when the host is looked at again.
+
+    :raises ConflictError: when Nova is at work with one, or Placement refuses
+    """
+    body = {}
+    for consumer, wanted in step.resources.items():
+        held = answers.allocation(api, consumer)
+        _expect_as_seen(consumer, held, view)
+        allocations: dict[str, dict[str, dict[str, int]]] = {}
+        for provider, entry in held["allocations"].items():
+            rest = {
+                name: amount
+                for name, amount in entry["resources"].items()
+                if name not in const.CHILD_CLASSES
+            }
+            if rest:
+                allocations[provider] = {"resources": rest}
+        for provider, taken in wanted.items():
+            resources = allocations.setdefault(provider, {"resources": {}})["resources"]
+            resources.update(taken)
+        _at_rest(api, consumer, step.host)
+        body[consumer] = held | {"allocations": allocations}
+    api.placement("POST", "/allocations", body)
+
+
+def migrating(api: API, servers: Iterable[str]) -> set[str]:
+    """Return those of some servers with a migration that is not over."""
+    return {
+        server
+        for server in servers
+        if any(
+            move.status in UNFINISHED
+            for move in answers.migrations(api, instance_uuid=server)
+        )
+    }
+
+
+def _expect_as_seen(consumer: str, held: dict[str, Any], view: HostView) -> None:
+    """Compare what a server holds of a host with what a step was planned on.
+
+    :raises ConflictError: when it is something else by now
+    """
+    for provider in (view.root, *view.children, *view.detached):
+        entry = held["allocations"].get(provider.uuid, {})
+        if entry.get("resources", {}) != provider.allocations.get(consumer, {}):
+            words = f"{view.describe(consumer)} holds something else now"
+            raise ConflictError(words, 409, CONCURRENT)
+
+
+def _at_rest(api: API, server: str, host: str) -> dict[str, Any]:
+    """Return a server as Nova shows it.
+
+    :raises ConflictError: when it is elsewhere, or Nova is at work with it
+    """
+    found: dict[str, Any] = api.nova("GET", f"/servers/{server}", key="server")
+    shown = answers.server(found)
+    if shown.busy or shown.host != host:
+        raise ConflictError(f"Nova is at work with {shown}", 409, CONCURRENT)
+    return found

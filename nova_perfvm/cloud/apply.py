@@ -10,7 +10,7 @@ from typing import Any, Final
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.cloud import answers
-from nova_perfvm.cloud.allocate import allocate
+from nova_perfvm.cloud.allocate import allocate, realign
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import (
     CloudError,
@@ -230,6 +230,12 @@ class Applier:
             "consumer_generation": found["consumer_generation"],
         }
         self._api.placement("PUT", f"/allocations/{change.consumer}", body)
+
+    @_apply.register
+    def _(self, change: do.Realign) -> None:
+        if self._view is None:
+            raise AssertionError(f"planned on no host: {change!r}")
+        realign(self._api, change, self._view)
 
     def _provider(self, uuid: str) -> dict[str, Any]:
         found: dict[str, Any] = self._api.placement(

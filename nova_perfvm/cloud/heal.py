@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from nova_perfvm import constants as const
 from nova_perfvm.changes.heal import Healing, plan_heal
 from nova_perfvm.cloud import answers, live_hosts
-from nova_perfvm.cloud.allocate import CONCURRENT, allocate
+from nova_perfvm.cloud.allocate import CONCURRENT, allocate, migrating
 from nova_perfvm.cloud.errors import ConflictError, RefusedError, openstack_errors
-from nova_perfvm.facts.migration_states import UNFINISHED
 
 if TYPE_CHECKING:
     from nova_perfvm.changes.steps import Allocate
@@ -106,12 +105,4 @@ def _is_held_elsewhere(
 
 def _plan(api: API, policy: Policy, view: HostView) -> Healing:
     """Return what can be healed; only servers that lack something are looked up."""
-    migrating = {
-        server
-        for server in plan_heal(policy, view).steps
-        if any(
-            move.status in UNFINISHED
-            for move in answers.migrations(api, instance_uuid=server)
-        )
-    }
-    return plan_heal(policy, view, migrating)
+    return plan_heal(policy, view, migrating(api, plan_heal(policy, view).steps))

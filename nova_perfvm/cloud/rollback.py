@@ -56,7 +56,7 @@ class RollbackPlan:
         if not self.askers:
             return self.kept
         warning = (
-            f"these ask for units, which no host will have: {', '.join(self.askers)}: "
+            f"these ask for what no host will have: {', '.join(self.askers)}: "
             "replace the flavors, and resize the VMs, which run on but move to no host "
             "until then; the resource class and the traits stay as long"
         )

@@ -3,7 +3,8 @@
 
 As :func:`nova.virt.hardware.numa_fit_instance_to_host` chooses: the cells with
 the most free CPUs, then with the most free memory, come first, unless the VM
-needs all of them.
+needs all of them.  Where Placement knows NUMA nodes, those come first that have the
+fewest, as :mod:`nova_perfvm.scheduler.steering` wants it.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from nova_perfvm.diagnose.verdicts import SchedulerSettings, match_cells, offer
 from nova_perfvm.facts import HostFacts, NUMACell, RequestCell, RequestFacts
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import resolve_class
 from nova_perfvm.rules.host.room import cell_memory, cells_with_room
@@ -36,15 +38,25 @@ class Share(NamedTuple):
 
 
 def shares(
-    policy: Policy, request: RequestFacts, host: HostFacts
+    policy: Policy,
+    request: RequestFacts,
+    host: HostFacts,
+    offered: frozenset[int] | None = None,
 ) -> tuple[Share, ...] | None:
     """Return what each cell of a request gets; None where they have no room.
 
     Empty for VMs without a NUMA topology, which have none of any cell.
+
+    :param offered: the cells that Placement offers, None where it knows of none
     """
     if not request.cells:
         return ()
-    cells = _ordered(request.cells, host.cells)
+    cells = host.cells
+    if offered is None:
+        cells = _ordered(request.cells, cells)
+    else:
+        open_ = (cell for cell in cells if cell.id in offered)
+        cells = sorted(open_, key=lambda cell: len(cell.free_pcpus))
     vm_class = resolve_class(policy, request)
     if vm_class is not None and vm_class.pinned:
         return _of_class(
@@ -70,9 +82,14 @@ def arrived(
     allocation = offer(policy, request, view, settings, checked=True)
     if allocation is None:
         return None
-    found = shares(policy, request.facts, view.facts)
+    scheme = scheme_of(policy)
+    offered = scheme.nodes_offered(view, request.demand)
+    found = shares(policy, request.facts, view.facts, offered)
     if found is None:
         return None
+    if offered is not None:
+        nodes = [share.cell for share in found]
+        allocation = scheme.on_nodes(view, allocation, nodes)
     by_cell = {share.cell: share for share in found}
     facts = view.facts._replace(
         cells=[

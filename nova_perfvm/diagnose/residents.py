@@ -12,7 +12,7 @@ from nova_perfvm.facts import Reason, RequestCell
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Provider, Server
-from nova_perfvm.placement.schemes import Child, enrolling_scheme
+from nova_perfvm.placement.schemes import Child, Scheme, scheme_of
 from nova_perfvm.placement.schemes.residents import Holding, Resident
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, resolve_class
@@ -58,12 +58,20 @@ def class_or_misfits(
 
 
 def shares_as_enrolled(policy: Policy, host: HostView) -> Shares:
-    """Divide the units of a host by the number of children it was enrolled for."""
-    own, scheme = as_enrolled(policy, host), enrolling_scheme(policy)
-    slots = enrolled_slots(own, host)
+    """Divide the children of a host as it was enrolled."""
+    own, _, children = as_enrolled_children(policy, host)
+    return divide(own, host, children)
+
+
+def as_enrolled_children(
+    policy: Policy, host: HostView
+) -> tuple[Policy, Scheme, tuple[Child, ...]]:
+    """Return the policy that a host was enrolled for, its scheme and the children."""
+    own = as_enrolled(policy, host)
+    scheme, slots = scheme_of(own), enrolled_slots(own, host)
     if slots is None:
         slots = len(scheme.children(own, host, 0))
-    return divide(own, host, scheme.children(own, host, slots))
+    return own, scheme, scheme.children(own, host, slots)
 
 
 def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
@@ -72,7 +80,7 @@ def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
     What a VM holds already is never changed where it may go on with it, whatever its
     flavor says.  There is surplus only of children that should not exist.
     """
-    scheme = enrolling_scheme(policy)
+    scheme = scheme_of(policy)
     wanted = {child.name for child in children}
     surplus = holders(p for p in view.children if p.name not in wanted)
     residents = residents_of(policy, view, children, surplus)
@@ -128,7 +136,7 @@ def residents_of(
 def _fault(policy: Policy, view: HostView, resident: Resident) -> str:
     """Return why a resident cannot be given what it lacks; empty if it can."""
     server, vm_class = resident.server, resident.vm_class
-    scheme = enrolling_scheme(policy)
+    scheme = scheme_of(policy)
     held = (
         ", ".join(
             f"{amount} {name} of {child}"
@@ -146,7 +154,9 @@ def _fault(policy: Policy, view: HostView, resident: Resident) -> str:
     if server.task is not None or server.status == "VERIFY_RESIZE":
         state = server.task or server.status
         return f"is being changed ({state}): wait for the end, or confirm or revert it"
-    if vm_class is None or (resident.held and vm_class.pinned):
+    if not scheme.may_take(resident) or (
+        resident.held and vm_class is not None and vm_class.pinned
+    ):
         return (
             "is not as VMs of a class of the policy are, by its flavor, CPUs and "
             f"{scheme.noun} ({held}): move it away"

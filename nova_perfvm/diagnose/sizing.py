@@ -6,7 +6,7 @@ from dataclasses import replace
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.placement.schemes import enrolling_scheme
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Elastic, HostShape, Policy, largest_slots
 
 
@@ -28,7 +28,7 @@ def slots_to_enroll(policy: Policy, view: HostView, asked: int | None = None) ->
     :raises SlotsError: when the number asked for is more than the policy gives
         any host, or when nothing tells
     """
-    scheme = enrolling_scheme(policy)
+    scheme = scheme_of(policy)
     if not scheme.by_slots:
         if asked is not None:
             raise SlotsError(f"under placement: {scheme.name} hosts have no slots")
@@ -51,7 +51,7 @@ def slots_to_enroll(policy: Policy, view: HostView, asked: int | None = None) ->
 def enrolled_slots(policy: Policy, view: HostView) -> int | None:
     """Return the slots that a host's children say, None unless they are right."""
     found = {provider.name: provider for provider in view.children}
-    scheme = enrolling_scheme(policy)
+    scheme = scheme_of(policy)
     for slots in range(scheme.most_slots(policy) + 1):
         children = scheme.children(policy, view, slots)
         if found.keys() == {child.name for child in children} and all(
@@ -81,7 +81,7 @@ def _slots_chosen(policy: Policy, view: HostView) -> int | None:
             return None
     except SlotsError:
         pass
-    return min(slots, enrolling_scheme(policy).most_slots(policy))
+    return min(slots, scheme_of(policy).most_slots(policy))
 
 
 def as_enrolled(policy: Policy, view: HostView) -> Policy:
@@ -89,7 +89,7 @@ def as_enrolled(policy: Policy, view: HostView) -> Policy:
 
     What is there has to be judged by that, whatever is to be.
     """
-    return enrolling_scheme(policy).as_enrolled(policy, view.root.elastic_traits)
+    return scheme_of(policy).as_enrolled(policy, view.root.elastic_traits)
 
 
 def _slots_by_shape(policy: Policy, view: HostView) -> int:
@@ -104,7 +104,7 @@ def _slots_by_shape(policy: Policy, view: HostView) -> int:
     shapes = [view.compute.shape] if view.compute.shape else []
     if not any(cpus in _totals(shape, mode) for shape in shapes):
         shapes = [s for s in policy.host_shapes if cpus in _totals(s, mode)]
-    most = enrolling_scheme(policy).most_slots(policy)
+    most = scheme_of(policy).most_slots(policy)
     slots = {
         min(most, largest_slots(replace(policy, host_shapes=(shape,))))
         for shape in shapes

@@ -172,23 +172,26 @@ def not_enforced(found: FileOptions) -> Iterator[str]:
     )
 
 
-def judge_filters(enabled: Sequence[str]) -> list[Finding]:
+def judge_filters(enabled: Sequence[str], policy: Policy | None) -> list[Finding]:
     """Judge the filters that nova-scheduler has enabled, and their order.
 
     The filter of the policy costs far less than those of NUMA topologies, of which
     there should be one, behind it.
+
+    :param policy: None if it cannot be read
     """
+    steers = policy is not None and scheme_of(policy).steers
     remedy = (
         f"list {FILTER}, then {NUMA_FILTER}, and no {NOVAS_NUMA_FILTER}, in "
         f"{ENABLED_FILTERS}, and restart {SCHEDULER}"
     )
     return [
         Finding.of(code, "nova.conf", f"{ENABLED_FILTERS} {words}", remedy)
-        for code, words in _faults(enabled)
+        for code, words in _faults(enabled, steers=steers)
     ]
 
 
-def _faults(enabled: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _faults(enabled: Sequence[str], *, steers: bool) -> Iterator[tuple[str, str]]:
     numa = [name for name in enabled if name in {NUMA_FILTER, NOVAS_NUMA_FILTER}]
     if FILTER not in enabled:
         words = f"lacks {FILTER}: only Placement enforces the policy"
@@ -199,7 +202,13 @@ def _faults(enabled: Sequence[str]) -> Iterator[tuple[str, str]]:
     elif FILTER in enabled[enabled.index(numa[0]) :]:
         words = f"lists {numa[0]} before {FILTER}, which costs far less"
         yield codes.FILTER_ORDER, words
-    if len(set(numa)) > 1:
+    if steers and NOVAS_NUMA_FILTER in numa:
+        words = (
+            f"has {NOVAS_NUMA_FILTER}, and nova-compute puts VMs on other NUMA nodes "
+            f"than Placement has given them: {NUMA_FILTER} keeps it to those"
+        )
+        yield codes.NOT_STEERED, words
+    elif len(set(numa)) > 1:
         words = f"lists {' and '.join(numa)}: every host is judged twice"
         yield codes.JUDGED_TWICE, words
     elif NOVAS_NUMA_FILTER in numa:

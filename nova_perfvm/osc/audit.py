@@ -14,7 +14,14 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import PLACEMENT_CONF, Table, argument, flag, options_of
+from nova_perfvm.osc.base import (
+    PLACEMENT_CONF,
+    Table,
+    argument,
+    flag,
+    one_of,
+    options_of,
+)
 from nova_perfvm.osc.changing import ChangingCommand
 from nova_perfvm.osc.collect import collected_argument, hypervisors
 from nova_perfvm.osc.recording import refuse_another
@@ -32,7 +39,7 @@ class Audit(FindingsLister, ChangingCommand):
 
     formatter_namespace = FORMATS
     arguments = (
-        snapshots.SNAPSHOT,
+        one_of(snapshots.SNAPSHOT, snapshots.NOVA_DB),
         PLACEMENT_CONF,
         collected_argument(
             "it is compared with what Nova says of that host (may be repeated)"
@@ -74,7 +81,13 @@ class Audit(FindingsLister, ChangingCommand):
         settings = options_of(conf)
         collected = hypervisors(parsed_args, policy)
         database = placement_database.read(conf) if conf else None
-        seen = snapshots.look_by(self, parsed_args, policy, parsed_args.snapshot)
+        seen = snapshots.look_by(
+            self,
+            parsed_args,
+            policy,
+            parsed_args.snapshot,
+            nova_conf=parsed_args.from_nova_db,
+        )
         return Subject(
             policy,
             seen,

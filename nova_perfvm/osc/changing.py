@@ -25,6 +25,9 @@ DELETE_CHILDREN: Final = flag(
     "--delete-children",
     "also delete the empty providers that earlier runs have left",
 )
+HOSTS: Final = argument(
+    "hosts", nargs="+", metavar="HOST", help="compute hosts, by name"
+)
 
 _WORKERS: Final = 4
 
@@ -81,10 +84,11 @@ class HostsCommand(ChangingCommand):
     """
 
     ended: str
-    arguments: Arguments = (
-        argument("hosts", nargs="+", metavar="HOST", help="compute hosts, by name"),
-        DELETE_CHILDREN,
-    )
+
+    def names(self, parsed_args: argparse.Namespace) -> Sequence[str]:
+        """Return the names of the hosts."""
+        found: Sequence[str] = parsed_args.hosts
+        return found
 
     def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:
         """Return what makes the plan of a host."""
@@ -94,7 +98,7 @@ class HostsCommand(ChangingCommand):
         """Plan, ask, and change; 1 if a host was not changed as wanted."""
         self._plan = self.planner(parsed_args)
         self._among = live_hosts.hypervisors(self.cloud)
-        names = list(dict.fromkeys(parsed_args.hosts))
+        names = list(dict.fromkeys(self.names(parsed_args)))
         try:
             found = dict(self._each("looked at", self._look, names))
             # A host may be named twice, by its service and by its hypervisor.

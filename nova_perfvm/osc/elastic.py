@@ -15,6 +15,7 @@ from nova_perfvm.cloud.rollback import plan_rollback, rollback
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Selection, Subject
 from nova_perfvm.exceptions import PerfVMError, unknown_host
+from nova_perfvm.facts.host_view import view_of
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import (
     NOVA_CONF,
@@ -24,7 +25,12 @@ from nova_perfvm.osc.base import (
     flag,
     options_of,
 )
-from nova_perfvm.osc.changing import DELETE_CHILDREN, ChangingCommand, HostsCommand
+from nova_perfvm.osc.changing import (
+    DELETE_CHILDREN,
+    HOSTS,
+    ChangingCommand,
+    HostsCommand,
+)
 from nova_perfvm.osc.recording import RecordingCommand
 from nova_perfvm.osc.reports import FindingsLister
 
@@ -34,6 +40,8 @@ class EnrollHost(HostsCommand, RecordingCommand):
 
     ended = "enrolled"
     arguments = (
+        HOSTS,
+        DELETE_CHILDREN,
         argument(
             "--slots",
             type=int,
@@ -43,21 +51,26 @@ class EnrollHost(HostsCommand, RecordingCommand):
         ),
         flag(
             "--backfill",
-            "give VMs that run on the host the units that they should have; "
+            "give VMs that run on the host the units, or NUMA nodes, that they should "
+            "have; "
             "nova-compute is disabled meanwhile",
         ),
+        snapshots.NOVA_DB,
+        snapshots.INVENTORY,
     )
 
     def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:
         """Plan to enroll."""
         policy = self.checked_policy(parsed_args)
-        return partial(
+        complete = snapshots.with_nodes(self, parsed_args, policy)
+        plan = partial(
             plan_enroll,
             policy,
             slots=parsed_args.slots,
             backfill=parsed_args.backfill,
             delete_children=parsed_args.delete_children,
         )
+        return lambda view: plan(view_of(complete(view.cloud), view.host))
 
     def agreed(self, parsed_args: argparse.Namespace, steps: Sequence[str]) -> bool:
         """Show the steps of a plan, and record the policy if they are to be taken."""
@@ -74,6 +87,7 @@ class UnenrollHost(HostsCommand):
     """Make elastic hosts ordinary ones again."""
 
     ended = "no longer enrolled"
+    arguments = (HOSTS, DELETE_CHILDREN)
 
     def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:
         """Plan to unenroll."""
@@ -86,7 +100,7 @@ class Rollback(ChangingCommand):
     arguments = (
         flag(
             "--strip-units",
-            "take the units out of the allocations of running VMs; nothing "
+            "take units and NUMA nodes out of the allocations of running VMs; nothing "
             "then keeps the classes apart",
         ),
         DELETE_CHILDREN,

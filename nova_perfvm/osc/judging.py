@@ -23,7 +23,6 @@ from nova_perfvm.osc.base import (
     Arguments,
     PerfVMCommand,
     PolicyCommand,
-    file_argument,
     one_of,
     options_of,
 )
@@ -87,11 +86,7 @@ class ObservingCommand(PolicyCommand):
     """
 
     arguments: Arguments = (
-        file_argument(
-            "--inventory",
-            help="inventory file that tells hosts' NUMA nodes, for those of which "
-            "Nova's database has told none",
-        ),
+        snapshots.INVENTORY,
         NOVA_CONF,
     )
 

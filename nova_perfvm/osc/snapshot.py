@@ -14,6 +14,7 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.generate import inventory
 from nova_perfvm.osc.base import (
     PerfVMCommand,
     PolicyCommand,
@@ -37,6 +38,11 @@ NOVA_DB: Final = argument(
     const="/etc/nova/nova.conf",
     help="read the hosts' NUMA nodes from Nova's database, as nova-scheduler does: on "
     "a controller, where Nova is installed (default file: %(const)s)",
+)
+INVENTORY: Final = file_argument(
+    "--inventory",
+    help="inventory file that tells hosts' NUMA nodes, for those of which "
+    "Nova's database has told none",
 )
 
 
@@ -101,6 +107,34 @@ def look(
     for gap in found.gaps:
         command.app.stderr.write(f"not seen: {gap}\n")
     return found
+
+
+def with_nodes(
+    command: PerfVMCommand, parsed_args: argparse.Namespace, policy: Policy
+) -> Callable[[Snapshot], Snapshot]:
+    """Return what puts into snapshots what the options tell of hosts' NUMA nodes.
+
+    What the two sources do not agree in is said once.
+
+    :raises PerfVMError: when a file or the database cannot be read
+    """
+    nova_conf, path = parsed_args.from_nova_db, parsed_args.inventory
+    told = inventory.load(path, policy) if path is not None else {}
+    database = _nova_database(nova_conf) if nova_conf is not None else None
+    said: set[str] = set()
+
+    def complete(found: Snapshot) -> Snapshot:
+        if database is not None:
+            found = database(found)
+        hosts = {host.host for host in found.hosts}
+        mine = {host: cells for host, cells in told.items() if host in hosts}
+        found, remarks = inventory.with_inventory(found, mine)
+        for remark in {*remarks} - said:
+            command.app.stderr.write(f"{remark}\n")
+        said.update(remarks)
+        return found
+
+    return complete
 
 
 def _nova_database(nova_conf: str) -> Callable[[Snapshot], Snapshot]:

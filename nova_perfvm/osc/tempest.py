@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.osc.base import PolicyCommand, class_argument
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass, largest_slots
 
 
@@ -33,17 +34,25 @@ def tempest_conf(policy: Policy, class_name: str | None = None) -> str:
     pinned = policy.pinned_class(class_name)
     general = _by_size(policy, policy.default_class)
     most = largest_slots(replace(policy, classes=(pinned,)))
+    mixes = scheme_of(policy).mixes
+    others = [c for c in policy.pinned_classes if mixes and c is not pinned]
+    # Hosts that mix pinned classes take no others, whatever these share.
+    exclusive = "host" if mixes else pinned.exclusive
     return (
         "[service_available]\n"
         "perfvm = True\n"
         "\n"
         "[perfvm]\n"
         f"high_performance_flavor = {_by_size(policy, pinned)[0].name}\n"
-        f"general_flavor = {general[0].name}\n"
+        + "".join(
+            f"high_performance_flavor_alt = {_by_size(policy, other)[0].name}\n"
+            for other in others[:1]
+        )
+        + f"general_flavor = {general[0].name}\n"
         f"general_flavor_alt = {_resize_target(general).name}\n"
         f"vcpus = {pinned.vcpus}\n"
         f"max_per_host = {most}\n"
-        f"exclusive = {pinned.exclusive}\n"
+        f"exclusive = {exclusive}\n"
         f"placement = {policy.placement}\n"
     )
 

@@ -14,7 +14,7 @@ What is granted does not depend on any of this: Placement sees to that.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from nova import objects
@@ -22,6 +22,8 @@ from nova.scheduler.host_manager import HostState
 
 from nova_perfvm import constants as const
 
+# Placement's allocation request, as HostState has it.
+Candidate = dict[str, Any]
 # With more hosts than this a claim that fails has other hosts to go to, and the
 # filters behind this one would have to judge each child of each of them.
 MANY_HOSTS = 16
@@ -55,7 +57,7 @@ class Attempt(HostState):
         for the request's next server, and for alternates.
         """
         super().consume_from_request(spec_obj)
-        claimed = {child_of(c) for c in self.allocation_candidates[:1]}
+        kept = self.kept()
         for here in self.by_host:
             attempts = [a for ref in here if (a := ref()) is not None]
             if not attempts:
@@ -64,12 +66,17 @@ class Attempt(HostState):
             left = [c for a in attempts for c in a.allocation_candidates]
             stands = next((a for a in attempts if a.allocation_candidates), attempts[0])
             if self in attempts:
-                left = [c for c in left if child_of(c) not in claimed]
+                left = [c for c in left if kept(c)]
                 stands = self
             for attempt in attempts:
                 attempt.over = attempt is not stands
                 attempt.allocation_candidates = left if attempt is stands else []
                 attempt.claimed_for = spec_obj.instance_uuid
+
+    def kept(self) -> Callable[[Candidate], bool]:
+        """Return what tells the candidates of the host that a claim has left."""
+        claimed = {child_of(c) for c in self.allocation_candidates[:1]}
+        return lambda candidate: child_of(candidate) not in claimed
 
 
 def current(hosts: Iterable[HostState]) -> list[HostState]:
@@ -84,12 +91,7 @@ def attempts(
 
     :param hosts: those that may take the VM, each once
     """
-    if any(
-        isinstance(host, Attempt) and host.claimed_for == spec_obj.instance_uuid
-        for host in hosts
-    ):
-        # The VM has its host.  Nova asks once more after the last server of a
-        # request, for alternates, which are to be other hosts.
+    if has_its_host(hosts, spec_obj):
         return list(hosts)
     every: list[Attempt] = []
     by_host = []
@@ -110,15 +112,24 @@ def attempts(
     return list(every)
 
 
+def has_its_host(hosts: Iterable[HostState], spec_obj: objects.RequestSpec) -> bool:
+    """Return whether the VM has its host, and others are looked for.
+
+    Nova asks once more after the last server of a request, for alternates.
+    """
+    return any(
+        isinstance(host, Attempt) and host.claimed_for == spec_obj.instance_uuid
+        for host in hosts
+    )
+
+
 def check(host: HostState) -> None:
     """Raise whatever Nova raises where a host lacks what its attempts are made of."""
     dict(host.limits)
     by_child(host.allocation_candidates, 0)
 
 
-def by_child(
-    candidates: Iterable[dict[str, Any]], start: int
-) -> list[list[dict[str, Any]]]:
+def by_child(candidates: Iterable[Candidate], start: int) -> list[list[Candidate]]:
     """Divide candidates by the children that they take, beginning at ``start``.
 
     The same candidates with ``start + 1`` begin with the next child.  Those of
@@ -127,7 +138,7 @@ def by_child(
 
     :param candidates: Placement's allocation requests, as HostState has them
     """
-    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, ...], list[Candidate]] = {}
     for candidate in candidates:
         groups.setdefault(child_of(candidate), []).append(candidate)
     ordered = [groups[child] for child in sorted(groups)]
@@ -135,7 +146,7 @@ def by_child(
     return ordered[first:] + ordered[:first]
 
 
-def child_of(candidate: dict[str, Any]) -> tuple[str, ...]:
+def child_of(candidate: Candidate) -> tuple[str, ...]:
     """Return the UUIDs of the providers that a candidate takes units of."""
     return tuple(
         sorted(

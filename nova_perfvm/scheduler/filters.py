@@ -56,7 +56,7 @@ class PerfVMFilter(filters.BaseHostFilter):
         self._unreadable = unreadable.UnreadableHosts("PerfVMFilter")
         self._freezes = nova_conf.CONF.perfvm.freeze_objects
         enabled = nova_conf.CONF.filter_scheduler.enabled_filters
-        for found in options.judge_filters(list(enabled)):
+        for found in options.judge_filters(list(enabled), self.policy):
             level = logging.INFO if found.level is Level.NOTE else logging.WARNING
             LOG.log(level, "%s: %s: %s", found.code, found.observed, found.remedy)
 

@@ -51,6 +51,18 @@ def rebuilt_on(instance_uuid: str) -> tuple[str, str] | None:
     return instance.host, instance.node
 
 
+def migrates_live(spec_obj: objects.RequestSpec) -> bool:
+    """Return whether a request is that of a live migration.
+
+    It costs two queries, for moves alone.
+    """
+    if "ignore_hosts" not in spec_obj or not spec_obj.ignore_hosts:
+        # Nova names the source there.
+        return False
+    instance = find(spec_obj.instance_uuid)
+    return instance is not None and instance.task_state == task_states.MIGRATING
+
+
 def running_vcpus(spec_obj: objects.RequestSpec) -> int | None:
     """Return how many vCPUs the server has in the class that its request names.
 

@@ -16,7 +16,7 @@ from nova.scheduler.host_manager import HostState
 from nova.virt import hardware
 from oslo_log import log as logging
 
-from nova_perfvm.scheduler import alike, steering, unreadable
+from nova_perfvm.scheduler import alike, candidates, steering, unreadable
 
 LOG = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
         """Look once whether Nova's method is the known one."""
         super().__init__()
         self._replaces = is_known(type(self).host_passes)
-        self._hosts = unreadable.UnreadableHosts(type(self).__name__, "steer VMs on")
+        self._unnamed = unreadable.UnreadableHosts(type(self).__name__, "steer VMs on")
         if not self._replaces:
             LOG.warning(
                 "host_passes of NUMATopologyFilter is not the one that "
@@ -62,13 +62,14 @@ class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
         """Yield the hosts onto whose cells the request's NUMA topology fits."""
         # Of its own, as threads share this filter.
         judge = NUMATopologyOfOneRequest() if self._replaces else self
-        steered = steering.Steering(spec_obj, self._hosts)
-        for host in filter_obj_list:
+        hosts = candidates.current(filter_obj_list)
+        steered = steering.Steering(spec_obj, hosts, self._unnamed)
+        for host in hosts:
             if steered.concerns(host):
                 # What an earlier server of the request has claimed stays as it is.
                 claim = steering.SteeredHost(host)
-                if self._may_steer(claim, spec_obj) and steered.fits(claim):
-                    yield claim
+                if self._may_steer(claim, spec_obj):
+                    yield from steered.claims(claim)
             elif judge._filter_one(host, spec_obj):  # noqa: SLF001
                 yield host
 

@@ -6,13 +6,19 @@ CPUs of some.  nova-compute knows nothing of that and chooses by itself; but it 
 the limits of a claim, and these can name physical networks, of which each has affinity
 to nodes.  So hosts have one in name only for each node, and here the limits name those
 of the candidate.
+
+Before Nova 34 a live migration loses its limits on the way: nova-conductor asks the
+host without them.  So there the candidate comes first that nova-compute would choose by
+itself, as far as nova-scheduler can know that: both need the same
+``[compute]packing_host_numa_cells_allocation_strategy``.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Hashable
-from typing import Any
+import weakref
+from collections.abc import Callable, Hashable, Sequence
 
 from nova import objects
 from nova.scheduler.host_manager import HostState
@@ -21,11 +27,11 @@ from oslo_log import log as logging
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot import child_name, child_uuid
-from nova_perfvm.scheduler import alike, unreadable
+from nova_perfvm.scheduler import alike, candidates, instances, unreadable
+from nova_perfvm.scheduler.candidates import Candidate
 
 LOG = logging.getLogger(__name__)
 
-Candidate = dict[str, Any]
 # Numbers of NUMA nodes, the least first.
 Nodes = tuple[int, ...]
 
@@ -36,19 +42,14 @@ _REMEDY = (
 )
 
 
-class SteeredHost(HostState):
-    """A host as one claim finds it.
+class SteeredHost(candidates.Attempt):
+    """One claim on NUMA nodes of a host.
 
     Nova reads the limits of all claims of a request at the end.  So each pass of the
     filter makes these anew: what an earlier server of the request has claimed keeps
     its limits.  Those of one host are equal, as Nova takes no host for an alternate
     that equals one that was claimed.
     """
-
-    def __init__(self, host_state: HostState) -> None:
-        # No super(): this is the state of that host, not of a new one.
-        vars(self).update(vars(host_state))
-        self.limits = dict(host_state.limits)
 
     def __eq__(self, other: object) -> bool:
         """Return whether it is the same host."""
@@ -65,21 +66,33 @@ class SteeredHost(HostState):
     def _name(self) -> tuple[str, str]:
         return self.host, self.nodename
 
+    def kept(self) -> Callable[[Candidate], bool]:
+        """Return that all are left: a node may have room for the next VM."""
+        return lambda _candidate: True
+
 
 class Steering:
     """The candidates of one request, each judged on its NUMA nodes.
 
-    :param hosts: those whose nodes have no names are remembered there
+    :param hosts: all that the request may come to
+    :param unnamed: remembers those whose nodes have no names
     """
 
     def __init__(
-        self, spec_obj: objects.RequestSpec, hosts: unreadable.UnreadableHosts
+        self,
+        spec_obj: objects.RequestSpec,
+        hosts: Sequence[HostState],
+        unnamed: unreadable.UnreadableHosts,
     ) -> None:
         self._spec = spec_obj
-        self._hosts = hosts
+        self._unnamed = unnamed
+        self._few = len(hosts) <= candidates.MANY_HOSTS and not candidates.has_its_host(
+            hosts, spec_obj
+        )
+        self._by_host: list[Sequence[weakref.ref[candidates.Attempt]]] = []
         asked = spec_obj.pci_requests
         self._devices = asked.requests if asked else None
-        self._known: dict[Hashable, dict[Nodes, bool]] = {}
+        self._known: dict[Hashable, dict[Nodes, int | None]] = {}
 
     def concerns(self, host_state: HostState) -> bool:
         """Return whether Placement knows the NUMA nodes that the request takes."""
@@ -89,10 +102,12 @@ class Steering:
             and any(map(_nodes_taken, host_state.allocation_candidates))
         )
 
-    def fits(self, host: SteeredHost) -> bool:
-        """Keep the candidates of a host that fit, and set the limits of the first.
+    def claims(self, host: SteeredHost) -> list[SteeredHost]:
+        """Return the claims that Nova may try on a host, one for the same nodes.
 
         The fullest nodes come first, so that whole ones stay free for large VMs.
+        Requests at the same time all begin there, and Nova tries one candidate of each
+        HostState: so there are several, unless there are many hosts to go to.
         Candidates of the same nodes stay in Placement's order.
         """
         cells = host.numa_topology.cells
@@ -112,17 +127,18 @@ class Steering:
                 offered.append((nodes, candidate))
         name = unreadable.name_of(host)
         if not _are_named(cells, {node for nodes, _ in offered for node in nodes}):
-            self._hosts.found(name, "", _REMEDY)
-            return False
-        self._hosts.read(name, "")
+            self._unnamed.found(name, "", _REMEDY)
+            return []
+        self._unnamed.read(name, "")
         free = {cell.id: len(cell.free_pcpus) for cell in cells}
-        known = self._verdicts(host)
+        known = self._ranks(host)
         found = []
         for nodes, candidate in offered:
             if nodes not in known or self._devices:
-                known[nodes] = self._fits(host, nodes, candidate)
-            if known[nodes]:
-                found.append((sum(free[node] for node in nodes), nodes, candidate))
+                known[nodes] = self._rank(host, nodes, candidate)
+            if (rank := known[nodes]) is not None:
+                room = sum(free[node] for node in nodes)
+                found.append((rank, room, nodes, candidate))
         if not found:
             LOG.debug(
                 "%s, %s: no candidate fits the NUMA nodes that it takes",
@@ -130,13 +146,22 @@ class Steering:
                 host.nodename,
                 instance_uuid=self._spec.instance_uuid,
             )
-            return False
-        found.sort(key=operator.itemgetter(0, 1))
-        host.allocation_candidates = [candidate for *_, candidate in found]
-        host.limits["numa_topology"] = self._limits(host, found[0][1])
-        return True
+            return []
+        found.sort(key=operator.itemgetter(0, 1, 2))
+        divides = self._few and not self._is_live
+        by_nodes: dict[Nodes, list[Candidate]] = {}
+        for *_, nodes, candidate in found:
+            key = nodes if divides else found[0][2]
+            by_nodes.setdefault(key, []).append(candidate)
+        claims = [SteeredHost(host) for _ in by_nodes]
+        self._by_host.append([weakref.ref(claim) for claim in claims])
+        for claim, nodes in zip(claims, by_nodes, strict=True):
+            claim.allocation_candidates = by_nodes[nodes]
+            claim.limits["numa_topology"] = self._limits(host, nodes)
+            claim.by_host = self._by_host
+        return claims
 
-    def _verdicts(self, host: SteeredHost) -> dict[Nodes, bool]:
+    def _ranks(self, host: SteeredHost) -> dict[Nodes, int | None]:
         """Return what is known of hosts in the state of this one, by nodes."""
         if self._devices:
             # With devices each candidate counts, and their pools differ.
@@ -147,19 +172,36 @@ class Steering:
             # Something in the state of the host has no hash.
             return {}
 
-    def _fits(self, host: SteeredHost, nodes: Nodes, candidate: Candidate) -> bool:
-        """Return whether nova-compute will fit the VM onto a candidate's nodes."""
+    def _rank(
+        self, host: SteeredHost, nodes: Nodes, candidate: Candidate
+    ) -> int | None:
+        """Return which candidates to try first, 0 or 1; None for what does not fit."""
+        # It fits onto others, too, where the VM has more nodes than the candidate.
+        if self._fit(host, candidate, self._limits(host, nodes)) != nodes:
+            return None
+        return int(self._is_live and self._fit(host, candidate, None) != nodes)
+
+    @functools.cached_property
+    def _is_live(self) -> bool:
+        return instances.migrates_live(self._spec)
+
+    def _fit(
+        self,
+        host: SteeredHost,
+        candidate: Candidate,
+        limits: objects.NUMATopologyLimits | None,
+    ) -> Nodes:
+        """Return the nodes that nova-compute would choose; none where none fit."""
         fit = hardware.numa_fit_instance_to_host(
             host.numa_topology,
             # Nova writes into it.
             self._spec.numa_topology.obj_clone(),
-            limits=self._limits(host, nodes),
+            limits=limits,
             pci_requests=self._devices,
             pci_stats=host.pci_stats,
             provider_mapping=candidate["mappings"],
         )
-        # Others, too, where the VM has more nodes than the candidate.
-        return bool(fit) and sorted(cell.id for cell in fit.cells) == list(nodes)
+        return tuple(sorted(cell.id for cell in fit.cells)) if fit else ()
 
     def _limits(self, host: SteeredHost, nodes: Nodes) -> objects.NUMATopologyLimits:
         """Return the limits of a claim on these nodes, the request's networks kept."""

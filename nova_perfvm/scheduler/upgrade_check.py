@@ -144,7 +144,7 @@ def _filters() -> Iterator[Finding]:
     """Judge the filters that nova.conf enables, and whether this Nova has them."""
     group = nova_conf.CONF.filter_scheduler
     enabled = list(group.enabled_filters)
-    yield from options.judge_filters(enabled)
+    yield from options.judge_filters(enabled, _policy())
     available = options.AVAILABLE_FILTERS
     missing = set(available.values) - set(group.available_filters)
     if missing and options.FILTER in enabled:

@@ -30,6 +30,11 @@ options = [
         "tests are skipped.",
     ),
     cfg.StrOpt(
+        "high_performance_flavor_alt",
+        help="Name of a flavor of another pinned class, whose VMs share hosts and NUMA "
+        "nodes with those of the first, where the policy has one.",
+    ),
+    cfg.StrOpt(
         "general_flavor",
         help="Name of a flavor of the default class. Without it the tests are skipped.",
     ),

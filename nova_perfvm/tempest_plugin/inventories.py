@@ -3,41 +3,45 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from nova_perfvm.facts.snapshot import Inventory, Provider
-from nova_perfvm.placement.schemes import SCHEMES
+from nova_perfvm import constants as const
 
 # {resource class: its inventory}, as GET /resource_providers/{uuid}/inventories
 # has them.
 Inventories = Mapping[str, Mapping[str, Any]]
 
 
-def room(providers: Iterable[Inventories], placement: str, most: int) -> int:
-    """Return how many high-performance VMs a host takes when it is empty.
+def room(
+    providers: Iterable[Inventories], extra_specs: Mapping[str, str], most: int
+) -> int:
+    """Return how many VMs of a flavor a host takes when it is empty.
 
     Hosts of another shape than the largest, and mixed ones, take fewer than the
     policy allows a host.
 
     :param providers: those of the compute's tree
-    :param placement: the policy's key of the same name
-    :param most: what no host passes, and all have as far as Placement knows where
-        it counts nothing
+    :param extra_specs: of the flavor; each group is met by one provider
+    :param most: what no host passes, and all have where the flavor asks for nothing
+        of the project's
     """
-    scheme = SCHEMES[placement]
-    tree = [
-        Provider("", "", 0, {n: Inventory(**found) for n, found in provider.items()})
-        for provider in map(_sizes, providers)
-    ]
-    if not scheme.counts:
-        return most
-    slots, _ = scheme.slots_seen(tree) or (0, 0)
-    return min(slots, most)
+    groups: dict[str, dict[str, int]] = defaultdict(dict)
+    for key, amount in extra_specs.items():
+        group, _, name = key.partition(":")
+        if group.startswith("resources") and name.startswith(const.CUSTOM_PREFIX):
+            groups[group][name] = int(amount)
+    tree = list(providers)
+    fit = (sum(_times(found, asked) for found in tree) for asked in groups.values())
+    return min([most, *fit])
 
 
-def _sizes(inventories: Inventories) -> dict[str, dict[str, int]]:
-    return {
-        name: {key: found.get(key, 0) for key in ("total", "max_unit")}
-        for name, found in inventories.items()
-    }
+def _times(provider: Inventories, asked: Mapping[str, int]) -> int:
+    """Return how often an empty provider gives what is asked for."""
+    return min(
+        provider[name]["total"] // amount
+        if name in provider and amount <= provider[name]["max_unit"]
+        else 0
+        for name, amount in asked.items()
+    )

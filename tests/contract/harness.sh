@@ -191,8 +191,8 @@ function configure_neutron_nova {
         echo "nova.conf was changed during configure_neutron_nova" \
             >> $CONTRACT_SCRATCH/races
     fi
-    printf '%s\n\n[neutron]\nregion_name = RegionOne\n' "$HARNESS_NOVA_CONF" \
-        > $NOVA_CONF
+    echo "$HARNESS_NOVA_CONF" > $NOVA_CONF
+    iniset $NOVA_CONF neutron region_name RegionOne
 }
 
 eval "harness_$(declare -f async_wait)"

@@ -22,6 +22,15 @@ class FiltersTest(testtools.TestCase):
         )
         return result.stdout.strip()
 
+    def test_that_of_nova_gives_way_where_ours_steers(self):
+        for before, after in (
+            ("A,PerfVMFilter,NUMATopologyFilter,B", f"A,{OURS},B"),
+            (f"{OURS},NUMATopologyFilter", OURS),
+            ("NUMATopologyFilter", "PerfVMNUMATopologyFilter"),
+        ):
+            found = self.run_function("perfvm_steering_filters", before)
+            self.assertEqual(after, found)
+
     def test_both_are_added_and_novas_stays_where_it_is(self):
         for before, after, added in (
             ("", OURS, OURS),

@@ -276,6 +276,46 @@ class ElasticTest(NodeCase):
         self.assertIn("no list of compute hosts", node.output)
 
 
+class CellsTest(NodeCase):
+    """Hosts whose NUMA nodes Placement counts, beside what others configured."""
+
+    def test_from_stack_to_unstack(self):
+        other = (
+            "iniset $NOVA_CONF neutron physnets sriov\n"
+            "iniset $NOVA_CONF neutron_physnet_sriov numa_nodes 1\n"
+            "iniset $NOVA_CONF filter_scheduler enabled_filters "
+            "$NOVA_FILTERS,NUMATopologyFilter\n"
+        )
+        settings = (
+            f"{DEDICATED}PERFVM_POLICY_FILE=$CONTRACT_PROJECT/devstack/cells.yaml\n"
+        )
+        node = self.node(localrc=settings, other=other, hosts="host1 shared1")
+        self.run_well(node)
+        facts.nova_compute_gets(
+            node,
+            {
+                ("compute", "cpu_dedicated_set"): ["0-39"],
+                ("neutron", "physnets"): ["sriov,perfvm_cell_0,perfvm_cell_1"],
+                ("neutron_physnet_sriov", "numa_nodes"): ["1"],
+                ("neutron_physnet_perfvm_cell_0", "numa_nodes"): ["0"],
+                ("neutron_physnet_perfvm_cell_1", "numa_nodes"): ["1"],
+            },
+        )
+        # Nova's own would let nova-compute choose.
+        facts.the_filter_is_listed_once_ahead_of_numa(node)
+        (filters,) = node.nova[facts.ENABLED]
+        self.assertNotIn(",NUMATopologyFilter", filters)
+        # No API tells NUMA nodes; shared hosts have none that count.
+        (call,) = node.calls("perfvm host enroll")
+        self.assertTrue(call.endswith("perfvm.yaml --yes --from-nova-db"), call)
+        self.assertIn(" enroll host1 ", call)
+        self.assertEqual(["cells"], node.tempest["perfvm", "placement"])
+
+        self.run_well(node, "unstack")
+        self.assertEqual(["sriov"], node.nova["neutron", "physnets"])
+        self.assertNotIn("perfvm", node.read("etc/nova/nova.conf"))
+
+
 class DedicatedTest(NodeCase):
     def test_compute_only_node(self):
         settings = f"{DEDICATED}ENABLED_SERVICES=n-cpu,placement-client,q-agt\n"

@@ -137,6 +137,18 @@ class ElasticTest(SDKMixin, base.FunctionalTest):
     def policy_file(self):
         return ["--policy", self.path]
 
+    def delete_service(self, host):
+        """Delete a compute service, and start the host as a new one."""
+        self.api.nova("DELETE", f"/os-services/{self.view(host).compute.service}")
+        # Nova must not be imported before the embedded cloud has prepared it.
+        from nova import context, objects
+
+        # As nova-manage cell_v2 discover_hosts does for a host that is new.
+        cell = self.cloud._services.host_mappings[host].cell_mapping
+        admin = context.get_admin_context()
+        objects.HostMapping(admin, host=host, cell_mapping=cell).create()
+        self.cloud.restart_host(host)
+
     def units(self, host):
         """Return the units in use, by child's letter and in their order."""
         return {

@@ -8,7 +8,7 @@ has a VM already, Nova by itself would choose the other.
 from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot import child_name, child_uuid
 from nova_perfvm.generate.options import NOVA_FILTERS, NUMA_FILTER
-from tests.functional import base
+from tests.functional import base, elastic
 
 MEMORY_MB = 8192
 
@@ -141,8 +141,9 @@ class TestCells(base.FunctionalTest):
         self.assert_on(server, "h1", 0)
 
         self.cloud.run_periodics()
+        # Before Nova 34 it loses its limits, so this one is left to Nova.
         self.servers.live_migrate(server)
-        self.assert_on(server, "h2", 1)
+        self.assert_on(server, "h2", 0)
 
         shelved = self.servers.shelve(server)
         self.servers.unshelve(shelved, "h1")
@@ -171,6 +172,18 @@ class TestCells(base.FunctionalTest):
             every = [("h1", 0), ("h1", 1), ("h2", 0), ("h2", 1)]
             every += [("h3", cell) for cell in range(4)]
             self.assertEqual(every, self.cells_of(servers))
+            self.delete(servers)
+
+    def test_requests_at_the_same_time(self):
+        """All know the same candidates, and begin with the same node."""
+        self.start("h1")
+        self.start("h2")
+        for flavors in (["c20"] * 4, ["c8"] * 8):
+            with elastic.SameMoment(len(flavors)):
+                servers = self.cloud.boot_at_once(flavors)
+            each = len(flavors) // 4
+            every = [(host, cell) for host in ("h1", "h2") for cell in (0, 1)]
+            self.assertEqual(sorted(every * each), self.cells_of(servers))
             self.delete(servers)
 
     def test_vms_of_two_nodes(self):

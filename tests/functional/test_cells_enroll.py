@@ -1,21 +1,170 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts enrolled by NUMA node, on a real Nova and Placement."""
+"""Hosts enrolled by NUMA node, audited and aligned, on a real Nova and Placement."""
 
+import dataclasses
+import json
+from unittest import mock
+
+from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
+from nova_perfvm.cloud import nova_database
+from nova_perfvm.cloud.errors import RefusedError
+from nova_perfvm.policy import loader
+from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from tests.functional import cells
+from tests.functional.cells import flavor_of
+from tests.functional.test_audit import AuditMixin
 
 MEMORY_MB = cells.MEMORY_GB * 1024
 
 
-class TestEnroll(cells.CellsCase):
+class Case(AuditMixin, cells.CellsCase):
     HOSTS = ("h1",)
 
+    def setUp(self):
+        super().setUp()
+        # Nova's database is that of the cloud in this process.
+        self.enterContext(mock.patch.object(nova_database, "configure"))
+
+    def found(self, *options):
+        """Return the codes that the audit finds, each once, but for Nova's images."""
+        status, found = self.audit("--from-nova-db", *options)
+        self.assertEqual(bool(found), bool(status), found)
+        return {code for code, _ in found}
+
+    def boot_anywhere(self, flavor, **options):
+        """Boot a server on which no filter of ours has an influence."""
+        self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
+        server = self.boot(flavor, **options)
+        self.cloud.restart_scheduler(DEFAULT_FILTERS)
+        return server
+
+    def assert_aligned(self, *servers):
+        for server in servers:
+            self.assertEqual(self.claimed(server), sorted(self.nodes(server)))
+
+
+class TestEnroll(Case):
     def test_any_mix(self):
-        servers = [self.boot(cells.flavor_of(n)) for n in (16, 4, 8, 8, 4)]
+        servers = [self.boot(flavor_of(n)) for n in (16, 4, 8, 8, 4)]
 
         self.assertEqual(
             {"0": (20, 2 * MEMORY_MB), "1": (20, 3 * MEMORY_MB)}, self.books("h1")
         )
-        for server in servers:
-            self.assertEqual(self.claimed(server), self.nodes(server))
-        self.boot_refused(cells.flavor_of(4))
+        self.assert_aligned(*servers)
+        self.boot_refused(flavor_of(4))
+        self.boot_refused(cells.GENERAL)
         self.assertEqual(0, self.enroll("h1"))
+        self.assertEqual(set(), self.found())
+
+        exc = self.assertRaises(RefusedError, self.unenroll, "h1")
+        self.assertIn("carry NUMA nodes", str(exc))
+        for server in servers:
+            self.servers.delete(server)
+        self.assert_aligned(self.boot(cells.PAIR))
+
+    def test_what_hosts_must_be(self):
+        self.cloud.start_host("h2", shared="0-39")
+        exc = self.assertRaises(RefusedError, self.enroll, "h2")
+        self.assertIn("cpu_dedicated_set", str(exc))
+        self.start("h3")
+        arguments = ("host", "enroll", "--yes", *self.policy_file(), "h3")
+        self.assert_command(1, "assumed symmetric", *arguments)
+        self.assert_command(0, "h3 is enrolled", *arguments, "--from-nova-db")
+        self.start("h4", "1x40")
+        hosts = {"h4": {"cells": [{"dedicated": "0-39"}]}}
+        (path,) = self.files(json.dumps({"schema_version": "1.0", "hosts": hosts}))
+        inventory = ("--inventory", path)
+        self.assert_command(0, "h4 is enrolled", *arguments, "h4", *inventory)
+        self.assertEqual({"0": (0, 0), "1": (0, 0)}, self.books("h3"))
+        self.assertEqual({"0": (0, 0)}, self.books("h4"))
+        self.assertEqual(0, self.enroll("h3") + self.enroll("h4"))
+
+    def test_by_another_scheme(self):
+        units, self.policy = self.policy, loader.load()
+        self.policy = dataclasses.replace(self.policy, placement="units")
+        exc = self.assertRaises(RefusedError, self.enroll, "h1")
+        remedy = "openstack perfvm host unenroll h1"
+        self.assertIn(
+            f"enrolled by placement: cells, and the policy says units: {remedy}",
+            str(exc),
+        )
+        self.start("h2")
+        self.enroll("h2")
+        self.policy = units
+        exc = self.assertRaises(RefusedError, self.enroll, "h2")
+        self.assertIn("enrolled by placement: units", str(exc))
+        self.assertIn(codes.ORPHANED_CHILD, self.found())
+        for host in ("h1", "h2"):
+            self.unenroll(host)
+            self.enroll(host)
+        self.assertEqual(set(), self.found())
+
+    def test_after_the_service_was_deleted(self):
+        self.delete_service("h1")
+        self.assertEqual({}, self.books("h1"))
+        self.boot_refused(flavor_of(4))
+        self.enroll("h1")
+        self.assert_aligned(self.boot(flavor_of(4)))
+
+    def test_children_that_are_not_right(self):
+        for damage in (self._lose, self._shrink):
+            damage(self.view("h1").children[0])
+            self.assertEqual({codes.CHILDREN_DIFFER}, self.found())
+            self.enroll("h1")
+            self.assertEqual(set(), self.found())
+        self.cloud.restart_host("h1", dedicated="2-19,22-39")
+        self.cloud.run_periodics()
+        self.assertEqual({codes.CHILDREN_DIFFER}, self.found())
+        self.enroll("h1")
+        self.assertEqual(set(), self.found())
+        self.boot_refused(flavor_of(20))
+
+    def _lose(self, child):
+        self.api.placement("DELETE", f"/resource_providers/{child.uuid}")
+
+    def _shrink(self, child):
+        inventories = {const.RC_CELL_CPU: {"total": 12}}
+        self.put(child, "inventories", inventories=inventories)
+
+
+class TestBackfill(Case):
+    HOSTS = ()
+
+    def setUp(self):
+        super().setUp()
+        self.start("h1")
+        self.start("h2")
+
+    def test_residents(self):
+        """Of a class as flavors had it before, and of none."""
+        self.cloud.create_flavor("plain", 6, 4096, 0, cells.PLAIN)
+        for vcpus in cells.SIZES:
+            named = cells.PLAIN | {const.CLASS_KEY: f"c{vcpus}"}
+            self.cloud.create_flavor(f"old{vcpus}", vcpus, MEMORY_MB, 0, named)
+        old = [self.boot_before(f"old{n}", host="h1") for n in (16, 8, 4)]
+        old += [
+            self.boot_before("old20", host="h2"),
+            self.boot_before("plain", host="h1"),
+        ]
+
+        exc = self.assertRaises(RefusedError, self.enroll, "h1")
+        self.assertIn("has VMs without NUMA nodes", str(exc))
+        for host in ("h1", "h2"):
+            self.enroll(host, backfill=True)
+
+        self.assert_aligned(*old)
+        self.assertEqual(34, sum(cpus for cpus, _ in self.books("h1").values()))
+        # The flavors of before are there still.
+        left = {codes.FLAVOR_WITHOUT_UNITS, codes.CLASSLESS_PINNED}
+        self.assertEqual({codes.FLAVOR_DIFFERS, *left}, self.found())
+        new = self.boot(flavor_of(16))
+        self.assertEqual("h2", new.host)
+        self.assert_aligned(new)
+        self.boot_refused(flavor_of(16))
+
+        for host in ("h1", "h2"):
+            self.unenroll(host, strip=True)
+        for server in (*old, new):
+            self.assertEqual([], self.claimed(server))
+        self.assertEqual(["h1"], [*self.allocations(old[0])])

@@ -134,15 +134,7 @@ class TestEnroll(ElasticTest):
         self.cloud.start_host("h1")
         self.enroll("h1")
 
-        self.api.nova("DELETE", f"/os-services/{self.view('h1').compute.service}")
-        # Nova must not be imported before the embedded cloud has prepared it.
-        from nova import context, objects
-
-        # As nova-manage cell_v2 discover_hosts does for a host that is new.
-        cell = self.cloud._services.host_mappings["h1"].cell_mapping
-        admin = context.get_admin_context()
-        objects.HostMapping(admin, host="h1", cell_mapping=cell).create()
-        self.cloud.restart_host("h1")
+        self.delete_service("h1")
 
         self.assertEqual((), self.view("h1").children)
         self.boot_refused()

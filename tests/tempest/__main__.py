@@ -27,11 +27,13 @@ from nova_perfvm.sandbox.processes.sandbox import Sandbox
 from tests import count
 from tests.tempest.conf import sandbox_conf
 
-# Migrations need two hosts for either class.
+# Migrations need two hosts for either class.  A policy is the built-in one, if there
+# is no file of that scheme here.
 SCHEMES = {
     "units": "2xelastic:2x20",
     "slots": "2xdedicated:2x20,2xshared:2x20",
     "mixed": "2xmixed:2x20",
+    "cells": "2xdedicated:2x20,2xshared:2x20",
 }
 PLUGIN = "nova_perfvm.tempest_plugin."
 # How the plugin begins to say that a test is of another policy than the cloud's.
@@ -74,7 +76,11 @@ def main():
         )
         if not any(record.alive for record in sandbox.status()):
             stack.callback(sandbox.wipe)
-            sandbox.up(wanted.hosts or SCHEMES[wanted.scheme])
+            policy = pathlib.Path(__file__).with_name(f"{wanted.scheme}.yaml")
+            sandbox.up(
+                wanted.hosts or SCHEMES[wanted.scheme],
+                str(policy) if policy.exists() else None,
+            )
         status = run(sandbox, scratch / "tempest", wanted.regex)
         if wanted.store:
             store(scratch / "tempest")

@@ -20,7 +20,7 @@ def sandbox_conf(sandbox, directory):
     """
     conf = configparser.ConfigParser(interpolation=None)
     policy = loader.load(str(sandbox.layout.policy))
-    conf.read_string(tempest_conf(policy))
+    conf.read_string(tempest_conf(policy, policy.pinned_classes[0].name))
     cloud = sandbox.settings.cloud
     auth = cloud["auth"]
     connection = sandbox.connect()

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from nova_perfvm.diagnose.audit import (
     claims,
     contract,
+    drift,
     hosts,
     hypervisors,
     offers,
@@ -139,6 +140,7 @@ _ROWS: Final = (
     ("Placement grants what it has", _BOTH, settings.check_retries),
     ("Elastic hosts are as enrolled", _BOTH | _POLICY, units.check_hosts),
     ("VMs on these hosts carry units", _BOTH, units.check_residents),
+    ("Nova and Placement have VMs on the same NUMA nodes", _AUDIT, drift.check),
     ("Embedded flavors", _BOTH, units.check_flavors),
     ("Usage is within inventory", _BOTH, usage.check),
     ("Allocations are the servers'", _AUDIT, placement.check),

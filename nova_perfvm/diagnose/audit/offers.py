@@ -41,8 +41,9 @@ def _of_host(policy: Policy, view: HostView) -> Iterator[Finding]:
     """Compare what a host with a provider offers of each class."""
     scheme, root = scheme_of(policy), view.root
     counted = {name for name in root.inventories if _is_slot(name)}
+    known = {scheme.slot_class(policy, c) for c in policy.pinned_classes}
     if not scheme.offers_slots:
-        for name in sorted(counted):
+        for name in sorted(counted - known):
             yield _differs(
                 view,
                 f"{root.total(name)} {name}, and the policy says placement: "
@@ -54,7 +55,6 @@ def _of_host(policy: Policy, view: HostView) -> Iterator[Finding]:
     for vm_class in policy.pinned_classes:
         expected = wanted if vm_class is mine else 0
         yield from _of_class(policy, vm_class, view, expected)
-    known = {scheme.slot_class(policy, c) for c in policy.pinned_classes}
     for name in sorted(counted - known):
         words = f"{root.total(name)} {name}, slots of no class of the policy"
         yield _differs(view, words)

@@ -37,7 +37,8 @@ def check_filters(subject: Subject) -> Iterator[Finding]:
         yield _unknown(name, codes.FILTERS_UNKNOWN, command)
         return
     enabled = subject.nova_settings.get(name.key, "").split(",")
-    yield from options.judge_filters([word.strip() for word in enabled])
+    names = [word.strip() for word in enabled]
+    yield from options.judge_filters(names, subject.policy)
 
 
 def check_elastic(subject: Subject) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from nova_perfvm.facts.snapshot import Flavor as FlavorToday
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.generate.options import FileOptions
 from nova_perfvm.generate.properties import BUILT_IN, Generator
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.schemes import enrolled_by_another, scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import resolve_class
 
@@ -105,10 +105,14 @@ class Subject:
 
     @cached_property
     def elastic_hosts(self) -> dict[str, HostView]:
-        """Those of them by name; none unless the policy wants units."""
+        """Those of them by name that the policy's scheme has, or may have."""
         if not scheme_of(self.policy).enrolls:
             return {}
-        return {host.host: host for host in self.elastic}
+        return {
+            host.host: host
+            for host in self.elastic
+            if enrolled_by_another(self.policy, host) is None
+        }
 
     def is_wanted(self, host: ComputeHost) -> bool:
         """Return whether a host is to be enrolled."""

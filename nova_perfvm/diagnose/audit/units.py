@@ -13,7 +13,7 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement.schemes import enrolling_scheme, scheme_of
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, describe
 from nova_perfvm.rules.request.contract import CODES
@@ -48,7 +48,7 @@ def _membership_faults(subject: Subject, host: HostView) -> Iterator[str]:
 
 
 def _enrolment_faults(policy: Policy, host: HostView) -> Iterator[str]:
-    trait = enrolling_scheme(policy).enrolled_trait(policy)
+    trait = scheme_of(policy).enrolled_trait(policy)
     has = host.root.elastic_traits.union(*(a.elastic_traits for a in host.isolated_by))
     if host.enrolled and has != {trait}:
         yield (
@@ -59,7 +59,7 @@ def _enrolment_faults(policy: Policy, host: HostView) -> Iterator[str]:
 
 def _children_faults(policy: Policy, host: HostView) -> Iterator[str]:
     own = as_enrolled(policy, host)
-    count = len(enrolling_scheme(own).children(own, host, 0))
+    count = len(scheme_of(own).children(own, host, 0))
     wrong = len(host.children) != count or enrolled_slots(own, host) is None
     for provider in host.strayed:
         yield f"{provider.name} is not in the tree of {host.host}, and not empty"
@@ -72,6 +72,7 @@ def _children_faults(policy: Policy, host: HostView) -> Iterator[str]:
 
 def check_residents(subject: Subject) -> Iterator[Finding]:
     """List the servers without their units, or with ones that cannot be."""
+    noun = scheme_of(subject.policy).noun
     for host in subject.elastic_hosts.values():
         code, remedy = codes.UNITS_LACKING, codes.HEAL
         if not host.enrolled:
@@ -81,7 +82,7 @@ def check_residents(subject: Subject) -> Iterator[Finding]:
                 code = codes.TO_BACKFILL
         shares = shares_as_enrolled(subject.policy, host)
         for consumer in shares.lacking:
-            words = f"{host.describe(consumer)} on {host.host} has no units"
+            words = f"{host.describe(consumer)} on {host.host} has no {noun}"
             yield Finding.of(code, host.host, words, remedy)
         for fault in shares.faults:
             yield Finding.of(code, host.host, fault, remedy)
@@ -131,7 +132,7 @@ def left_behind_fault(policy: Policy, server: Server) -> str:
     A server has the flavor that it was made with, so a change of the number of
     children leaves it behind.
     """
-    trait = enrolling_scheme(policy).enrolled_trait(policy)
+    trait = scheme_of(policy).enrolled_trait(policy)
     asked = elastic_traits(required_traits(server.extra_specs)) - {trait}
     if not asked:
         return ""

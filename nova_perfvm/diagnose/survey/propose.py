@@ -13,7 +13,7 @@ from nova_perfvm.diagnose.survey.sizes import PinnedSize, most_common, pinned_si
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Flavor, Server, Snapshot
 from nova_perfvm.generate.flavors import properties_of
-from nova_perfvm.placement.schemes import scheme_counting
+from nova_perfvm.placement.schemes import SCHEMES, scheme_counting
 from nova_perfvm.policy import (
     PAGE_SIZES_KB,
     Disk,
@@ -37,6 +37,8 @@ _COPIED: Final = {
     "emulator_threads": (const.EMULATOR_THREADS, {"share", "isolate"}),
     "mem_page_size": (const.MEM_PAGE_SIZE, {"small", "large", *PAGE_SIZES_KB}),
 }
+# By which pinned VMs of several sizes share hosts.
+_MIXING: Final = next(scheme.name for scheme in SCHEMES.values() if scheme.mixes)
 _PAGE_SIZES: Final = {str(size_kb): name for name, size_kb in PAGE_SIZES_KB.items()}
 
 
@@ -58,9 +60,9 @@ class Proposal:
 
 
 def propose(snapshot: Snapshot, vcpus: int | None = None) -> Proposal:
-    """Return a policy for a cloud, with one pinned class.
+    """Return a policy for a cloud, with a pinned class of each size that matters.
 
-    :param vcpus: of the VMs of that class; None: what the cloud has, or its hosts
+    :param vcpus: of the VMs of the only one; None: what the cloud has, or its hosts
         have room for
     :raises ProposalError: when no host shows its NUMA nodes, or no VM of the size
         fits a host
@@ -78,18 +80,60 @@ class _Proposer:
     def propose(self, vcpus: int | None) -> Proposal:
         shapes = self._shapes()
         size = self._size(shapes, vcpus)
-        vm_class = self._class(size, shapes)
+        classes: tuple[VMClass, ...] = (self._class(size, shapes),)
+        placement = self._placement()
+        if not (vcpus or placement):
+            classes = self._mixed(classes[0], shapes)
         policy = Policy(
             host_shapes=shapes,
-            placement=self._placement(),
+            placement=placement or (_MIXING if len(classes) > 1 else Policy.placement),
             managed_hosts=self._managed(),
-            classes=(vm_class, VMClass("general", default=True)),
+            classes=(*classes, VMClass("general", default=True)),
         )
         if found := policy_mistakes(policy):
             raise ProposalError(f"no policy can be made of this cloud: {found[0]}")
         policy = self._copied(policy, size)
         self._others(policy, size)
         return Proposal(policy, self._why, tuple(self._left_out))
+
+    def _mixed(
+        self, largest: VMClass, shapes: tuple[HostShape, ...]
+    ) -> tuple[VMClass, ...]:
+        """Return a class of each size that owns a tenth of the pinned CPUs.
+
+        There is one alone where VMs of a size own two thirds of them, and on hosts
+        that are divided between both kinds of VMs.
+        """
+        owned = sum(size.cpus for size in self._sizes)
+        sizes = [s for s in self._sizes if s.servers and 10 * s.cpus >= owned]
+        placed = [one for size in sizes if (one := _placed(size, shapes))]
+        alone = any(3 * size.cpus >= 2 * owned for size in sizes)
+        if alone or len(placed) < max(2, len(sizes)) or largest.exclusive == "cell":
+            return (largest,)
+        whole = all(one.smt == "cores" for one in placed)
+        found = []
+        for size, vm_class in zip(sizes, placed, strict=True):
+            own = f"pinned-{size.vcpus}"
+            name = largest.name if size.vcpus == largest.vcpus else own
+            found.append(
+                replace(
+                    vm_class,
+                    name=size.said(const.CLASS_KEY) or name,
+                    smt="cores" if whole else "threads",
+                    vif_multiqueue=True,
+                    disk=self._disk(size),
+                    flavors=self._flavors(size, vm_class),
+                )
+            )
+        del self._why["max_per_host"]
+        self._why["vcpus"] = "each size that owns a tenth of all pinned CPUs"
+        self._why["exclusive"] = "VMs of all these sizes share hosts"
+        self._why["placement"] = (
+            f"pinned VMs have {', '.join(str(size.vcpus) for size in sizes)} vCPUs: "
+            "each NUMA node counts its CPUs, so that no host is offered that cannot "
+            "take the VM"
+        )
+        return tuple(found)
 
     def _shapes(self) -> tuple[HostShape, ...]:
         """Return the hosts' shapes, the commonest first."""
@@ -192,6 +236,7 @@ class _Proposer:
         return FlavorTemplate(pattern, sizes=tuple(sizes))
 
     def _placement(self) -> Any:
+        """Return the scheme by which Placement counts VMs already, if by one."""
         names = {name for p in self._snapshot.providers for name in p.inventories}
         found = scheme_counting(names)
         self._why["placement"] = (
@@ -200,7 +245,7 @@ class _Proposer:
             else "Placement counts the VMs of each host, so that two schedulers at "
             "once, or a forced host, cannot break what is promised"
         )
-        return found.name if found else Policy.placement
+        return found.name if found else None
 
     def _managed(self) -> Literal["all", "labelled"]:
         unnamed = any(
@@ -223,9 +268,13 @@ class _Proposer:
             value = _PAGE_SIZES.get(said, said)
             if value not in values:
                 continue
-            mine, *rest = policy.classes
             changes: dict[str, Any] = {key: value}
-            changed = replace(policy, classes=(replace(mine, **changes), *rest))
+            changed = replace(
+                policy,
+                classes=tuple(
+                    replace(c, **changes) if c.pinned else c for c in policy.classes
+                ),
+            )
             if found := policy_mistakes(changed):
                 self._left_out.append(f"{key}: {found[0].message}")
             else:
@@ -235,8 +284,9 @@ class _Proposer:
 
     def _others(self, policy: Policy, chosen: PinnedSize) -> None:
         """Say what the policy does not have of the pinned VMs and their flavors."""
+        sizes = {vm_class.vcpus for vm_class in policy.pinned_classes}
         for size in self._sizes:
-            if size.servers and size.vcpus != chosen.vcpus:
+            if size.servers and size.vcpus not in sizes:
                 self._left_out.append(
                     f"{number_of(len(size.servers), 'pinned VM')} of {size.vcpus} "
                     f"vCPUs on {number_of(size.hosts, 'host')}, of flavors "

@@ -109,11 +109,9 @@ def _first(hosts: Iterable[HostUse]) -> list[HostUse]:
 def _hosts(policy: Policy, first: Sequence[HostUse]) -> Iterator[AdoptionStep]:
     names = [quote(host.view.host) for host in first]
     why = "Those that cost least to begin with. VMs have to leave a host first"
-    if scheme_of(policy).enrolls:
-        commands = (
-            f"openstack perfvm host enroll {n} --policy {POLICY}" for n in names
-        )
-        yield AdoptionStep("Enroll the first hosts", f"{why}.", "\n".join(commands))
+    scheme = scheme_of(policy)
+    if scheme.by_slots:
+        yield AdoptionStep("Enroll the first hosts", f"{why}.", _enroll(names))
         return
     yield AdoptionStep(
         "Configure the first hosts",
@@ -125,12 +123,20 @@ def _hosts(policy: Policy, first: Sequence[HostUse]) -> Iterator[AdoptionStep]:
     if policy.managed_hosts == "labelled":
         label = labels.label_commands(policy.pinned_classes[:1], names)
         why = "The filter judges hosts with a label, and no others."
+    if scheme.enrolls:
+        label = (_enroll(names, " --from-nova-db"),)
+        why = "Placement counts their NUMA nodes, and lets no other VM onto them."
     enable = (f"openstack compute service set --enable {n} nova-compute" for n in names)
     yield AdoptionStep(
         "Let them take VMs",
         why,
         "\n".join((*label, *enable)),
     )
+
+
+def _enroll(names: Iterable[str], option: str = "") -> str:
+    command = f"openstack perfvm host enroll {{}} --policy {POLICY}{option}"
+    return "\n".join(map(command.format, names))
 
 
 def _configure(name: str, host: HostUse) -> str:

@@ -7,26 +7,36 @@ line, the inventory file and plans each have another way to write it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from nova_perfvm.generate.hosts.errors import HostConfigError
 from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.placement.schemes import names_of, scheme_of
 from nova_perfvm.policy import VMClass
 
 
-def pinned_class(request: HostRequest) -> VMClass | None:
-    """Return the pinned class that a host is for; None for a shared host.
+def pinned_classes(request: HostRequest) -> tuple[VMClass, ...]:
+    """Return the pinned classes that a host is for; none for a shared host.
 
-    :raises PerfVMError: when it has to be named, or there is none of that name
+    :raises PerfVMError: when one has to be named, or must not be, or there is none of
+        that name
     """
-    name = request.class_name
-    if request.mode != "shared":
-        return request.policy.pinned_class(name)
-    if name is not None and request.policy.get_class(name).pinned:
+    name, policy = request.class_name, request.policy
+    if request.mode == "shared":
+        if name is not None and policy.get_class(name).pinned:
+            raise HostConfigError(
+                f"class {name} is pinned, and a shared host has no CPUs for it: use "
+                "mode dedicated"
+            )
+        return ()
+    if not (scheme_of(policy).mixes and policy.pinned_classes[1:]):
+        return (policy.pinned_class(name),)
+    if name is not None:
         raise HostConfigError(
-            f"class {name} is pinned, and a shared host has no CPUs for it: use mode "
-            "dedicated"
+            f"class {name} cannot have hosts of its own under placement: "
+            f"{policy.placement}, whose hosts serve all pinned classes: name none"
         )
-    return None
+    return policy.pinned_classes
 
 
 def check_mode(request: HostRequest) -> None:
@@ -61,15 +71,14 @@ def check_mode(request: HostRequest) -> None:
         )
 
 
-def served_classes(request: HostRequest, pinned: VMClass | None) -> list[VMClass]:
+def served_classes(request: HostRequest, pinned: Iterable[VMClass]) -> list[VMClass]:
     """Return the classes whose VMs come to a host.
 
-    :param pinned: the pinned class that it is for, None for none
+    :param pinned: the pinned classes that it is for
     """
-    own = [] if pinned is None else [pinned]
     if request.mode == "dedicated":
-        return own
-    return own + [c for c in request.policy.classes if not c.pinned]
+        return [*pinned]
+    return [*pinned] + [c for c in request.policy.classes if not c.pinned]
 
 
 def check_reserve(request: HostRequest) -> None:

@@ -19,11 +19,10 @@ from nova_perfvm.policy import VMClass
 class HostConfig:
     """The configuration of one compute host, and the settings it needs elsewhere.
 
-    :ivar vm_class: the pinned class that the host is for, None for none
+    :ivar room: by pinned class that the host is for, how many of its VMs it may hold
     :ivar classes: those whose VMs come to it
     :ivar iops: for ``read`` and ``write`` the capacity, and the guarantee
     :ivar cells: the NUMA nodes that nova-compute will report, without VMs
-    :ivar slots: VMs of the class that it may hold
     :ivar nova: nova.conf of the host
     :ivar provider: content of provider.yaml, None where the host needs none
     :ivar scheduler: nova.conf of the nova-scheduler hosts
@@ -34,13 +33,12 @@ class HostConfig:
     """
 
     request: HostRequest
-    vm_class: VMClass | None
+    room: dict[VMClass, int]
     classes: list[VMClass]
     iops: dict[str, tuple[int, int]]
     cpus: CPUSets
     memory: tuple[NodeMemory, ...]
     cells: tuple[NUMACell, ...]
-    slots: int
     nova: tuple[Setting, ...]
     provider: dict[str, Any] | None
     kernel: KernelAdvice
@@ -49,3 +47,8 @@ class HostConfig:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     label_commands: tuple[str, ...] = ()
+
+    @property
+    def slots(self) -> int:
+        """How many VMs of pinned classes the host may hold, the smallest ones."""
+        return max(self.room.values(), default=0)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,13 +52,13 @@ class CPUSets:
         }
 
 
-def divide_cpus(request: HostRequest, vm_class: VMClass | None) -> CPUSets:
+def divide_cpus(request: HostRequest, pinned: Sequence[VMClass]) -> CPUSets:
     """Divide a host's CPUs for a mode.
 
     The first cores of each node are kept for the host, since Linux puts its
     own work on CPU 0 and on the first CPU of a node if it may choose.
 
-    :param vm_class: the pinned class that the host is for, None for none
+    :param pinned: the classes that the host is for, which agree on ``smt``
     """
     nodes, reserve = request.topology.nodes, request.reserve
     owned, shared = nodes, nodes[:0]
@@ -70,7 +70,7 @@ def divide_cpus(request: HostRequest, vm_class: VMClass | None) -> CPUSets:
             nodes[-request.shared_nodes :],
         )
     whole = _cpus(owned, slice(reserve, None))
-    one_thread = vm_class is not None and vm_class.smt == "cores"
+    one_thread = any(vm_class.smt == "cores" for vm_class in pinned)
     pinnable = _cpus(owned, slice(reserve, None), 1) if one_thread else whole
     elastic = request.mode == "elastic"
     return CPUSets(

@@ -12,7 +12,7 @@ from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.generate.hosts.cpus import CPUSets, divide_cpus
 from nova_perfvm.generate.hosts.kernel import advise_kernel
 from nova_perfvm.generate.hosts.memory import NodeMemory, divide_memory
-from nova_perfvm.generate.hosts.nova_conf import nova_settings
+from nova_perfvm.generate.hosts.nova_conf import affinities, nova_settings
 from nova_perfvm.generate.hosts.provider import provider_document
 from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.generate.hosts.topology import Topology
@@ -31,27 +31,34 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
     """
     admission.check_mode(request)
     admission.check_reserve(request)
-    vm_class = admission.pinned_class(request)
-    classes = admission.served_classes(request, vm_class)
+    pinned = admission.pinned_classes(request)
+    classes = admission.served_classes(request, pinned)
     iops = admission.iops_capacity(request, classes)
-    cpus = divide_cpus(request, vm_class)
+    cpus = divide_cpus(request, pinned)
     shares = divide_memory(request, cpus, classes)
     cells = _cells(request.topology, cpus, shares)
     # Memory that is not known is no limit.
     needed_mb = 0 if request.topology.memory_mb is None else None
-    room = host_slots(vm_class, cells, needed_mb) if vm_class else 0
-    count = scheme_of(request.policy).usable_slots(request.policy, room)
+    scheme = scheme_of(request.policy)
+    room = {
+        vm_class: scheme.usable_slots(
+            request.policy, host_slots(vm_class, cells, needed_mb)
+        )
+        for vm_class in pinned
+    }
     config = HostConfig(
         request=request,
-        vm_class=vm_class,
+        room=room,
         classes=classes,
         iops=iops,
         cpus=cpus,
         memory=shares,
         cells=cells,
-        slots=count,
-        nova=nova_settings(cpus, shares, classes),
-        provider=provider_document(request, vm_class, count, iops),
+        nova=(
+            *nova_settings(cpus, shares, classes),
+            *(affinities(request.topology, cpus) if scheme.steers else ()),
+        ),
+        provider=provider_document(request, room, iops),
         kernel=advise_kernel(request.topology, cpus, shares),
         scheduler=(
             *options.wanted(request.policy, SCHEDULER),

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from nova_perfvm import constants as const
 from nova_perfvm import cpuset
 from nova_perfvm.generate import options
 from nova_perfvm.generate.hosts.cpus import CPUSets
 from nova_perfvm.generate.hosts.memory import NodeMemory
+from nova_perfvm.generate.hosts.topology import Topology
 from nova_perfvm.placement.settings import PIN_SET, Setting
 from nova_perfvm.policy import VMClass
 
@@ -37,6 +39,17 @@ _CPU_MODE: Final = Setting(
     ("host-passthrough",),
     "The guest gets every instruction of the CPU that it owns. Live migration then "
     "needs hosts of the same CPU model and microcode; elsewhere use host-model.",
+)
+# What :mod:`nova_perfvm.scheduler.steering` names a NUMA node by.
+_PHYSNETS: Final = Setting(
+    "neutron",
+    "physnets",
+    (),
+    "No networks: names by which the scheduler tells nova-compute the NUMA node of a "
+    "claim. Names that the host has here already have to stay beside them.",
+)
+_NUMA_NODES: Final = replace(
+    _PHYSNETS, option="numa_nodes", why="Where VMs go that are claimed on this node."
 )
 
 
@@ -70,3 +83,21 @@ def nova_settings(
     if any(vm_class.pinned for vm_class in classes):
         settings.append(_CPU_MODE)
     return tuple(settings)
+
+
+def affinities(topology: Topology, cpus: CPUSets) -> tuple[Setting, ...]:
+    """Return the options by which the scheduler can name NUMA nodes with pinned VMs."""
+    names = {
+        f"{const.CELL_PHYSNET}{node.id}": node.id
+        for node in topology.nodes
+        if node.cpus & cpus.dedicated
+    }
+    if not names:
+        return ()
+    return (
+        replace(_PHYSNETS, values=(",".join(names),)),
+        *(
+            replace(_NUMA_NODES, section=f"neutron_physnet_{name}", values=(str(node),))
+            for name, node in names.items()
+        ),
+    )

@@ -19,23 +19,25 @@ _CLASS_OF: Final = {"read": const.RC_READ_IOPS, "write": const.RC_WRITE_IOPS}
 
 def provider_document(
     request: HostRequest,
-    vm_class: VMClass | None,
-    count: int,
+    room: Mapping[VMClass, int],
     iops: Mapping[str, tuple[int, int]],
 ) -> dict[str, Any] | None:
     """Return the content of provider.yaml; None where the host needs none.
 
-    :param vm_class: the pinned class that the host is for, None for none
-    :param count: how many VMs of the class the host holds
+    :param room: by pinned class that the host is for, how many of its VMs it holds
     :param iops: for ``read`` and ``write`` the capacity, and the guarantee
     """
     policy = request.policy
-    offer = scheme_of(policy).offers(policy, vm_class, request.mode, count)
+    offers = [
+        scheme_of(policy).offers(policy, vm_class, request.mode, count)
+        for vm_class, count in room.items()
+    ]
     inventories = [
         {name: _inventory(found.total, found.max_unit)}
+        for offer in offers
         for name, found in offer.inventories.items()
     ]
-    traits = sorted(offer.traits)
+    traits = sorted({trait for offer in offers for trait in offer.traits})
     inventories += [
         {_CLASS_OF[kind]: _inventory(capacity, capacity)}
         for kind, (capacity, _) in iops.items()

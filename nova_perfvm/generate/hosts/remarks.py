@@ -18,16 +18,17 @@ from nova_perfvm.rules.slots import cell_cpus, host_slots, smallest_memory_mb
 def warnings_of(host: HostConfig) -> Iterator[str]:
     """Yield what may go wrong, the worst first."""
     topology, cpus = host.request.topology, host.cpus
-    if host.vm_class is not None and not host.slots:
-        yield _no_slots(host, host.vm_class)
-    elif host.vm_class is not None:
-        yield from _flavors_without_room(host, host.vm_class)
+    for vm_class, slots in host.room.items():
+        if slots:
+            yield from _flavors_without_room(host, vm_class)
+        else:
+            yield _no_slots(host, vm_class)
     # Numbers matter only where not all CPUs are treated alike.
     if (cpus.pinnable | cpus.shared) != topology.cpus or (
         cpus.dedicated and cpus.shared
     ):
         yield from filter(None, [topology.numbering])
-    if host.vm_class is not None:
+    if host.room:
         if topology.memory_mb is None:
             yield (
                 "the host's memory is not known, so slots are counted by CPUs alone: "
@@ -40,16 +41,28 @@ def warnings_of(host: HostConfig) -> Iterator[str]:
                 f"and this one is {topology}: add it to host_shape, then run policy "
                 "check"
             )
-    for kind, (capacity, guarantee) in host.iops.items():
-        if capacity < guarantee * host.slots:
-            yield (
-                f"{capacity} {kind} operations per second are less than the "
-                f"guaranteed {guarantee} for each of {host.slots} slots"
-            )
+    yield from _iops_too_low(host)
+    if any(setting.section == "neutron" for setting in host.nova):
+        yield (
+            "where the host has [neutron]physnets already, as for SR-IOV, this line "
+            "replaces them: write one with the names of both"
+        )
     yield (
         "drain the host first: nova-compute does not start when its new cpu sets "
         "contradict VMs on it, and pinned VMs that stay keep their CPUs"
     )
+
+
+def _iops_too_low(host: HostConfig) -> Iterator[str]:
+    """Yield which guarantees the host's disks cannot keep."""
+    for kind, (capacity, _) in host.iops.items():
+        for vm_class, slots in host.room.items():
+            guarantee = getattr(vm_class.disk, f"{kind}_iops") or 0
+            if capacity < guarantee * slots:
+                yield (
+                    f"{capacity} {kind} operations per second are less than the "
+                    f"guaranteed {guarantee} for each of {slots} slots"
+                )
 
 
 def _no_slots(host: HostConfig, vm_class: VMClass) -> str:
@@ -110,17 +123,23 @@ def notes_of(host: HostConfig) -> Iterator[str]:
             "(/etc/nova/provider_config by default), alone or beside files that do not "
             "name $COMPUTE_NODE."
         )
-    scheme = scheme_of(policy)
+    scheme, mode = scheme_of(policy), host.request.mode
     traits = [scheme.trait(policy, c) for c in policy.pinned_classes]
-    if scheme.counts and not any(trait in str(provider) for trait in traits):
+    if scheme.mixes:
+        if provider is None:
+            yield "If the host offered slots before: remove its old provider.yaml."
+    elif scheme.counts and not any(trait in str(provider) for trait in traits):
         yield (
             "If the host offered slots before: remove its old provider.yaml, and take "
             f"the trait {' or '.join(traits)} off its provider, or general VMs stay "
             "away; openstack perfvm host list has the command."
         )
-    if scheme.enrolls:
+    if mode in scheme.enrolled_modes:
         # No API shows the cpu sets and cores that these follow from.
+        known = f"--slots {host.slots}" if scheme.by_slots else "--from-nova-db"
         yield (
-            f"Then: openstack perfvm host enroll HOST --slots {host.slots}. Until then "
-            "no VM with units comes to it."
+            f"Then: openstack perfvm host enroll HOST {known}. Until then no VM that "
+            f"takes {scheme.noun} comes to it."
         )
+    elif scheme.enrolls:
+        yield "If it was enrolled before: openstack perfvm host unenroll HOST, first."

@@ -51,7 +51,7 @@ def as_document(config: HostConfig) -> dict[str, Any]:
             "topology": str(config.request.topology),
             "source": config.request.topology.source,
             "mode": config.request.mode,
-            "class": None if config.vm_class is None else config.vm_class.name,
+            "class": labels.label_of(config.room) or None,
             "label": labels.label_of(config.classes),
             "slots": config.slots,
             "housekeeping_cpus": cpuset.format_cpus(config.cpus.housekeeping),
@@ -71,12 +71,13 @@ def as_document(config: HostConfig) -> dict[str, Any]:
 
 def nova_conf(config: HostConfig) -> str:
     """Return nova.conf of the host, below the warnings and notes about it."""
-    held = "general VMs only"
-    if config.vm_class is not None:
-        held = f"{number_of(config.slots, 'slot')} of class {config.vm_class.name}"
+    held = " or ".join(
+        f"{number_of(count, 'slot')} of class {vm_class.name}"
+        for vm_class, count in config.room.items()
+    )
     request = config.request
     said = (
-        f"{request.mode} host {request.topology}: {held}.",
+        f"{request.mode} host {request.topology}: {held or 'general VMs only'}.",
         f"Policy SHA-256 {request.policy.digest[:12]}.",
         *(f"WARNING: {warning}" for warning in config.warnings),
         *config.notes,

@@ -106,7 +106,7 @@ class InventoryHost:
         )
         admission.check_mode(request)
         admission.check_reserve(request)
-        sets = cpus.divide_cpus(request, admission.pinned_class(request))
+        sets = cpus.divide_cpus(request, admission.pinned_classes(request))
         memory_mb = (self.memory_gb or 0) * 1024 // len(topology.nodes)
         return tuple(
             HostCell(memory_mb=memory_mb, **sets.cell(node)) for node in topology.nodes

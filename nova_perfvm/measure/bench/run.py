@@ -61,7 +61,7 @@ async def _run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> No
         if look.not_collected:
             warn(f"{who}: its state is not recorded: {look.not_collected}")
     if scenario.needs_working_set and not record.run["working_set_mb"]:
-        size_mb = scenario.working_set_mb or _working_set_mb(looks)
+        size_mb = scenario.working_set_mb or _working_set_mb(looks, warn)
         record.run["working_set_mb"] = size_mb
     started_at = _iso(time.time())
     record.session(started_at, {who: asdict(look) for who, look in looks.items()})
@@ -101,8 +101,10 @@ async def _looks(scenario: Scenario) -> dict[str, Look]:
     return looks
 
 
-def _working_set_mb(looks: Mapping[str, Look]) -> int:
+def _working_set_mb(looks: Mapping[str, Look], warn: Warn) -> int:
     """Return what holds for all targets: a guest may show a cache of another size.
+
+    No more than half of the memory of any, in which its programs have to run.
 
     :raises NothingToRunError: when no target tells the size of its caches
     """
@@ -112,7 +114,18 @@ def _working_set_mb(looks: Mapping[str, Look]) -> int:
             "lscpu tells the last-level cache of no target: set working_set_mb in the "
             f"scenario, to {memory.TIMES_LAST_LEVEL} times that of the host or more"
         )
-    return math.ceil(memory.TIMES_LAST_LEVEL * most / 2**20)
+    wanted_mb = math.ceil(memory.TIMES_LAST_LEVEL * most / 2**20)
+    memories = {who: look.memory_bytes for who, look in looks.items()}
+    least = min(filter(None, memories.values()), default=2 * wanted_mb * 2**20)
+    half_mb = least // 2 // 2**20
+    if half_mb < wanted_mb:
+        warn(
+            f"memory is measured on {half_mb} MiB, half of what "
+            f"{min(memories, key=lambda who: memories[who] or math.inf)} has: caches "
+            f"hold a part of it ({wanted_mb} MiB would be {memory.TIMES_LAST_LEVEL} "
+            "times the last level)"
+        )
+    return min(wanted_mb, half_mb)
 
 
 async def _on_each(

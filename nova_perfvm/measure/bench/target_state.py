@@ -34,6 +34,7 @@ say cpu_model "$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n
 say governor "$(cat /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor \
 2> /dev/null | sort -u | tr '\\n' ' ')"
 say caches "$(lscpu -B -C=LEVEL,ALL-SIZE 2> /dev/null | tr '\n' ' ')"
+say memory_kb "$(sed -n 's/^MemTotal: *//p' /proc/meminfo)"
 for line in "$@"; do
   if command -v "${line%% *}" > /dev/null; then
     say "${line%% *}" "$(sh -c "$line" 2>&1 | head -n 1)"
@@ -47,6 +48,7 @@ class Look:
     """What a target is, as the record has it.
 
     :ivar last_level_cache_bytes: of all its caches together; 0 where it tells none
+    :ivar memory_bytes: 0 where it tells none
     :ivar versions: {tool: its version}
     :ivar collected: what ``host collect`` or ``guest collect`` has found there
     :ivar not_collected: why that is None
@@ -57,6 +59,7 @@ class Look:
     cpu_model: str | None
     governor: str | None
     last_level_cache_bytes: int
+    memory_bytes: int
     versions: Mapping[str, str]
     clock: Clock
     collected: dict[str, Any] | None = None
@@ -85,6 +88,7 @@ async def look(target: Target, scenario: Scenario) -> Look:
         cpu_model=facts.get("cpu_model") or None,
         governor=facts.get("governor", "").strip() or None,
         last_level_cache_bytes=last_level(facts.get("caches", "")),
+        memory_bytes=int((facts.get("memory_kb") or "0").split()[0]) * 1024,
         versions={name: _version(facts[name]) for name in tools},
         clock=await connection.clock(target),
     )

@@ -77,6 +77,8 @@ def policy_json(policy: Policy) -> str:
                 "counts": scheme.counts,
                 "offers_slots": scheme.offers_slots,
                 "enrolls": scheme.enrolls,
+                "enrolled_modes": scheme.enrolled_modes,
+                "by_slots": scheme.by_slots,
             },
         }
     )

@@ -8,6 +8,7 @@ returns; nothing else looks at the key.
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.placement.schemes.cells import CELLS
 from nova_perfvm.placement.schemes.none import NONE
 from nova_perfvm.placement.schemes.scheme import (
@@ -31,10 +32,11 @@ def scheme_of(policy: Policy) -> Scheme:
     return SCHEMES[policy.placement]
 
 
-def enrolling_scheme(policy: Policy) -> Scheme:
-    """Return the scheme that made elastic hosts, whatever the policy says by now."""
+def enrolled_by_another(policy: Policy, view: HostView) -> Scheme | None:
+    """Return a scheme by which a host is enrolled that is not the policy's."""
     own = scheme_of(policy)
-    return own if own.enrolls else next(s for s in SCHEMES.values() if s.enrolls)
+    found = (s for s in SCHEMES.values() if s is not own and s.has_made(view))
+    return next(found, None)
 
 
 def names_of(which: Callable[[Scheme], bool]) -> str:
@@ -56,7 +58,7 @@ __all__ = [
     "Child",
     "Mode",
     "Scheme",
-    "enrolling_scheme",
+    "enrolled_by_another",
     "guaranteed_iops",
     "is_ours",
     "names_of",

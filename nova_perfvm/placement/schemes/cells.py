@@ -20,13 +20,13 @@ from nova_perfvm.facts.demand import Demand, Group
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN, Inventory, Provider, child_name
 from nova_perfvm.placement.schemes.residents import Division, Holding, Resident
-from nova_perfvm.placement.schemes.scheme import Child, Scheme
+from nova_perfvm.placement.schemes.scheme import Child, HostOffer, Scheme
 from nova_perfvm.placement.settings import (
     ISOLATED_AGGREGATES,
     NO_FALLBACK_QUERY,
     Setting,
 )
-from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.policy import PAGE_SIZES_KB, Policy, VMClass
 from nova_perfvm.policy.room import groups_of
 
 # From this size on a page is a huge one, in KiB.
@@ -42,8 +42,11 @@ class CellsScheme(Scheme):
     summary = "NUMA nodes of hosts are child providers"
     modes = ("dedicated", "shared")
     resource_class = const.RC_CELL_CPU
-    enrolls = True
+    enrolled_modes = ("dedicated",)
+    enrolled_prefix = const.TRAIT_CELLS
     noun = "NUMA nodes"
+    steers = True
+    mixes = True
 
     def groups(
         self, policy: Policy, vm_class: VMClass, memory_mb: int
@@ -85,17 +88,34 @@ class CellsScheme(Scheme):
         """Return the trait of hosts with cells."""
         return frozenset({self.enrolled_trait(policy)})
 
+    def offers(
+        self, policy: Policy, vm_class: VMClass | None, mode: str, slots: int
+    ) -> HostOffer:
+        """Return slots of a class whose number is limited; the trait is enrolling's."""
+        return HostOffer(super().offers(policy, vm_class, mode, slots).inventories)
+
     def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
-        """Return a child for each NUMA node that VMs may own CPUs of."""
+        """Return a child for each NUMA node that VMs may own CPUs of.
+
+        Where nobody has said what nodes there are, those that it has are right.
+        """
         del slots
-        return tuple(
-            Child(
-                child_name(view.root.name, f"{const.CELL_SUFFIX}{cell.id}"),
-                const.TRAIT_CELL,
-                inventories_of(policy, cell),
+        made = {
+            child_name(view.root.name, f"{const.CELL_SUFFIX}{cell.id}"): inventories_of(
+                policy, cell
             )
             for cell in view.facts.cells
             if cell.pcpuset
+        }
+        if view.compute.cells_source in _GUESSED:
+            made |= {
+                child.name: dict(child.inventories)
+                for child in view.children
+                if node_of(child.name) is not None and child.inventories
+            }
+        return tuple(
+            Child(name, const.TRAIT_CELL, inventories)
+            for name, inventories in sorted(made.items())
         )
 
     def enrolled_trait(self, policy: Policy) -> str:
@@ -135,11 +155,19 @@ class CellsScheme(Scheme):
         del children
         if resident.server is None:
             return bool(resident.held)
-        if resident.vm_class is None:
+        if not self.may_take(resident):
             return False
-        share, nodes = _share(policy, resident), resident.vm_class.cells_per_vm
-        wanted = [share] * nodes if resident.vm_class.pinned else []
-        return [*resident.held.values()] == wanted
+        shares = _shares(policy, resident)
+        return sorted(map(_sizes, resident.held.values())) == sorted(
+            map(_sizes, shares)
+        )
+
+    def may_take(self, resident: Resident) -> bool:
+        """Return whether it shares CPUs by its class, or owns some: Nova says which."""
+        server, vm_class = resident.server, resident.vm_class
+        if vm_class is None:
+            return server is not None and bool(server.pinned_cpus)
+        return True
 
     def divide(
         self,
@@ -177,26 +205,52 @@ class CellsScheme(Scheme):
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> Holding | None:
         """Return what a server should hold, by where Nova runs it."""
-        server, vm_class = resident.server, resident.vm_class
-        if server is None or vm_class is None or not server.cells:
-            return None
+        server, shares = resident.server, _shares(policy, resident)
         names = {node_of(child.name): child.name for child in children}
-        nodes = [cell.host_node for cell in server.cells]
-        if len(nodes) != vm_class.cells_per_vm or not names.keys() >= set(nodes):
+        nodes = [cell.host_node for cell in (server.cells if server else None) or ()]
+        if len(nodes) != len(shares) or not nodes or not names.keys() >= set(nodes):
             return None
-        return {names[node]: _share(policy, resident) for node in nodes}
+        return {names[n]: share for n, share in zip(nodes, shares, strict=True)}
 
     def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
         """Return how many VMs the NUMA nodes of an empty host hold."""
-        groups = [g for g in demand.groups if const.RC_CELL_CPU in g.resources]
+        groups = _groups_of(demand)
         if not groups:
             return 0
         shares = [
-            min(child.total(n) // amount for n, amount in groups[0].resources.items())
-            for child in view.tree
-            if const.RC_CELL_CPU in child.inventories
+            min(cell.total(name) // n for name, n in groups[0].items())
+            for cell in _cells_of(view).values()
         ]
         return min(slots, groups_of(shares, len(groups)))
+
+    def nodes_offered(self, view: HostView, demand: Demand) -> frozenset[int] | None:
+        """Return the nodes that have what a group of a request asks for."""
+        groups = _groups_of(demand)
+        if not groups:
+            return None
+        return frozenset(
+            node
+            for node, cell in _cells_of(view).items()
+            if all(_free(cell, name) >= n for name, n in groups[0].items())
+        )
+
+    def on_nodes(
+        self,
+        view: HostView,
+        allocation: Mapping[str, Mapping[str, int]],
+        nodes: Sequence[int],
+    ) -> Mapping[str, Mapping[str, int]]:
+        """Return an allocation with what it takes of nodes taken of these."""
+        parts = [taken for taken in allocation.values() if const.RC_CELL_CPU in taken]
+        others = {
+            uuid: taken
+            for uuid, taken in allocation.items()
+            if const.RC_CELL_CPU not in taken
+        }
+        cells = _cells_of(view)
+        return others | {
+            cells[node].uuid: part for node, part in zip(nodes, parts, strict=True)
+        }
 
     def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
         """Return what is free on each NUMA node of the host."""
@@ -247,11 +301,16 @@ def inventories_of(policy: Policy, cell: NUMACell) -> dict[str, Inventory]:
 
     Where they ask for huge pages, memory is what is in these.
     """
-    pools = [pool for pool in cell.mempages if pool.size_kb >= _HUGE_KB]
-    huge = any(c.mem_page_size not in _SMALL for c in policy.pinned_classes)
+    sizes = {vm_class.mem_page_size for vm_class in policy.pinned_classes} - _SMALL
     memory_mb = cell.memory_mb
-    if huge:
-        memory_mb = sum(pool.size_kb * pool.total for pool in pools) // 1024
+    if sizes:
+        # Of all huge pages where the classes do not say of which size.
+        known = {PAGE_SIZES_KB.get(size or "") for size in sizes} - {None}
+        memory_mb = sum(
+            pool.size_kb * pool.total // 1024
+            for pool in cell.mempages
+            if pool.size_kb in known or (not known and pool.size_kb >= _HUGE_KB)
+        )
     cpus = len(cell.pcpuset)
     if cell.siblings and all(c.smt == "cores" for c in policy.pinned_classes):
         cpus = sum(not cell.pcpuset.isdisjoint(core) for core in cell.siblings)
@@ -265,15 +324,48 @@ def node_of(name: str) -> int | None:
     return int(number) if number.isdecimal() else None
 
 
-def _share(policy: Policy, resident: Resident) -> dict[str, int]:
-    """Return what a server of a class takes of each NUMA node that it is on."""
+def _shares(policy: Policy, resident: Resident) -> list[dict[str, int]]:
+    """Return what a server takes of each NUMA node that it is on.
+
+    One of no class takes what Nova has given it.
+    """
     server, vm_class = resident.server, resident.vm_class
-    if server is None or vm_class is None:
-        return {}
-    mine = vm_class.of_size(server.vcpus)
+    if server is None:
+        return []
+    if vm_class is not None and vm_class.pinned:
+        mine = vm_class.of_size(server.vcpus)
+        memory_mb = server.memory_mb // mine.cells_per_vm
+        return [_share(cell_cpus(policy, mine), memory_mb)] * mine.cells_per_vm
+    isolated = server.extra_specs.get(const.EMULATOR_THREADS) == "isolate"
+    return [
+        # The CPU for QEMU's own threads is of the first.
+        _share(len(cell.cpu_pinning) + (isolated and not index), cell.memory_mb)
+        for index, cell in enumerate(server.cells or ())
+        if cell.cpu_pinning
+    ]
+
+
+def _share(cpus: int, memory_mb: int) -> dict[str, int]:
+    return {const.RC_CELL_CPU: cpus, const.RC_CELL_MEMORY: memory_mb}
+
+
+def _sizes(share: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(share.items())
+
+
+def _groups_of(demand: Demand) -> list[Mapping[str, int]]:
+    """Return what a request takes of each NUMA node, in groups that are alike."""
+    amounts = (group.resources for group in demand.groups)
+    return [found for found in amounts if const.RC_CELL_CPU in found]
+
+
+def _cells_of(view: HostView) -> dict[int, Provider]:
+    """Return the children of a host by the numbers of their NUMA nodes."""
     return {
-        const.RC_CELL_CPU: cell_cpus(policy, mine),
-        const.RC_CELL_MEMORY: server.memory_mb // mine.cells_per_vm,
+        node: child
+        for child in view.tree
+        if (node := node_of(child.name)) is not None
+        and const.RC_CELL_CPU in child.inventories
     }
 
 

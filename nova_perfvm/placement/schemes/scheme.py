@@ -75,26 +75,38 @@ class Scheme:
     :cvar modes: the host modes that it knows; the first is that of a new host
     :cvar resource_class: what it counts VMs by, or how names of such begin; empty if
         it counts none
-    :cvar enrolls: whether ``host enroll`` gives hosts child providers
+    :cvar enrolled_modes: those of hosts that ``host enroll`` gives child providers
+    :cvar enrolled_prefix: how the trait begins that it then gives them
     :cvar by_slots: whether these depend on the number of the host's slots
     :cvar noun: what VMs take of these
     :cvar isolates: whether isolated aggregates can keep general VMs off hosts with
         slots, so that their flavors need not (``--isolated-aggregates``)
+    :cvar steers: whether our filter of NUMA topologies tells nova-compute where on a
+        host to put a VM, by physical networks in name only
+    :cvar mixes: whether a host serves the VMs of all pinned classes
     """
 
     name: ClassVar[Placement]
     summary: ClassVar[str]
     modes: ClassVar[tuple[Mode, ...]] = ("dedicated", "shared", "mixed")
     resource_class: ClassVar[str] = ""
-    enrolls: ClassVar[bool] = False
+    enrolled_modes: ClassVar[tuple[Mode, ...]] = ()
+    enrolled_prefix: ClassVar[str] = ""
     by_slots: ClassVar[bool] = False
     noun: ClassVar[str] = ""
     isolates: ClassVar[bool] = False
+    steers: ClassVar[bool] = False
+    mixes: ClassVar[bool] = False
 
     @property
     def counts(self) -> bool:
         """Whether Placement counts anything of the project's."""
         return bool(self.resource_class)
+
+    @property
+    def enrolls(self) -> bool:
+        """Whether hosts get child providers."""
+        return bool(self.enrolled_modes)
 
     @property
     def offers_slots(self) -> bool:
@@ -212,6 +224,13 @@ class Scheme:
         del policy
         return ""
 
+    def has_made(self, view: HostView) -> bool:
+        """Return whether enrolling by it gave a host its trait or its children."""
+        return self.enrolls and (
+            any(t.startswith(self.enrolled_prefix) for t in view.root.elastic_traits)
+            or any(self.counts_by(n) for c in view.children for n in c.inventories)
+        )
+
     def as_enrolled(self, policy: Policy, traits: Collection[str]) -> Policy:
         """Return the policy that a host was enrolled for, as its providers tell.
 
@@ -314,6 +333,10 @@ class Scheme:
         del policy, children
         return not resident.held
 
+    def may_take(self, resident: Resident) -> bool:
+        """Return whether it is known what a resident should hold of the children."""
+        return resident.vm_class is not None
+
     def completes(self, held: Holding) -> bool:
         """Return whether the rest may be added to what a resident holds."""
         return not held
@@ -353,6 +376,21 @@ class Scheme:
         """
         del request
         return False
+
+    def nodes_offered(self, view: HostView, demand: Demand) -> frozenset[int] | None:
+        """Return the NUMA nodes of a host that have room; None if none is asked for."""
+        del view, demand
+        return None
+
+    def on_nodes(
+        self,
+        view: HostView,
+        allocation: Mapping[str, Mapping[str, int]],
+        nodes: Sequence[int],
+    ) -> Mapping[str, Mapping[str, int]]:
+        """Return an allocation, by provider's UUID, with its NUMA nodes exchanged."""
+        del view, nodes
+        return allocation
 
     def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
         """Return in its own words why providers that suit a request are too full.

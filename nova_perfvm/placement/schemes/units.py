@@ -47,7 +47,8 @@ class UnitsScheme(Scheme):
     summary = "hosts are elastic: child providers with units"
     modes = ("elastic", "dedicated", "shared")
     resource_class = const.RC_UNIT
-    enrolls = True
+    enrolled_modes = modes
+    enrolled_prefix = const.TRAIT_ELASTIC
     by_slots = True
     noun = "units"
 
@@ -97,9 +98,10 @@ class UnitsScheme(Scheme):
 
     def as_enrolled(self, policy: Policy, traits: Collection[str]) -> Policy:
         """Return the policy with as many children as a host was enrolled for."""
-        if not traits or self.enrolled_trait(policy) in traits:
+        mine = [t for t in traits if t.startswith(self.enrolled_prefix)]
+        if not mine or self.enrolled_trait(policy) in mine:
             return policy
-        return replace(policy, elastic=Elastic(max(map(children_of, traits))))
+        return replace(policy, elastic=Elastic(max(map(children_of, mine))))
 
     def most_slots(self, policy: Policy) -> int:
         """Return how many of the children VMs may take whole."""

@@ -344,7 +344,7 @@ class EmbeddedCloud(fixtures.Fixture):
 
 def _configured(
     policy: Policy, mode: str, shape: str, memory_gb: int, **requested: Any
-) -> dict[str, str | None]:
+) -> dict[str, Any]:
     """Return the members of HostSettings that a generated configuration gives."""
     topology = pretended_topology(HostShape.parse(shape), memory_gb)
     config = generate(HostRequest(policy, topology, mode=mode, **requested))
@@ -353,5 +353,6 @@ def _configured(
         "dedicated": "".join(options.get("cpu_dedicated_set", ())) or None,
         "shared": "".join(options.get("cpu_shared_set", ())) or None,
         "vcpu_pin_set": "".join(options.get("vcpu_pin_set", ())) or None,
+        "named": "physnets" in options,
         "provider_yaml": rendering.as_files(config).get(rendering.PROVIDER_YAML),
     }

@@ -15,7 +15,9 @@ from tempest.lib import exceptions as lib_exc
 from tempest.lib.common import api_version_utils
 from tempest.lib.common.utils import data_utils
 
+from nova_perfvm import constants as const
 from nova_perfvm.microversions import COMPUTE, PLACEMENT
+from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.tempest_plugin import inventories
 
 CONF = config.CONF
@@ -251,13 +253,17 @@ class PerfVMTest(test.BaseTestCase):
 
     def room(self, host: str) -> int:
         """Return how many high-performance VMs a host takes when it is empty."""
-        root = self.computes()[host]["id"]
-        tree = self.providers.list_resource_providers(in_tree=root)
         return inventories.room(
-            [self.inventories_of(p["uuid"]) for p in tree["resource_providers"]],
-            CONF.perfvm.placement,
+            self.tree_of(host),
+            self.flavor_of[CONF.perfvm.high_performance_flavor]["extra_specs"],
             CONF.perfvm.max_per_host,
         )
+
+    def tree_of(self, host: str) -> list[inventories.Inventories]:
+        """Return the inventories of each provider of a host."""
+        root = self.computes()[host]["id"]
+        found = self.providers.list_resource_providers(in_tree=root)
+        return [self.inventories_of(p["uuid"]) for p in found["resource_providers"]]
 
     def fill(self) -> tuple[str, list[str]]:
         """Fill an empty host with high-performance VMs; return it and their ids."""
@@ -279,16 +285,25 @@ class PerfVMTest(test.BaseTestCase):
         }
 
     def assert_pinned(self, server: str) -> tuple[int, frozenset[int]]:
-        """Judge a high-performance VM's topology; return its node and its CPUs."""
+        """Judge a pinned VM's topology; return its node and its CPUs."""
         pins = self.pins(server)
         self.assertEqual(1, len(pins), f"NUMA nodes of {server}: {pins}")
         ((node, cpus),) = pins.items()
-        self.assertEqual(CONF.perfvm.vcpus, len(cpus))
-        self.assertEqual(CONF.perfvm.vcpus, len(set(cpus)), f"shared CPUs: {cpus}")
+        vcpus = self.show(server)["flavor"]["vcpus"]
+        self.assertEqual(vcpus, len(cpus))
+        self.assertEqual(vcpus, len(set(cpus)), f"shared CPUs: {cpus}")
+        if SCHEMES[CONF.perfvm.placement].steers:
+            claimed = self.allocated(server, const.RC_CELL_CPU)
+            self.assertEqual([node], [*map(self.node_of, claimed)])
         return node, frozenset(cpus)
 
+    def node_of(self, provider: str) -> int:
+        """Return the NUMA node of a host that a provider stands for."""
+        name = self.providers.show_resource_provider(provider)["name"]
+        return int(name.rpartition(const.CELL_SUFFIX)[2])
+
     def assert_disjoint(self, servers: list[str]) -> None:
-        """Judge the high-performance VMs of one host."""
+        """Judge the pinned VMs of one host."""
         taken: dict[int, str] = {}
         for server in servers:
             _, cpus = self.assert_pinned(server)

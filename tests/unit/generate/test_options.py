@@ -7,6 +7,7 @@ from nova import conf as nova_conf
 from oslo_config import cfg
 from placement import conf as placement_conf
 
+from nova_perfvm import findings as codes
 from nova_perfvm.generate import options
 from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.placement.settings import (
@@ -51,11 +52,26 @@ class EnforcedTest(testtools.TestCase):
 class FiltersTest(testtools.TestCase):
     def test_each_list_has_one_answer(self):
         for text, expected, words in filter_lists.LISTS:
-            found = options.judge_filters(text.split(","))
+            found = options.judge_filters(text.split(","), loader.load())
             self.assertEqual(expected, [f.code for f in found], text)
             self.assertIn(words, " ".join(f.observed for f in found))
             for finding in found:
                 self.assertTrue(finding.remedy.endswith("and restart nova-scheduler"))
+
+    def test_where_vms_are_put_on_the_nodes_of_the_claim(self):
+        policy = replace(loader.load(), placement="cells")
+        for text, expected in (
+            ("PerfVMFilter,PerfVMNUMATopologyFilter", []),
+            ("PerfVMFilter,NUMATopologyFilter", [codes.NOT_STEERED]),
+            # What it says of a node is forgotten by the other.
+            (
+                "PerfVMFilter,PerfVMNUMATopologyFilter,NUMATopologyFilter",
+                [codes.NOT_STEERED],
+            ),
+            ("PerfVMFilter", [codes.FILTER_MISSING]),
+        ):
+            found = options.judge_filters(text.split(","), policy)
+            self.assertEqual(expected, [finding.code for finding in found], text)
 
 
 class TableTest(testtools.TestCase):

@@ -29,6 +29,12 @@ classes:
 """
 
 
+def policy_of_cells():
+    """Return a policy whose pinned classes share hosts."""
+    text = TWO_PINNED.replace("dedicated", "dedicated\n    exclusive: none")
+    return loader.parse(f"{text}placement: cells\n")
+
+
 class TempestConfigTest(CommandCase):
     def read(self, text):
         parser = configparser.ConfigParser()
@@ -74,6 +80,11 @@ class TempestConfigTest(CommandCase):
         ):
             found = self.read(tempest_conf(policy, name))["perfvm"]
             self.assertEqual(found, found | expected)
+
+    def test_sizes_that_share_hosts(self):
+        found = self.read(tempest_conf(policy_of_cells(), "small"))["perfvm"]
+        self.assertEqual("L", found["high_performance_flavor_alt"])
+        self.assertEqual("host", found["exclusive"])
 
     def test_refused(self):
         path = self.file(TWO_PINNED)

@@ -6,6 +6,7 @@ import copy
 from nova import objects
 from nova.pci import stats
 from nova.virt import hardware
+from oslo_utils import uuidutils
 from oslo_utils.fixture import uuidsentinel
 
 from nova_perfvm import constants as const
@@ -65,27 +66,32 @@ class SteeringCase(ConfigCase):
     def steered(self, spec, *hosts):
         return list(self.filter.filter_all(hosts, spec))
 
-    def nodes(self, host):
-        """Return the nodes of each candidate that is left."""
-        numbers = {child(host, cell.id): cell.id for cell in host.numa_topology.cells}
+    def nodes(self, *claims):
+        """Return the nodes of each candidate, in the order that Nova tries them."""
         return [
             tuple(
-                sorted(numbers[uuid] for uuid in left["allocations"].keys() & numbers)
+                sorted(
+                    cell.id
+                    for cell in host.numa_topology.cells
+                    if child(host, cell.id) in candidate["allocations"]
+                )
             )
-            for left in host.allocation_candidates
+            for host in claims
+            for candidate in host.allocation_candidates
         ]
 
-    def assert_obeyed(self, spec, host):
-        """Look that nova-compute would claim the nodes of the first candidate."""
-        fit = hardware.numa_fit_instance_to_host(
-            host.numa_topology,
-            spec.numa_topology.obj_clone(),
-            limits=host.limits["numa_topology"],
-            provider_mapping=None,
-        )
-        self.assertEqual(
-            self.nodes(host)[0], tuple(sorted(cell.id for cell in fit.cells))
-        )
+    def assert_obeyed(self, spec, *claims):
+        """Look that nova-compute would claim the nodes of each first candidate."""
+        for host in claims:
+            fit = hardware.numa_fit_instance_to_host(
+                host.numa_topology,
+                spec.numa_topology.obj_clone(),
+                limits=host.limits["numa_topology"],
+                provider_mapping=None,
+            )
+            self.assertEqual(
+                self.nodes(host)[0], tuple(sorted(cell.id for cell in fit.cells))
+            )
 
 
 class CandidatesTest(SteeringCase):
@@ -93,11 +99,12 @@ class CandidatesTest(SteeringCase):
         spec = pinned_spec(8)
         every = [(0,), (1,), (2,), (3,)]
         host = host_of(*every, shape="4x20", pinned=(0, 16, 4, 4))
-        (found,) = self.steered(spec, host)
-        self.assertEqual([(2,), (3,), (0,)], self.nodes(found))
-        self.assert_obeyed(spec, found)
+        found = self.steered(spec, host)
+        self.assertEqual([(2,), (3,), (0,)], self.nodes(*found))
+        self.assert_obeyed(spec, *found)
         self.assertEqual(
-            {"perfvm_cell_2"}, found.limits["numa_topology"].network_metadata.physnets
+            {"perfvm_cell_2"},
+            found[0].limits["numa_topology"].network_metadata.physnets,
         )
         # What came is left alone.
         self.assertEqual(every, self.nodes(host))
@@ -111,24 +118,28 @@ class CandidatesTest(SteeringCase):
             for nodes in ((0,), (1,)):
                 for pinned in ((4, 0), (0, 4)):
                     spec = pinned_spec()
-                    (found,) = self.steered(spec, host_of(nodes, pinned=pinned))
-                    self.assertEqual([nodes], self.nodes(found))
-                    self.assert_obeyed(spec, found)
+                    found = self.steered(spec, host_of(nodes, pinned=pinned))
+                    self.assertEqual([nodes], self.nodes(*found))
+                    self.assert_obeyed(spec, *found)
 
     def test_vms_of_several_nodes(self):
         spec = pinned_spec(8, nodes=2)
         # Of the last, Nova would take any node for the guest's second.
         host = host_of((0, 1), (1, 3), (2,), shape="4x20", pinned=(0, 0, 0, 4))
-        (found,) = self.steered(spec, host)
-        self.assertEqual([(1, 3), (0, 1)], self.nodes(found))
-        self.assert_obeyed(spec, found)
+        found = self.steered(spec, host)
+        self.assertEqual([(1, 3), (0, 1)], self.nodes(*found))
+        self.assert_obeyed(spec, *found)
 
     def test_placements_order_stays_for_one_node(self):
         host = host_of((1,), (0,), (1,), (0,))
         for number, each in enumerate(host.allocation_candidates):
             each["mappings"]["number"] = number
-        (found,) = self.steered(pinned_spec(), host)
-        order = [each["mappings"]["number"] for each in found.allocation_candidates]
+        found = self.steered(pinned_spec(), host)
+        order = [
+            each["mappings"]["number"]
+            for host in found
+            for each in host.allocation_candidates
+        ]
         self.assertEqual([1, 3, 0, 2], order)
 
     def test_no_room(self):
@@ -149,8 +160,8 @@ class CandidatesTest(SteeringCase):
             strange,
             candidate(host),
         ]
-        (found,) = self.steered(pinned_spec(), host)
-        self.assertEqual([candidate(host, 0)], found.allocation_candidates)
+        found = self.steered(pinned_spec(), host)
+        self.assertEqual([candidate(host, 0)], found[0].allocation_candidates)
         del host.allocation_candidates[-1]
         self.assertEqual([], self.steered(pinned_spec(), host))
 
@@ -162,9 +173,9 @@ class CandidatesTest(SteeringCase):
         before = primitive(spec)
         host = host_of((0,), (1,))
         host.numa_topology.cells[1].network_metadata.physnets.add("left")
-        (found,) = self.steered(spec, host)
-        self.assertEqual([(1,)], self.nodes(found))
-        metadata = found.limits["numa_topology"].network_metadata
+        found = self.steered(spec, host)
+        self.assertEqual([(1,)], self.nodes(*found))
+        metadata = found[0].limits["numa_topology"].network_metadata
         self.assertEqual({"left", "perfvm_cell_1"}, metadata.physnets)
         self.assertTrue(metadata.tunneled)
         self.assertEqual(before, primitive(spec))
@@ -194,14 +205,26 @@ class CandidatesTest(SteeringCase):
             for card in (0, 1)
         ]
         expected = [host.allocation_candidates[number] for number in (0, 3)]
-        (found,) = self.steered(spec, host)
-        self.assertEqual(expected, found.allocation_candidates)
+        found = self.steered(spec, host)
+        self.assertEqual(expected, [c for h in found for c in h.allocation_candidates])
 
     def test_a_pretended_rebuild_is_steered(self):
         spec = pinned_spec()
         spec.scheduler_hints = {"_nova_check_type": ["rebuild"]}
-        (found,) = self.steered(spec, host_of((1,)))
-        self.assert_obeyed(spec, found)
+        found = self.steered(spec, host_of((1,)))
+        self.assert_obeyed(spec, *found)
+
+    def test_a_live_migration_goes_where_nova_likes_it(self):
+        """Before Nova 34 nova-compute gets no limits of it."""
+        spec = pinned_spec()
+        spec.ignore_hosts = ["hp0"]
+        for state, expected in (("migrating", [1, 2, 0]), ("resize_prep", [2, 0, 1])):
+            server = objects.Instance(task_state=state)
+            self.patch(numa_filter.steering.instances, "find", lambda _, s=server: s)
+            host = host_of((0,), (1,), (2,), shape="4x20", pinned=(2, 1, 3, 9))
+            found = self.steered(spec, host)
+            self.assertEqual([(node,) for node in expected], self.nodes(*found))
+            self.assert_obeyed(spec, *found)
 
     def test_without_candidates_of_nodes_all_is_as_before(self):
         for spec in (pinned_spec(), states.request_spec(**states.GENERAL)):
@@ -215,7 +238,7 @@ class CandidatesTest(SteeringCase):
         hosts = [host_of((0,), (1,), name=f"hp{n}") for n in range(5)]
         hosts.append(host_of((0,), (1,), name="other", pinned=(1,)))
         with asked() as fit:
-            self.assertEqual(6, len(self.steered(pinned_spec(), *hosts)))
+            self.assertEqual(12, len(self.steered(pinned_spec(), *hosts)))
         self.assertEqual(4, fit.call_count)
 
         class Unhashable:
@@ -223,8 +246,38 @@ class CandidatesTest(SteeringCase):
 
         hosts[0].numa_topology.cells[0].of_a_release_to_come = Unhashable()
         with asked() as fit:
-            self.assertEqual(6, len(self.steered(pinned_spec(), *hosts)))
+            self.assertEqual(12, len(self.steered(pinned_spec(), *hosts)))
         self.assertEqual(6, fit.call_count)
+
+
+class ClaimsTest(SteeringCase):
+    """What Nova tries to claim: the first candidate of each HostState."""
+
+    def test_each_node_of_a_host_is_tried(self):
+        few = [host_of((0,), (1,), (0,), name=f"hp{n}") for n in range(16)]
+        found = self.steered(pinned_spec(), *few)
+        self.assertEqual(
+            [[(0,), (0,)], [(1,)]] * 16, [self.nodes(claim) for claim in found]
+        )
+        many = [*few, host_of((0,), (1,), name="another")]
+        found = self.steered(pinned_spec(), *many)
+        self.assertEqual(
+            [[(0,), (0,), (1,)]] * 16 + [[(0,), (1,)]], [self.nodes(c) for c in found]
+        )
+
+    def test_after_a_claim_each_host_stands_once(self):
+        spec = pinned_spec()
+        hosts = [host_of((0,), (1,)), host_of((0,), (1,), name="hp2")]
+        found = self.steered(spec, *hosts)
+        found[1].consume_from_request(spec)
+        # Nova takes alternates of these, and skips those without candidates.
+        left = [(claim.host, self.nodes(claim)) for claim in found if self.nodes(claim)]
+        self.assertEqual([("hp1", [(0,), (1,)]), ("hp2", [(0,), (1,)])], left)
+        # The next server finds the CPUs of the first taken.
+        spec.instance_uuid = uuidsentinel.second
+        again = self.steered(spec, *found)
+        self.assertEqual([(1,), (0,), (0,), (1,)], self.nodes(*again))
+        self.assert_obeyed(spec, *again)
 
 
 class NamesTest(SteeringCase):
@@ -240,7 +293,7 @@ class NamesTest(SteeringCase):
         self.assertEqual([], self.steered(spec, unnamed))
         (line,) = self.lines("PerfVMNUMATopologyFilter cannot steer VMs on host hp1")
         self.assertIn("nova-perfvm host config", line)
-        self.assertEqual([named], self.steered(spec, named))
+        self.assertEqual([named] * 2, self.steered(spec, named))
         self.assertEqual(1, len(self.lines("can steer VMs on host hp1 (hp1) again")))
 
     def test_each_node_has_its_own_name_alone(self):
@@ -270,6 +323,7 @@ class SeveralServersTest(SteeringCase):
 
     def claim(self, spec, hosts):
         """Filter and claim as Nova does; return the hosts and what was claimed."""
+        spec.instance_uuid = uuidutils.generate_uuid()
         hosts = self.steered(spec, *hosts)
         hosts[0].consume_from_request(spec)
         return hosts
@@ -318,7 +372,7 @@ class AnotherMethodTest(SteeringCase):
 
         hosts = [host_of((1,), (0,), name=name) for name in ("hp1", "hp2")]
         claimed = hosts[0].limits["numa_topology"] = object()
-        (found,) = Changed().filter_all(hosts, pinned_spec())
+        found, _ = Changed().filter_all(hosts, pinned_spec())
         self.assertEqual("hp1", found.host)
         self.assertEqual(
             {"perfvm_cell_0"}, found.limits["numa_topology"].network_metadata.physnets

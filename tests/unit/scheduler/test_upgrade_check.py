@@ -21,6 +21,7 @@ from tests.unit.scheduler.case import ConfigCase
 
 QUIET = "host_shape: 2x22\n"
 UNITS = f"{QUIET}placement: units\n"
+CELLS = f"{QUIET}placement: cells\n"
 RIGHT = {
     "perfvm": {"mode": "enforce"},
     "filter_scheduler": {
@@ -89,6 +90,8 @@ class ChecksTest(ConfigCase):
         group = {"available_filters": ["nova.scheduler.filters.all_filters"]}
         lacks = "lacks nova_perfvm.scheduler.filters.all_filters"
         self.check(2, lacks, {"filter_scheduler": group})
+        novas = enabled("PerfVMFilter,NUMATopologyFilter")
+        self.check(2, "options.not_steered", novas, policy=CELLS)
         accepted = f"{QUIET}accept: [options.judged_twice]\n"
         twice = enabled("PerfVMFilter,PerfVMNUMATopologyFilter,NUMATopologyFilter")
         self.check(0, "(accepted in the policy)", twice, policy=accepted)

@@ -14,7 +14,7 @@ class ElasticTest(base.PerfVMTest):
     @classmethod
     def skip_checks(cls):
         super().skip_checks()
-        if not SCHEMES[CONF.perfvm.placement].enrolls:
+        if "elastic" not in SCHEMES[CONF.perfvm.placement].modes:
             raise cls.skipException(
                 f"[perfvm]placement is {CONF.perfvm.placement}: no host is elastic"
             )

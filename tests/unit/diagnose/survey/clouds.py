@@ -102,6 +102,22 @@ def pools():
     return cloud
 
 
+def mixed():
+    """Return one with pinned VMs of three sizes, none of which prevails."""
+    cloud = PlainCloud()
+    specs = {**PINNED, "hw:mem_page_size": "2MB"}
+    for vcpus, memory_gb in ((16, 64), (8, 32), (4, 16), (2, 8)):
+        cloud.add_flavor(f"c.{vcpus}", vcpus, memory_gb, specs)
+    for number in range(2):
+        name = f"h{number}"
+        cloud.add_host(name)
+        for vcpus, first, node in ((16, 0, 0), (4, 16, 0), (8, 20, 1), (8, 28, 1)):
+            vm = f"{name}-{first}"
+            cloud.add_pinned(vm, name, f"c.{vcpus}", first, node, image="image")
+    cloud.add_pinned("few", "h1", "c.2", 36, 1)
+    return cloud
+
+
 def divided():
     """Return one whose hosts are divided by NUMA node."""
     cloud = PlainCloud()
@@ -137,4 +153,4 @@ def odd():
     return cloud
 
 
-ALL = (empty, shared_only, pools, divided, threads, odd)
+ALL = (empty, shared_only, pools, mixed, divided, threads, odd)

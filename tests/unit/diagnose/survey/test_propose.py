@@ -58,6 +58,29 @@ class ProposeTest(testtools.TestCase):
         self.assertIn("2 pinned VMs of 4 vCPUs", small)
         self.assertIn("hw:pci_numa_affinity_policy", specs)
 
+    def test_sizes_that_share_hosts(self):
+        found = proposed(clouds.mixed())
+        self.assertEqual("cells", found.policy.placement)
+        self.assertEqual(
+            [("high-performance", 16), ("pinned-8", 8), ("pinned-4", 4)],
+            [(c.name, c.vcpus) for c in found.policy.pinned_classes],
+        )
+        self.assertEqual(
+            {("none", None, "2MB")},
+            {
+                (c.exclusive, c.max_per_host, c.mem_page_size)
+                for c in found.policy.pinned_classes
+            },
+        )
+        (others,) = found.left_out
+        self.assertIn("1 pinned VM of 2 vCPUs", others)
+        self.assertIn("16, 8, 4 vCPUs", found.why["placement"])
+
+    def test_one_size_of_them_by_request(self):
+        found = proposed(clouds.mixed(), 8)
+        self.assertEqual("slots", found.policy.placement)
+        self.assertEqual([8], [c.vcpus for c in found.policy.pinned_classes])
+
     def test_a_size_that_hardly_anybody_has(self):
         cloud = clouds.pools()
         cloud.add_flavor("one", 40, 64, clouds.PINNED)

@@ -153,4 +153,4 @@ class RealProcessTest(testtools.TestCase):
         (task,) = one.of(Role.EMULATOR)
         self.assertEqual({cpu}, processes.allowed_cpus(host, task.path))
         memory = processes.memory(host, one)
-        self.assertGreater(sum(memory.by_node.values()), 4)
+        self.assertGreater(sum(memory.by_node.values()), 0)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``perfvm align``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from nova_perfvm.changes.align import plan_align
+from nova_perfvm.changes.steps import Plan, Realign
+from nova_perfvm.cloud import answers, converge, policy_record
+from nova_perfvm.cloud.allocate import migrating
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.osc.base import argument
+from nova_perfvm.osc.changing import HostsCommand
+from nova_perfvm.osc.recording import refuse_another
+
+
+class Align(HostsCommand):
+    """Let VMs hold in Placement the NUMA nodes that Nova runs them on.
+
+    A VM that is forced onto a host gets nodes of Nova's choice, not those that it
+    holds. No VM is moved: what they hold is changed, of all of a host in one request.
+    """
+
+    ended = "aligned"
+    arguments = (
+        argument(
+            "hosts",
+            nargs="*",
+            metavar="HOST",
+            help="compute hosts, by name (default: all that are enrolled)",
+        ),
+    )
+
+    def names(self, parsed_args: argparse.Namespace) -> Sequence[str]:
+        """Return the hosts that are named, or all that are in isolated aggregates."""
+        isolating = (a for a in answers.aggregates(self.cloud) if a.isolates)
+        members = {host for aggregate in isolating for host in aggregate.hosts}
+        return parsed_args.hosts or sorted(members)
+
+    def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:
+        """Plan to align."""
+        policy = self.chosen_policy(parsed_args)
+        refuse_another(parsed_args, policy, policy_record.read(self.cloud))
+
+        def plan(view: HostView) -> Plan:
+            found = plan_align(policy, view)
+            steps = (step for step in found.changes if isinstance(step, Realign))
+            servers = [server for step in steps for server in step.resources]
+            return plan_align(policy, view, migrating(self.cloud, servers))
+
+        return plan
+
+    def say_what_stays(self) -> None:
+        """Say nothing: no child is detached."""

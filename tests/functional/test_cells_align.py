@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""VMs that Nova and Placement have on different NUMA nodes: found, and aligned."""
+
+import contextlib
+import io
+
+from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
+from nova_perfvm.cloud import answers
+from tests.functional import cells
+from tests.functional.cells import flavor_of
+from tests.functional.test_audit import STRANGER
+from tests.functional.test_cells_enroll import Case
+
+
+class TestAlign(Case):
+    HOSTS = ("h1", "h2")
+
+    def align(self, status, words, *options):
+        """Run the command, and look what it says and how it ends."""
+        self.assert_command(status, words, "align", *self.policy_file(), *options)
+
+    def hold(self, **servers):
+        """Let servers, by name of a node, hold that node of their host."""
+        body = {}
+        for node, server in servers.items():
+            host = self.servers.show(server).host
+            found = answers.allocation(self.api, server.id)
+            allocations = {
+                uuid: {"resources": entry["resources"]}
+                for uuid, entry in found["allocations"].items()
+            }
+            (held,) = (
+                u for u, e in allocations.items() if const.RC_CELL_CPU in e["resources"]
+            )
+            uuid = self.provider(f"{host}_perfvm_{node}")
+            allocations[uuid] = allocations.pop(held)
+            body[server.id] = found | {"allocations": allocations}
+        self.api.placement("POST", "/allocations", body)
+
+    def assert_drifted(self, *servers):
+        for server in servers:
+            self.assertNotEqual(self.claimed(server), self.nodes(server))
+        self.assertEqual({codes.CELL_DIFFERS}, self.found())
+
+    def assert_clean(self, *servers):
+        self.assert_aligned(*servers)
+        self.assertEqual(set(), self.found())
+
+    def test_forced_onto_a_host(self):
+        """Nova spreads VMs over nodes, and Placement names the first that has room."""
+        servers = [self.boot(flavor_of(4), az="nova:h1") for _ in range(4)]
+        drifted = [s for s in servers if self.claimed(s) != self.nodes(s)]
+        self.assert_drifted(*drifted)
+        before = self.books("h1")
+
+        self.align(0, "h1: would let these hold", "h1", "--dry-run")
+        self.assertEqual(before, self.books("h1"))
+        self.align(0, "h1 is aligned: 1 change", "--yes")
+        self.assert_clean(*servers)
+        self.align(0, "h1: nothing to do", "--yes")
+
+    def test_two_full_nodes_change_places(self):
+        servers = [self.boot(flavor_of(20), host="h1") for _ in range(2)]
+        first, second = (self.claimed(server)[0] for server in servers)
+        owners = [answers.allocation(self.api, s.id)["project_id"] for s in servers]
+        self.hold(**{f"cell_{second}": servers[0], f"cell_{first}": servers[1]})
+        self.assert_drifted(*servers)
+
+        self.align(0, "h1 is aligned: 1 change", "h1", "--yes")
+
+        self.assert_clean(*servers)
+        after = [answers.allocation(self.api, s.id)["project_id"] for s in servers]
+        self.assertEqual(owners, after)
+        self.boot_refused(flavor_of(4), host="h1")
+
+    def test_what_is_in_the_way(self):
+        moving = self.boot(flavor_of(20), host="h1")
+        moving = self.servers.cold_migrate(moving)
+        self.hold(cell_1=moving)
+        self.assertEqual(set(), self.found())
+        self.align(1, "in Nova's hands (VERIFY_RESIZE)", "h2", "--yes")
+        self.servers.confirm(moving)
+        self.assert_drifted(moving)
+
+        # Nova has nothing against it, as it counts pins alone.
+        (uuid,) = (c.uuid for c in self.view("h2").children if c.name.endswith("_0"))
+        stranger = {
+            "allocations": {uuid: {"resources": {const.RC_CELL_CPU: 1}}},
+            **dict.fromkeys(("project_id", "user_id"), "somebody"),
+            "consumer_generation": None,
+        }
+        self.api.placement("PUT", f"/allocations/{STRANGER}", stranger)
+        self.align(1, "21 would be held, with what consumer", "h2", "--yes")
+        self.api.placement("DELETE", f"/allocations/{STRANGER}")
+        self.align(0, "h2 is aligned", "h2", "--yes")
+        self.assert_clean(moving)
+
+    def test_healed_by_nova(self):
+        """It takes all that the embedded flavor asks for to be the host's own."""
+        # Nova must not be imported before the embedded cloud has prepared it.
+        from nova.cmd import manage
+
+        named = cells.PLAIN | {const.CLASS_KEY: "c8"}
+        self.cloud.create_flavor("old8", 8, cells.MEMORY_GB * 1024, 0, named)
+        self.start("h3")
+        old = self.boot_before("old8", host="h3")
+        self.enroll("h3", backfill=True)
+        lost, new = self.boot(flavor_of(8)), self.boot(cells.PAIR)
+        servers = (old, lost, new)
+        before = [self.allocations(server) for server in servers]
+        self.api.placement("DELETE", f"/allocations/{lost.id}")
+        flavors = self.found() - {codes.ALLOCATION_MISSING, codes.UNITS_LACKING}
+
+        with contextlib.redirect_stdout(io.StringIO()):
+            for server in servers:
+                manage.PlacementCommands().heal_allocations(
+                    instance_uuid=server.id, force=server is not lost
+                )
+
+        after = [self.allocations(server) for server in servers]
+        self.assertEqual([["h3"], [], [*before[2]]], [[*held] for held in after])
+        self.assertEqual(
+            {codes.ALLOCATION_MISSING, codes.UNITS_LACKING}, self.found() - flavors
+        )
+        heal = ("audit", "--heal", "--yes", "--from-nova-db", *self.policy_file())
+        _, _, said = self.run_json(*heal)
+        after = [self.allocations(server) for server in servers]
+        self.assertEqual(before, after, said)
+        self.assertEqual(flavors, self.found())
