@@ -36,6 +36,21 @@ FREQUENCIES = {
 PINNED = {"hw:cpu_policy": "dedicated", "hw:numa_nodes": "1"}
 CPU, MEMORY = "CUSTOM_PERFVM_CELL_CPU", "CUSTOM_PERFVM_CELL_MEMORY_MB"
 AT_ONCE = steps.Steps.boot_at_once.__name__
+
+
+class CellsSteps(steps.Steps):
+    """The same, and what takes several NUMA nodes of one host at a time."""
+
+    def flavor(self, start="", but=None):
+        names = [n for n in FREQUENCIES if not but or n != but.flavor]
+        (name,) = self.rng.choices(names, [FREQUENCIES[n] for n in names])
+        return name
+
+    def boot_several_on_host(self):
+        count = self.rng.choice((2, 3))
+        return self.boot(self.flavor(), count=count, host=self.host())
+
+
 # After these nothing is left for nova-compute to count later.
 COUNTED_AT_ONCE = {
     kind.__name__
@@ -43,13 +58,14 @@ COUNTED_AT_ONCE = {
         steps.Steps.boot_high,
         steps.Steps.boot_on_named_host,
         steps.Steps.boot_several,
+        CellsSteps.boot_several_on_host,
         steps.Steps.rebuild,
         steps.Steps.stop_or_start,
         steps.Steps.run_periodics,
     )
 }
 # What is done; the rest is of general VMs, or of hosts that nobody is asked about.
-WEIGHTS = {
+WEIGHTS = {CellsSteps.boot_several_on_host: 4} | {
     kind: weight
     for kind, weight in steps.WEIGHTS.items()
     if kind
@@ -180,17 +196,26 @@ class CellsJudge(verdict.Judge):
 
     def free(self):
         """Return the CPUs and the memory of each NUMA node that no guest has."""
-        taken = self._taken(self.guests)
-        found = {}
-        for host in self._hosts.values():
-            memory_mb = host.memory_gb * 1024 // host.shape.cells
-            for node in range(host.shape.cells):
-                name = _cell(host.name, node)
-                found[name] = (
-                    host.shape.cores - taken[name, CPU],
-                    memory_mb - taken[name, MEMORY],
+        left = self._capacities() - self._taken(self.guests)
+        return {
+            name: (left[name, CPU], left[name, MEMORY])
+            for name, kind in self._capacities()
+            if kind == CPU
+        }
+
+    def _capacities(self):
+        """Return the CPUs and the memory of each NUMA node."""
+        return collections.Counter(
+            {
+                (_cell(host.name, node), kind): amount
+                for host in self._hosts.values()
+                for node in range(host.shape.cells)
+                for kind, amount in (
+                    (CPU, host.shape.cores),
+                    (MEMORY, host.memory_gb * 1024 // host.shape.cells),
                 )
-        return found
+            }
+        )
 
     def _taken(self, guests):
         """Count the CPUs and the memory of NUMA nodes that guests have."""
@@ -224,6 +249,10 @@ class CellsJudge(verdict.Judge):
         for has in verdict.books().held.values():
             for provider, resources in has.items():
                 held.update({(provider, name): n for name, n in resources.items()})
+        known = verdict.capacities()
+        for what, amount in self._capacities().items():
+            if amount != (has := known.get(what)):
+                yield f"there are {amount} of {what}, and Placement has {has}"
         for what in taken.keys() | {key for key in held if key[1] in {CPU, MEMORY}}:
             up = what[0].partition("_perfvm_")[0] not in down
             if up and taken[what] != held[what]:
@@ -245,11 +274,18 @@ class CellsRun(case.Run):
     """
 
     def _prepare(self):
-        self.steps = steps.Steps(self.test, self.rng, self._judge)
+        self.steps = CellsSteps(self.test, self.rng, self._judge)
         self.weights = dict(WEIGHTS)
         self.to_be_refused = set()
         self.in_vain = collections.Counter()
         self._known = 0
+
+    def _weights(self):
+        """Let each operation be tried the less, the more often it was done."""
+        return {
+            kind: weight / (1 + self.done[kind.__name__]) ** 2
+            for kind, weight in super()._weights().items()
+        }
 
     def _check(self):
         super()._check()

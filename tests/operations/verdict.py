@@ -82,6 +82,15 @@ def books():
         return judge.summed_up(connection.execute(_TAKEN), connection.execute(_STOCK))
 
 
+def capacities():
+    """Return {(provider, resource class): what may be used of it}."""
+    with db_api.get_placement_engine().connect() as connection:
+        return {
+            (provider, kind): (total - reserved) * ratio
+            for provider, kind, total, reserved, ratio in connection.execute(_STOCK)
+        }
+
+
 def await_none(complaints):
     """Wait until there are no complaints: Nova's books may take their time."""
     deadline = time.monotonic() + SETTLE_S
