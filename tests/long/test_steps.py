@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import fixtures
 
+from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.steps import with_changes
 from nova_perfvm.changes.unenroll import plan_forget
@@ -27,6 +28,11 @@ class TestEffects(ElasticTest):
         self.put(self.view("h1").root, "aggregates", aggregates=[])
         self.look()
         self.enroll("h1")
+        # What it lacks then it is given in the next run.
+        view = self.view("h1")
+        held = {here.id: {view.children[0].uuid: {const.RC_UNIT: 1}}}
+        step = do.Realign("h1", {here.id: here.name}, held)
+        Applier(self.api, view).apply(step)
         two, one = self.policy, replace(self.policy, elastic=Elastic(1))
         for self.policy in (one, two):
             self.enroll("h1", backfill=True)

@@ -5,6 +5,7 @@ Placement does not look at hosts that are forced, so this holds whatever the
 policy's labels say.  Whether the units are the right ones is judged with the request.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from nova_perfvm import constants as const
@@ -12,11 +13,17 @@ from nova_perfvm.facts import Reason
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.rule import STATES, HostCase, HostRule, Refusal
 
+
+def _counted(traits: Collection[str]) -> str:
+    """Return what VMs take of hosts with these traits."""
+    return const.RC_CELL_CPU if const.TRAIT_CELLS in traits else const.RC_UNIT
+
+
 UNITS_LACKING: Final = Refusal(
     "host.units_lacking",
     words=lambda d: (
         "the host is elastic (an aggregate of it requires "
-        f"{', '.join(d['traits'])}), and the flavor asks for no {const.RC_UNIT}"
+        f"{', '.join(d['traits'])}), and the flavor asks for no {_counted(d['traits'])}"
     ),
     meaning="an elastic host, whatever its labels say, and the flavor has no units",
     advice="use a generated flavor",
