@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A few random operations on VMs of mixed sizes; tests/random has a thousand."""
+"""A few operations on VMs of mixed sizes; tests/random has a thousand at random."""
 
 from tests.operations import cells
 
@@ -12,3 +12,17 @@ class TestCells(cells.CellsCloud):
     def test_no_offer_is_in_vain(self):
         cells.CellsRun(self, STEPS, SEED)()
         self.assertGreater(self.offers.offered, 0)
+
+    def test_claims_that_placement_does_not_know(self):
+        """Beside a VM that was forced onto a host, what comes there fits."""
+        specs = cells.PINNED | {"trait:CUSTOM_PERFVM_CELLS": "required"}
+        self.cloud.create_flavor("forced", 8, 8192, 0, specs)
+        forced = self.boot("forced", az="nova:dedicated1")
+        self.boot("hp.16c.64g", host="dedicated1")
+        judge = self.new_judge()
+        first, *others = judge.book_complaints(set())
+        self.assertIn(f"id='{forced.id}'", first)
+        self.assertEqual([], [text for text in others if "it should be" in text])
+        self.boot_refused("hp.16c.64g", host="dedicated1")
+        self.assertEqual([("hp.16c.64g", "dedicated1")], self.offers.refused)
+        self.assertEqual([], self.offers.failed)
