@@ -15,7 +15,7 @@ from tests.benchmark.scheduling.rows import children
 
 # The hosts of a scheme, and flavors: each without the scheme's groups first.
 _CELLS = (MIXED_POOLS["4 to 20 vCPUs"], ("p.16c", "p.16c", "w.16c"))
-_UNITS = (POOLS["no cpu sets"], ("g.2c.4g", "g.2c.4g", "hp.20c.64g"))
+_UNITS = (POOLS["no cpu sets"], ("g.2c.4g", "g.2c.4g"))
 CASES = {"cells": _CELLS, "units": _UNITS, "units4": _UNITS, "units8": _UNITS}
 TAKEN = (0.0, 0.95)
 _WARM_HOSTS = 5
@@ -72,8 +72,5 @@ def query(scheme, name):
     """Return what nova-scheduler asks Placement for a VM of a flavor."""
     context = nova_context.get_admin_context()
     spec = flavors.request(context, scheme, name)
-    # Elastic hosts have no PCPU, and are what it asks for next.
-    found = utils.ResourceRequest.from_request_spec(
-        spec, enable_pinning_translate=not scheme.startswith("units")
-    ).to_querystring()
+    found = utils.ResourceRequest.from_request_spec(spec).to_querystring()
     return f"/allocation_candidates?{found}"

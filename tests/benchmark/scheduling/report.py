@@ -45,6 +45,7 @@ TABLES = {
         "scheme": "{scheme}",
         "children": "{children}",
         "groups": "{groups}",
+        "hosts": "{hosts}",
         "taken": "{taken:.0%}",
         "candidates": "{candidates}",
         "CPU ms": "{cpu_ms:.0f}",
