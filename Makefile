@@ -91,7 +91,7 @@ test-long: long random test demo docs oldest fuzz test-sandbox tempest tempest-s
 long: $(STAMP)  ## what takes long: storms, faults, a thousand servers on sandboxes; runs that die
 	$(BIN)/stestr --test-path ./tests/long run --concurrency 1 $(LONG_TESTS)
 
-# Six classes that share nothing, each ten minutes to an hour of a CPU.
+# Eight classes that share nothing, each ten minutes to an hour of a CPU.
 random: $(STAMP)  ## random operations, and refusals that a plan cures, in the test's process
 	$(BIN)/stestr --test-path ./tests/random run --concurrency $(CONCURRENCY) $(RANDOM_TESTS)
 
