@@ -25,6 +25,7 @@ class SmallestTest(testtools.TestCase):
             ("tests.benchmark.scheduling.limits.DRAWS", 1),
             ("tests.benchmark.scheduling.limits.TAKEN", (0.5,)),
             ("tests.benchmark.scheduling.cost.TAKEN", (0.0,)),
+            ("tests.benchmark.scheduling.groups.TAKEN", (0.0,)),
             (
                 "tests.benchmark.scheduling.cost.POOLS",
                 {"dedicated": POOLS["dedicated"]},
@@ -38,5 +39,9 @@ class SmallestTest(testtools.TestCase):
         figures = json.loads(text)
         self.assertEqual(list(STUDIES), list(figures))
         self.assertIn("breadth-first", output.getvalue())
-        for record in figures["cost"]["figures"]:
+        for record in figures["cost"]["figures"] + figures["cells"]["figures"]:
             self.assertEqual((1, 4), (record["placed"], record["hosts_seen"]))
+        # Each NUMA node by itself, or both for a VM, one way or the other.
+        for record in figures["groups"]["figures"]:
+            ways = 2 if record["scheme"] == "cells" and record["groups"] else 1
+            self.assertEqual(4 * ways, record["candidates"])

@@ -83,13 +83,16 @@ class Database:
         self.layout.etc.mkdir(exist_ok=True)
         etc = tempfile.mkdtemp(prefix="placement-", dir=self.layout.etc)
         options = {"allocation_conflict_retry_count": 1} | options
-        lines = [f"{name} = {value}" for name, value in options.items()]
+        lines = {True: [], False: []}
+        for name, value in options.items():
+            lines[name.startswith("optimize_")].append(f"{name} = {value}")
         text = "\n".join(
             (
                 *("[DEFAULT]", f"log_file = {self.log}"),
                 *("use_stderr = false", "default_log_levels = placement=WARN"),
                 *("[api]", "auth_strategy = noauth2"),
-                *("[placement]", *lines),
+                *("[placement]", *lines[False]),
+                *("[workarounds]", *lines[True]),
                 *("[placement_database]", database_options(self.url(database))),
                 "sync_on_startup = true",
             )

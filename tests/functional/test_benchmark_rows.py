@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scheduler's benchmark writes in bulk is what the services write."""
 
+import dataclasses
 import json
 
 from nova import context as nova_context
 from nova import objects
 from nova.db.main import api as db
 
-from nova_perfvm import constants as const
-from nova_perfvm.facts.snapshot import resources
-from tests.benchmark.scheduling import pools, rows
+from nova_perfvm.changes.enroll import plan_enroll
+from nova_perfvm.cloud import converge
+from nova_perfvm.facts.snapshot import NOVA_DATABASE, resources
+from nova_perfvm.generate.options import NOVA_FILTERS, NUMA_FILTER
+from tests.benchmark.scheduling import flavors, pools, rows
 from tests.functional import base
 from tests.functional.elastic import ElasticTest
 
-POOL = pools.POOLS["no cpu sets"]
 # What names the host, or the time.
 OWN = {
     *("id", "uuid", "service_id", "host", "hypervisor_hostname"),
@@ -25,12 +27,15 @@ OWN = {
 
 
 class TestRows(ElasticTest):
+    POOL = pools.POOLS["no cpu sets"]
+    GUESTS = pools.Guests(high=(base.HP_64,))
+    HOST = {}  # noqa: RUF012
+
     def setUp(self):
         super().setUp()
-        self.cloud.start_host("e1", "2x20")
+        self.cloud.start_host("e1", "2x20", **self.HOST)
         self.enroll("e1")
-        self.server = self.boot(base.HP_64)
-        self.guests = pools.Guests(high=(base.HP_64,))
+        self.server = self.boot(*self.GUESTS.high)
         self.cloud.run_periodics()
 
     def real_row(self):
@@ -43,7 +48,7 @@ class TestRows(ElasticTest):
 
     def test_rows(self):
         real = self.real_row()
-        ours = rows.compute_node(POOL, 0, self.guests)
+        ours = rows.compute_node(self.POOL, 0, self.GUESTS)
 
         self.assertEqual(
             {key: value for key, value in real.items() if key not in OWN},
@@ -60,18 +65,20 @@ class TestRows(ElasticTest):
     def _placement_shows_the_same(self):
         view = self.view("e1")
         host, children = view.root, view.children
-        [(_, claimed)] = rows.allocations(POOL, "units", 0, self.guests)
-        made = rows.children("units", 0)
+        pool, scheme = self.POOL, self.PLACEMENT
+        [(_, claimed)] = rows.allocations(pool, scheme, 0, self.GUESTS)
+        made = rows.children(scheme, 0)
 
         # Which they are makes no difference to Placement.
-        number = len(rows.traits_of(POOL, "units"))
+        number = len(rows.traits_of(pool, scheme))
         self.assertLess(abs(number - len(host.traits)), 10)
-        self.assertEqual(inventories(rows.inventories(POOL, "units")), host.inventories)
+        self.assertEqual(inventories(rows.inventories(pool, scheme)), host.inventories)
         self.assertEqual(
-            sorted((child.max_unit, {child.trait}) for child in made.values()),
+            sorted(f"{c.trait} {sorted(c.inventories.items())}" for c in made.values()),
             sorted(
-                (child.inventories[const.RC_UNIT].max_unit, set(child.traits))
+                f"{trait} {sorted(child.inventories.items())}"
                 for child in children
+                for trait in child.traits
             ),
         )
         self.assertEqual(
@@ -84,6 +91,26 @@ class TestRows(ElasticTest):
                 ]
             ),
         )
+
+
+class TestRowsOfCells(TestRows):
+    POOL = pools.MIXED_POOLS["4 to 20 vCPUs"]
+    GUESTS = pools.Guests(high=("p.20c",), nodes=(0,))
+    HOST = {"dedicated": "0-39", "named": True}  # noqa: RUF012
+    PLACEMENT = "cells"
+    FLAVORS = ("p.20c",)
+
+    def start_cloud(self, **options):
+        self.policy = flavors.policy("cells")
+        options |= {"policy_file": self.write_policy()}
+        super().start_cloud(enabled_filters=(*NOVA_FILTERS, NUMA_FILTER), **options)
+
+    def enroll(self, host):
+        def plan(view):
+            told = dataclasses.replace(view.compute, cells_source=NOVA_DATABASE)
+            return plan_enroll(self.policy, dataclasses.replace(view, compute=told))
+
+        return converge.change_host(self.api, host, plan)
 
 
 def inventories(found):

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from tests.benchmark.command import positive, status_of, tell
-from tests.benchmark.scheduling import cost, limits, report
+from tests.benchmark.scheduling import cost, groups, limits, report
 from tests.benchmark.scheduling.databases import Databases
 from tests.benchmark.scheduling.rig import Rig
 
@@ -28,6 +28,8 @@ STUDIES = {
     "starving": limits.starving,
     "throughput": cost.throughput,
     "cost": cost.cost,
+    "cells": cost.cells,
+    "groups": groups.groups,
 }
 
 

@@ -7,6 +7,7 @@ from nova_perfvm.generate.options import NOVA_FILTERS
 
 LIMIT = 1000
 RECOMMENDED = 100
+FEW = 10
 SCHEMES = ("stock", "filter", "slots", "units")
 NUMA, REPLACEMENT = "NUMATopologyFilter", "PerfVMNUMATopologyFilter"
 
@@ -16,7 +17,7 @@ class Arm:
     """One way to configure nova-scheduler.
 
     :ivar scheme: ``stock``: Nova alone; ``filter``: with our filter and weigher;
-        ``slots`` and ``units``: with Placement's layer as well
+        ``slots``, ``units`` and ``cells``: with Placement's layer as well
     :ivar numa: the filter that judges NUMA topologies
     :ivar limit: [scheduler]max_placement_results
     """
@@ -74,6 +75,10 @@ class Arm:
 
 def arms(schemes=SCHEMES):
     """Return the arms of schemes, Nova's own first."""
+    if "cells" in schemes:
+        # The replaced filter is part of it.
+        limits = (LIMIT, FEW)
+        return [Arm("stock"), *(Arm("cells", REPLACEMENT, n) for n in limits)]
     found = [Arm(s, n) for s in schemes for n in (NUMA, REPLACEMENT)]
     return found + [
         Arm(s, REPLACEMENT, RECOMMENDED) for s in schemes if s in {"slots", "units"}

@@ -8,7 +8,7 @@ import time
 from tests.benchmark.command import tell
 from tests.benchmark.scheduling.arms import RECOMMENDED, REPLACEMENT, Arm, arms
 from tests.benchmark.scheduling.flavors import ASKED, HIGH
-from tests.benchmark.scheduling.pools import POOLS
+from tests.benchmark.scheduling.pools import MIXED_POOLS, POOLS
 
 SCHEDULERS = (1, 2, 4)
 STOCK = Arm("stock")
@@ -17,12 +17,22 @@ _WARM_HOSTS = 5
 
 
 def cost(rig, options):
-    """Return a record for each pool, share taken, request and arm.
+    """Return a record for each pool, share taken, request and arm."""
+    return compare(rig, options.rounds, POOLS.values(), options.hosts)
+
+
+def cells(rig, options):
+    """Return such records of pinned VMs of several sizes."""
+    return compare(rig, options.rounds, MIXED_POOLS.values(), [options.study_hosts])
+
+
+def compare(rig, rounds, pools, counts):
+    """Return a record for each pool, number of hosts, share taken, request and arm.
 
     Arms take turns, in a direction that changes from round to round.
     """
     records = []
-    for pool, hosts in itertools.product(POOLS.values(), options.hosts):
+    for pool, hosts in itertools.product(pools, counts):
         compared = arms(pool.schemes)
         warm_up(rig, pool, compared)
         for share in TAKEN:
@@ -30,7 +40,7 @@ def cost(rig, options):
             where = {"pool": pool.name, "hosts": hosts, "taken": share}
             for request in pool.requests:
                 samples = {arm: [] for arm in compared}
-                for number in range(options.rounds):
+                for number in range(rounds):
                     for arm in compared[:: -1 if number % 2 else 1]:
                         found = rig.scheduler(arm).ask("schedule", ASKED[request])
                         samples[arm].append(found)
@@ -68,9 +78,11 @@ def summary(arm, samples, stock):
         "arm": arm.name,
         "scheduler_ms": median(s["scheduler_ms"] for s in samples),
         "placement_ms": median(s["placement_ms"] for s in samples),
+        "wall_ms": median(s["wall_ms"] for s in samples),
         "ratio": median(total(ours) / total(theirs) for ours, theirs in pairs),
         "candidates": samples[0]["candidates"],
         "hosts_seen": samples[0]["hosts"],
+        "refused": samples[0]["refused"],
         "placed": sum(s["placed"] for s in samples),
         "rounds": len(samples),
     }

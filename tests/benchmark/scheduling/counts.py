@@ -10,6 +10,7 @@ class Counts:
     :ivar placement_ms: CPU time of Placement
     :ivar candidates: how many Placement has given
     :ivar hosts: how many hosts Nova's filters were shown
+    :ivar refused: how many of these the last filter has refused: that of NUMA nodes
     """
 
     def __init__(self, manager):
@@ -19,11 +20,13 @@ class Counts:
             self._watch(client, name, self._asked)
         self._watch(client, "get_allocation_candidates", self._given)
         self._watch(hosts, "_get_host_states", self._shown)
+        last, original = hosts.enabled_filters[-1], hosts.enabled_filters[-1].filter_all
+        last.filter_all = lambda *args: self._judged(original, *args)
 
     def clear(self):
         """Forget the request before."""
         self.placement_ms = 0.0
-        self.candidates = self.hosts = 0
+        self.candidates = self.hosts = self.refused = 0
 
     @staticmethod
     def _watch(owner, name, count):
@@ -41,4 +44,10 @@ class Counts:
     def _shown(self, states):
         found = list(states)
         self.hosts += len(found)
+        return iter(found)
+
+    def _judged(self, original, hosts, spec_obj):
+        given = list(hosts)
+        found = list(original(given, spec_obj))
+        self.refused += len(given) - len(found)
         return iter(found)

@@ -3,12 +3,12 @@
 
 import contextlib
 import multiprocessing
+import string
 import sys
 import uuid
 
 import pymysql
 
-from nova_perfvm import constants as const
 from nova_perfvm.placement.schemes import units
 from tests.benchmark.database import Database
 from tests.benchmark.scheduling import rows
@@ -33,7 +33,9 @@ _BATCH = 5000
 def placement_database(scheme):
     """Return the name of the database of a scheme's Placement."""
     # What the filter alone does, it does to the same cloud.
-    return "placement" if scheme in {"stock", "filter"} else f"placement_{scheme}"
+    if scheme in {"stock", "filter"}:
+        return "placement"
+    return f"placement_{scheme.rstrip(string.digits)}"
 
 
 class Databases(Database):
@@ -42,7 +44,7 @@ class Databases(Database):
     def __enter__(self):
         super().__enter__()
         try:
-            for scheme in ("slots", "units"):
+            for scheme in ("slots", "units", "cells"):
                 name = placement_database(scheme)
                 self.execute(
                     f"CREATE DATABASE {name}",
@@ -167,8 +169,11 @@ class Providers:
             for child_uuid, child in rows.children(scheme, number).items():
                 ids[child_uuid] = len(ids) + 1
                 self._provider(ids[child_uuid], child_uuid, child.name, root, root)
-                unit = rows.inventory(child.total, max_unit=child.max_unit)
-                self._has(ids[child_uuid], {const.RC_UNIT: unit}, {child.trait})
+                has = {
+                    name: rows.inventory(each.total, max_unit=each.max_unit)
+                    for name, each in child.inventories.items()
+                }
+                self._has(ids[child_uuid], has, {child.trait})
             for consumer, claimed in rows.allocations(pool, scheme, number, here):
                 self._consumer(consumer, claimed, ids)
         for table, found in self._rows.items():

@@ -3,17 +3,18 @@
 
 import dataclasses
 import functools
+import json
 import uuid
 
 from nova import objects
 from nova.virt import hardware
 
 from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.policy import loader
+from nova_perfvm.policy import Elastic, loader
 
-HIGH, GENERAL = "high-performance", "general"
+HIGH, GENERAL, MIXED = "high-performance", "general", "16 vCPUs"
 # What is asked for, of each class.
-ASKED = {HIGH: "hp.20c.64g", GENERAL: "g.2c.4g"}
+ASKED = {HIGH: "hp.20c.64g", GENERAL: "g.2c.4g", MIXED: "p.16c"}
 PROJECT, USER = "9f1a0d1c0f6d4b0f9c8d3f9f6f3f1c11", "5b1d2c3e4f5a6b7c8d9e0f1a2b3c4d5e"
 # What a cloud without this package says of a pinned VM.
 _STOCK = {
@@ -22,18 +23,50 @@ _STOCK = {
     "hw:vif_multiqueue_enabled": "true",
 }
 _PLACEMENT = {"stock": "none", "filter": "none", "slots": "slots", "units": "units"}
+# Pinned VMs of several sizes, with 4 GiB for each vCPU, and one over two NUMA nodes.
+_CELLS = {
+    "kind": "policy",
+    "schema_version": "1.0",
+    "placement": "cells",
+    "classes": {
+        name: {
+            "cpu_policy": "dedicated",
+            "vcpus": vcpus,
+            "numa_nodes": nodes,
+            "disk": {"source": "volume"},
+            "flavors": {"name": made, "memory_gb": [4 * vcpus], "root_gb": 0},
+        }
+        for name, made, vcpus, nodes in (
+            ("small", "p.4c", 4, 1),
+            ("medium", "p.8c", 8, 1),
+            ("large", "p.16c", 16, 1),
+            (HIGH, "p.20c", 20, 1),
+            ("wide", "w.16c", 16, 2),
+        )
+    }
+    | {"general": {"default": True, "cpu_policy": "shared"}},
+}
 
 objects.register_all()
 
 
 @functools.cache
 def policy(scheme):
-    """Return the built-in policy with the placement of a scheme."""
+    """Return the built-in policy with the placement of a scheme, or that of cells.
+
+    :param scheme: for units also with the number of children, such as ``units8``
+    """
+    if scheme == "cells":
+        return loader.parse(json.dumps(_CELLS))
+    if scheme not in _PLACEMENT:
+        elastic = Elastic(int(scheme.removeprefix("units")))
+        return dataclasses.replace(policy("units"), elastic=elastic)
     return dataclasses.replace(loader.load(), placement=_PLACEMENT[scheme])
 
 
 @functools.cache
-def _generated(scheme):
+def generated(scheme):
+    """Return a scheme's flavors by name, as the package makes them."""
     return {made.name: made for made in generate_flavors(policy(scheme))}
 
 
@@ -41,7 +74,7 @@ def sizes(class_name):
     """Return the names of a class's flavors."""
     return [
         name
-        for name, made in _generated("filter").items()
+        for name, made in generated("filter").items()
         if made.class_name == class_name
     ]
 
@@ -49,7 +82,8 @@ def sizes(class_name):
 @functools.cache
 def flavor(scheme, name):
     """Return a flavor as Nova has it."""
-    made = _generated(scheme)[name]
+    mixed = name in generated("cells")
+    made = generated("cells" if mixed else scheme)[name]
     specs = dict(made.extra_specs)
     if scheme == "stock":
         pinned = specs.get("hw:cpu_policy") == "dedicated"

@@ -8,8 +8,9 @@ import random
 from nova import objects
 from nova.virt import hardware
 
+from nova_perfvm import constants as const
 from nova_perfvm.policy import HostShape
-from tests.benchmark.scheduling.flavors import HIGH, flavor, sizes
+from tests.benchmark.scheduling.flavors import HIGH, MIXED, flavor, sizes
 from tests.unit.scheduler import states
 
 MEMORY_MB = 512000
@@ -31,6 +32,7 @@ class Pool:
         or ``open`` where there is neither
     :ivar requests: which VMs are asked for
     :ivar schemes: what is compared; see :mod:`tests.benchmark.scheduling.arms`
+    :ivar sizes: names of the flavors whose VMs fill NUMA nodes, where these count
     """
 
     name: str
@@ -38,6 +40,7 @@ class Pool:
     cpus: str
     requests: tuple
     schemes: tuple
+    sizes: tuple = ()
 
     @property
     def size(self):
@@ -52,6 +55,7 @@ class Pool:
 
 _SLOTS = ("stock", "filter", "slots")
 _UNITS = ("stock", "filter", "units")
+_SMALL = ("p.4c", "p.8c")
 POOLS = {
     pool.name: pool
     for pool in (
@@ -62,14 +66,26 @@ POOLS = {
         Pool("30-CPU nodes", "2x30", "dedicated", ("high-performance",), _SLOTS),
     )
 }
+# Their NUMA nodes are taken by VMs of all sizes, or of the small ones.
+MIXED_POOLS = {
+    name: Pool(name, "2x20", "dedicated", (MIXED,), ("stock", "cells"), of)
+    for name, of in {
+        "4 to 20 vCPUs": (*_SMALL, "p.16c", "p.20c"),
+        "4 and 8 vCPUs": _SMALL,
+    }.items()
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class Guests:
-    """The VMs of a host: names of flavors, in the order in which they came."""
+    """The VMs of a host: names of flavors, in the order in which they came.
+
+    :ivar nodes: the NUMA node of each pinned one; empty where Nova chooses
+    """
 
     high: tuple = ()
     general: int = 0
+    nodes: tuple = ()
 
     @property
     def flavors(self):
@@ -88,6 +104,11 @@ def fill(pool, hosts, taken, seed=20):
         return [_one_class(draw) if flag else Guests() for flag in flags]
     places = GENERAL_PER_HOST if pool.cpus == "shared" else HIGH_PER_HOST
     flags = _chosen(draw, hosts * places, taken)
+    if pool.sizes:
+        return [
+            _divided(draw, pool.sizes, flags[n * places : (n + 1) * places])
+            for n in range(hosts)
+        ]
     counts = [sum(flags[n * places : (n + 1) * places]) for n in range(hosts)]
     if pool.cpus == "shared":
         return [Guests(general=count) for count in counts]
@@ -102,6 +123,18 @@ def _chosen(draw, number, share):
 
 def _some(draw, count):
     return tuple(sorted(draw.choices(sizes(HIGH), k=count)))
+
+
+def _divided(draw, names, flags):
+    """Return the guests of a host: NUMA nodes that are taken have none of 16 CPUs."""
+    found = []
+    for node, taken in enumerate(flags):
+        free = 20
+        while taken and free >= 16:
+            name = draw.choice([n for n in names if flavor("stock", n).vcpus <= free])
+            free -= flavor("stock", name).vcpus
+            found.append((name, node))
+    return Guests(tuple(n for n, _ in found), nodes=tuple(n for _, n in found))
 
 
 def _one_class(draw):
@@ -123,18 +156,26 @@ def topology(pool, guests):
         mempages=[(4, MEMORY_MB // 2 * 256, 0, 0)],
     )
     for cell in host.cells:
-        cell.network_metadata = objects.NetworkMetadata(physnets=set(), tunneled=False)
+        cell.network_metadata = _networks({cell.id} if pool.sizes else ())
         cell.socket = 0
-    for name in guests.high:
+    for index, name in enumerate(guests.high):
         wanted = hardware.numa_get_constraints(
             flavor("stock", name),
             objects.ImageMeta(properties=objects.ImageMetaProps()),
         )
         limits = objects.NUMATopologyLimits(
-            cpu_allocation_ratio=1.0, ram_allocation_ratio=1.0
+            cpu_allocation_ratio=1.0,
+            ram_allocation_ratio=1.0,
+            network_metadata=_networks(guests.nodes[index : index + 1]),
         )
         fit = hardware.numa_fit_instance_to_host(
             host, wanted, None, limits=limits, pci_requests=None, pci_stats=None
         )
         host = hardware.numa_usage_from_instance_numa(host, fit)
     return host._to_json()
+
+
+def _networks(nodes):
+    """Return the physical networks that stand for NUMA nodes."""
+    names = {f"{const.CELL_PHYSNET}{node}" for node in nodes}
+    return objects.NetworkMetadata(physnets=names, tunneled=False)

@@ -4,16 +4,17 @@
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
-from nova_perfvm import constants as const
-from nova_perfvm.placement.schemes import units
+from nova_perfvm.generate.flavors import placement_names
 from nova_perfvm.policy import loader
 from tests.benchmark.placements import Placement
 from tests.benchmark.scheduling import pools, schedulers
 from tests.benchmark.scheduling.arms import SCHEMES
 from tests.benchmark.scheduling.databases import placement_database
-from tests.benchmark.scheduling.flavors import policy
+from tests.benchmark.scheduling.flavors import generated, policy
 
 WORKERS = 2
+# Schemes with names of Placement's.
+_NAMED = ("slots", "units", "units4", "units8", "cells")
 
 
 class Rig:
@@ -71,12 +72,10 @@ class Rig:
                     options=options,
                 )
             )
-            for name in (const.RC_SLOT, const.RC_UNIT):
-                made.ask("PUT", f"/resource_classes/{name}")
-            children = map(units.child_trait, units.SUFFIXES[: pools.HIGH_PER_HOST])
-            elastic = units.UNITS.enrolled_trait(policy("units"))
-            for name in (const.TRAIT_HIGH_PERFORMANCE, elastic, *children):
-                made.ask("PUT", f"/traits/{name}")
+            every = [f for name in _NAMED for f in generated(name).values()]
+            for kind, name in placement_names(every):
+                path = "traits" if kind == "trait" else "resource_classes"
+                made.ask("PUT", f"/{path}/{name}")
             self._placements[key] = made
         return self._placements[key]
 
@@ -110,7 +109,7 @@ class Rig:
 
     def _start(self, arm, options):
         etc = self._databases.layout.etc
-        for scheme in SCHEMES:
+        for scheme in (*SCHEMES, "cells"):
             path = etc / f"{scheme}.yaml"
             path.write_text(loader.dump(policy(scheme)), encoding="utf-8")
         placement = self.placement(arm.scheme, **options)

@@ -9,8 +9,9 @@ import os_traits
 from nova import objects
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.snapshot import child_name
-from nova_perfvm.placement.schemes import units
+from nova_perfvm.facts import NUMACell, snapshot
+from nova_perfvm.placement.schemes import cells, scheme_of, units
+from nova_perfvm.placement.schemes.scheme import Child
 from tests.benchmark.scheduling import pools
 from tests.benchmark.scheduling.flavors import flavor, policy
 
@@ -61,7 +62,8 @@ def host_uuid(number):
 
 def child_uuid(number, suffix):
     """Return the UUID of a child provider."""
-    return str(uuid.uuid5(_NAMESPACE, child_name(host_name(number), suffix)))
+    name = snapshot.child_name(host_name(number), suffix)
+    return snapshot.child_uuid(host_uuid(number), name)
 
 
 def server_uuid(number, index):
@@ -168,7 +170,9 @@ def inventories(pool, scheme):
 
 def children(scheme, number):
     """Return {UUID: Child} of a host."""
-    if scheme != "units":
+    if scheme == "cells":
+        return dict(_cells(number))
+    if not scheme.startswith("units"):
         return {}
     made = units.children_named(policy(scheme), host_name(number), pools.HIGH_PER_HOST)
     return {
@@ -177,10 +181,26 @@ def children(scheme, number):
     }
 
 
+def _cells(number):
+    """Yield the NUMA nodes of a host: 2 x 20 dedicated CPUs."""
+    for node in range(2):
+        cpus = frozenset(range(20))
+        cell = NUMACell(node, frozenset(), cpus, frozenset(), pools.MEMORY_MB // 2, 0)
+        suffix = f"{const.CELL_SUFFIX}{node}"
+        yield (
+            child_uuid(number, suffix),
+            Child(
+                snapshot.child_name(host_name(number), suffix),
+                const.TRAIT_CELL,
+                cells.inventories_of(policy("cells"), cell),
+            ),
+        )
+
+
 def traits_of(pool, scheme):
     """Return the traits of a host's provider."""
-    if scheme == "units":
-        return {*HOST_TRAITS, units.UNITS.enrolled_trait(policy(scheme))}
+    if own := scheme_of(policy(scheme)).enrolled_trait(policy(scheme)):
+        return {*HOST_TRAITS, own}
     if scheme == "slots" and pool.offers_slots:
         return {*HOST_TRAITS, const.TRAIT_HIGH_PERFORMANCE}
     return HOST_TRAITS
@@ -200,7 +220,12 @@ def allocations(pool, scheme, number, guests):
         pinned = index < len(guests.high)
         if scheme == "slots" and pinned and pool.offers_slots:
             taken[const.RC_SLOT] = 1
-        if below and pinned:
+        if scheme == "cells":
+            cpus = {const.RC_CELL_CPU: wanted.vcpus}
+            claimed[below[guests.nodes[index]]] = cpus | {
+                const.RC_CELL_MEMORY: wanted.memory_mb
+            }
+        elif below and pinned:
             claimed[below[index]] = {const.RC_UNIT: const.UNITS_PER_CHILD}
         elif below:
             claimed |= {child: {const.RC_UNIT: 1} for child in below}

@@ -127,15 +127,17 @@ class Orders:
         spec = self._spec(flavor)
         self._counts.clear()
         gc.collect()
-        started = time.process_time()
+        began, started = time.monotonic(), time.process_time()
         placed = self._place(spec)
-        spent = time.process_time() - started
+        spent, waited = time.process_time() - started, time.monotonic() - began
         found = {
             "placed": placed is not None,
             "scheduler_ms": round(spent * 1000, 3),
             "placement_ms": round(self._counts.placement_ms, 3),
+            "wall_ms": round(waited * 1000, 3),
             "candidates": self._counts.candidates,
             "hosts": self._counts.hosts,
+            "refused": self._counts.refused,
         }
         self._remove(spec, placed)
         return found

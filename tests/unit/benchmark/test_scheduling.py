@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is written of schedulers' cost: from the figures, and nowhere by hand."""
 
+import collections
 import json
 import pathlib
 import shlex
@@ -63,6 +64,22 @@ class FillTest(testtools.TestCase):
 
         self.assertEqual(50, sum(bool(here.flavors) for here in guests))
         self.assertFalse(any(here.high and here.general for here in guests))
+
+    def test_numa_nodes_that_are_taken_have_no_16_cpus_in_nova_nor_in_placement(self):
+        for pool in pools.MIXED_POOLS.values():
+            free = collections.Counter()
+            for here in pools.fill(pool, 100, 0.95):
+                text = pools.topology(pool, here)
+                cells = objects.NUMATopology.obj_from_db_obj(text).cells
+                left = [20, 20]
+                for _, claimed in rows.allocations(pool, "cells", 0, here):
+                    for node in (0, 1):
+                        child = claimed.get(rows.child_uuid(0, f"cell_{node}"), {})
+                        left[node] -= child.get(const.RC_CELL_CPU, 0)
+                self.assertEqual(left, [len(cell.free_pcpus) for cell in cells])
+                free.update(left)
+
+            self.assertEqual(10, sum(free[cpus] for cpus in range(16, 21)))
 
 
 class RowsTest(testtools.TestCase):
