@@ -70,9 +70,8 @@ TRAIT_ELASTIC: Final = "CUSTOM_PERFVM_ELASTIC"
 CUSTOM_PREFIX: Final = "CUSTOM_PERFVM_"
 # Followed by the child's letter.
 TRAIT_CHILD: Final = "CUSTOM_PERFVM_CHILD_"
-# The host's NUMA nodes are child providers, and the trait of those.
+# The host's NUMA nodes are child providers; these have it, too.
 TRAIT_CELLS: Final = "CUSTOM_PERFVM_CELLS"
-TRAIT_CELL: Final = "CUSTOM_PERFVM_CELL"
 # What a child's name ends in, before the number of the host's NUMA node.
 CELL_SUFFIX: Final = "cell_"
 # Physical networks, in name only, by which nova-compute is told a NUMA node: each has

@@ -226,7 +226,6 @@ class NamesDirective(TableDirective):
                 ),
                 (literal(f"{const.TRAIT_CHILD}<letter>"), "trait"),
                 (literal(const.TRAIT_CELLS), "trait"),
-                (literal(const.TRAIT_CELL), "trait"),
             )
         )
 

@@ -397,7 +397,7 @@ class RemoveUnits(Change):
     consumer: str
     name: str
     providers: frozenset[str]
-    noun: str = "units"
+    noun: str
 
     def made(self, seen: Snapshot) -> Snapshot:
         """Return a cloud without the units."""

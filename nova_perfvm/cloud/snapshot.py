@@ -46,6 +46,8 @@ _FEW: Final = 2
 _PAGE: Final = 64
 # So many hosts of cells that are down are named.
 _NAMED: Final = 3
+# As many as a host of Linux can have on x86.
+_MOST_NODES: Final = 64
 
 
 def read_snapshot(
@@ -171,7 +173,7 @@ class _Reader:
         found = answers.providers(self._api, in_tree=hypervisor["id"])
         roots = [p["name"] for p in found if p["uuid"] == hypervisor["id"]]
         known = {p["name"] for p in found}
-        nodes = (f"{const.CELL_SUFFIX}{node}" for node in itertools.count())
+        nodes = (f"{const.CELL_SUFFIX}{node}" for node in range(_MOST_NODES))
         for suffixes in (const.CHILD_LETTERS, nodes) if roots else ():
             for suffix in suffixes:
                 name = child_name(roots[0], suffix)

@@ -43,7 +43,7 @@ Acceptable = Annotated[
 # What the traits of enrolled hosts go on with.
 _PROJECT_NAMES: Final = tuple(
     trait.removeprefix(const.CUSTOM_PREFIX)
-    for trait in (const.TRAIT_ELASTIC, const.TRAIT_CHILD, const.TRAIT_CELL)
+    for trait in (const.TRAIT_ELASTIC, const.TRAIT_CHILD, const.TRAIT_CELLS)
 )
 
 

@@ -22,8 +22,7 @@ class TestCells(base.FunctionalTest):
         self.placement = self.cloud._services.placement
         for name in (const.RC_CELL_CPU, const.RC_CELL_MEMORY):
             self.put(f"/resource_classes/{name}")
-        for name in (const.TRAIT_CELLS, const.TRAIT_CELL):
-            self.put(f"/traits/{name}")
+        self.put(f"/traits/{const.TRAIT_CELLS}")
         for vcpus in (4, 8, 12, 20):
             self.create_flavor(f"c{vcpus}", vcpus)
         self.create_flavor("two", 8, nodes=2)
@@ -36,7 +35,6 @@ class TestCells(base.FunctionalTest):
         specs = {
             "hw:cpu_policy": "dedicated",
             "hw:numa_nodes": str(nodes),
-            f"trait:{const.TRAIT_CELLS}": "required",
             "group_policy": "isolate",
         }
         for node in range(nodes):
@@ -44,7 +42,7 @@ class TestCells(base.FunctionalTest):
             specs |= {
                 f"resources{group}:{const.RC_CELL_CPU}": str(vcpus // nodes),
                 f"resources{group}:{const.RC_CELL_MEMORY}": str(MEMORY_MB // nodes),
-                f"trait{group}:{const.TRAIT_CELL}": "required",
+                f"trait{group}:{const.TRAIT_CELLS}": "required",
             }
         self.cloud.create_flavor(name, vcpus, MEMORY_MB, extra_specs=specs)
 
@@ -64,7 +62,7 @@ class TestCells(base.FunctionalTest):
             amounts = {const.RC_CELL_CPU: 20, const.RC_CELL_MEMORY: 200 * 1024}
             inventories = {name: {"total": total} for name, total in amounts.items()}
             self.change(child, "inventories", inventories=inventories)
-            self.change(child, "traits", traits=[const.TRAIT_CELL])
+            self.change(child, "traits", traits=[const.TRAIT_CELLS])
         traits = [*self.cloud.traits(host), const.TRAIT_CELLS]
         self.change(root, "traits", traits=traits)
         return host

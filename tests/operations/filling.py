@@ -19,7 +19,7 @@ from nova_perfvm.facts.snapshot import child_uuid
 from tests.operations.cells import CPU, MEMORY
 
 CELLS, CORES, MEMORY_MB, PAGE_KB = 2, 20, 250 * 1024, 4
-CELL_TRAIT, HOST_TRAIT = "CUSTOM_PERFVM_CELL", "CUSTOM_PERFVM_CELLS"
+TRAIT = "CUSTOM_PERFVM_CELLS"
 USER = {"user_id": str(uuid.uuid4()), "project_id": str(uuid.uuid4())}
 
 
@@ -40,8 +40,8 @@ class Hosts:
         self._names = {}
         for name in (CPU, MEMORY) if counted else ():
             self._put(f"/resource_classes/{name}")
-        for name in (CELL_TRAIT, HOST_TRAIT) if counted else ():
-            self._put(f"/traits/{name}")
+        if counted:
+            self._put(f"/traits/{TRAIT}")
         for number in range(count):
             self._enter(f"host{number + 1}")
         self._flavors = {
@@ -141,11 +141,11 @@ class Hosts:
         root = str(uuid.uuid4())
         self._names[root] = name
         amounts = {"PCPU": CELLS * CORES, "MEMORY_MB": CELLS * MEMORY_MB}
-        self._provide(root, name, amounts, [HOST_TRAIT] if self._counted else [])
+        self._provide(root, name, amounts, [TRAIT] if self._counted else [])
         for node in range(CELLS if self._counted else 0):
             child = _cell_name(name, node)
             amounts = {CPU: CORES, MEMORY: MEMORY_MB}
-            self._provide(child_uuid(root, child), child, amounts, [CELL_TRAIT], root)
+            self._provide(child_uuid(root, child), child, amounts, [TRAIT], root)
 
     def _provide(self, provider, name, amounts, traits, parent=None):
         body = {"uuid": provider, "name": name, "parent_provider_uuid": parent}

@@ -19,7 +19,7 @@ from nova_perfvm.placement.commands import remove_trait
 
 # What disks give, operators may set otherwise; enrolling, not a file, makes the others.
 _NOT_JUDGED: Final = {const.RC_READ_IOPS, const.RC_WRITE_IOPS, *const.CHILD_CLASSES}
-_ENROLLED: Final = (const.TRAIT_ELASTIC, const.TRAIT_CHILD, const.TRAIT_CELL)
+_ENROLLED: Final = (const.TRAIT_ELASTIC, const.TRAIT_CHILD, const.TRAIT_CELLS)
 
 
 def check(subject: Subject) -> Iterator[Finding]:

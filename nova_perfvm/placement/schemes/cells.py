@@ -56,8 +56,10 @@ class CellsScheme(Scheme):
             yield Group("", {}, forbidden=self.traits_to_avoid(policy))
             return
         slot = self.slot_class(policy, vm_class)
-        required = frozenset({self.enrolled_trait(policy)})
-        yield Group("", {slot: 1} if slot else {}, required)
+        # Where the group without a suffix required the trait, Placement would read the
+        # traits of all hosts that have so many CPUs, on whatever NUMA nodes.  To
+        # Nova's isolated aggregates the trait of any group counts.
+        yield Group("", {slot: 1} if slot else {})
         nodes = vm_class.cells_per_vm
         for node in range(nodes):
             yield Group(
@@ -66,7 +68,7 @@ class CellsScheme(Scheme):
                     const.RC_CELL_CPU: cell_cpus(policy, vm_class),
                     const.RC_CELL_MEMORY: memory_mb // nodes,
                 },
-                frozenset({const.TRAIT_CELL}),
+                frozenset({self.enrolled_trait(policy)}),
             )
 
     def group_policy(self, vm_class: VMClass) -> str:
@@ -114,7 +116,7 @@ class CellsScheme(Scheme):
                 if node_of(child.name) is not None and child.inventories
             }
         return tuple(
-            Child(name, const.TRAIT_CELL, inventories)
+            Child(name, const.TRAIT_CELLS, inventories)
             for name, inventories in sorted(made.items())
         )
 

@@ -191,7 +191,7 @@ def _cells(number):
             child_uuid(number, suffix),
             Child(
                 snapshot.child_name(host_name(number), suffix),
-                const.TRAIT_CELL,
+                const.TRAIT_CELLS,
                 cells.inventories_of(policy("cells"), cell),
             ),
         )

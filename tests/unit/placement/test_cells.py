@@ -64,7 +64,9 @@ class PolicyTest(testtools.TestCase):
                 self.assertEqual(mb, asked[f"resources{group}{node}:{MEMORY}"])
             policy = "isolate" if nodes > 1 else "none"
             self.assertEqual(policy, found["group_policy"])
-            self.assertEqual("required", found[f"trait:{const.TRAIT_CELLS}"])
+            traits = {key for key in found if key.startswith("trait")}
+            wanted = {f"trait{group}{n}:{const.TRAIT_CELLS}" for n in range(nodes)}
+            self.assertEqual(wanted, traits)
 
     def test_cpus_that_nobody_else_gets(self):
         for changes, shape, expected in (

@@ -173,7 +173,7 @@ class StepsTest(testtools.TestCase):
         self.assertEqual(
             {
                 *("policy check", "host config", "flavor sync", "plan drain"),
-                "audit",
+                *("host enroll", "audit"),
             },
             seen,
         )

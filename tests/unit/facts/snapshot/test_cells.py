@@ -64,7 +64,7 @@ class CellsTest(testtools.TestCase):
                 request = HostRequest(
                     POLICY, topology, "mixed", reserve=reserve, shared_nodes=nodes
                 )
-                cpus = divide_cpus(request, dataclasses.replace(HP, smt=smt))
+                cpus = divide_cpus(request, [dataclasses.replace(HP, smt=smt)])
                 cells = assume_cells(
                     HostShape.parse(shape), len(cpus.dedicated), len(cpus.shared), 1000
                 )
