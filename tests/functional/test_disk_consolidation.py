@@ -17,7 +17,7 @@ class TestDiskConsolidation(base.FunctionalTest):
     def test_the_vm_after_the_last_is_refused(self):
         iops = {"read": (NAS_READS, READS)}
         request = host_request(mode="shared")
-        offered = provider.provider_document(request, None, 0, iops)
+        offered = provider.provider_document(request, {}, iops)
         self.start_cloud()
         self.cloud.start_host("host1", provider_yaml=dump_yaml(offered))
         specs = {"resources:CUSTOM_PERFVM_READ_IOPS": str(READS)}

@@ -34,6 +34,7 @@ from nova_perfvm.findings import (
     Finding,
     Report,
 )
+from nova_perfvm.placement.schemes import scheme_of
 
 
 class Selection(enum.Flag):
@@ -61,6 +62,9 @@ class Need(NamedTuple):
 
 
 _COLLECTED: Final = Need("--collected", lambda subject: bool(subject.collected))
+_STEERS: Final = Need(
+    "NUMA nodes in Placement", lambda subject: scheme_of(subject.policy).steers
+)
 _CINDER: Final = Need(
     "a Cinder", lambda subject: subject.snapshot.volume_types is not None
 )
@@ -140,7 +144,12 @@ _ROWS: Final = (
     ("Placement grants what it has", _BOTH, settings.check_retries),
     ("Elastic hosts are as enrolled", _BOTH | _POLICY, units.check_hosts),
     ("VMs on these hosts carry units", _BOTH, units.check_residents),
-    ("Nova and Placement have VMs on the same NUMA nodes", _AUDIT, drift.check),
+    (
+        "Nova and Placement have VMs on the same NUMA nodes",
+        _AUDIT,
+        drift.check,
+        _STEERS,
+    ),
     ("Embedded flavors", _BOTH, units.check_flavors),
     ("Usage is within inventory", _BOTH, usage.check),
     ("Allocations are the servers'", _AUDIT, placement.check),
