@@ -12,6 +12,7 @@ physical network for each node, in name only, and the limits of a claim name it.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from nova_perfvm import constants as const
@@ -31,6 +32,11 @@ from nova_perfvm.policy.room import groups_of
 
 # From this size on a page is a huge one, in KiB.
 _HUGE_KB: Final = 2048
+_ISOLATED: Final = replace(
+    ISOLATED_AGGREGATES,
+    why="Keeps VMs whose flavors ask for no NUMA node off enrolled hosts.",
+    otherwise="VMs that ask for no NUMA node come to enrolled hosts",
+)
 _GUESSED: Final = frozenset({ASSUMED, UNKNOWN})
 _SMALL: Final = frozenset({None, "small"})
 
@@ -279,7 +285,7 @@ class CellsScheme(Scheme):
 
     def settings(self) -> tuple[Setting, ...]:
         """Return what keeps VMs that ask for no NUMA node off these hosts."""
-        return (ISOLATED_AGGREGATES, NO_FALLBACK_QUERY)
+        return (_ISOLATED, NO_FALLBACK_QUERY)
 
 
 CELLS: Final = CellsScheme()
