@@ -26,6 +26,8 @@ REFUSALS = (
     "Insufficient compute resources",
     # nova-conductor, of a forced move to a host without memory for it.
     "Lack of memory",
+    # A server that was stopped when its evacuation was refused is "active" again.
+    "in power_state shutdown",
 )
 # Bad request, forbidden, not found, conflict
 REFUSING_STATUSES = {400, 403, 404, 409}
