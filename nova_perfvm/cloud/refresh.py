@@ -11,7 +11,7 @@ from typing import Any
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import NotThereError, openstack_errors
 from nova_perfvm.cloud.snapshot import read_snapshot
-from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN, ComputeHost, Snapshot
+from nova_perfvm.facts.snapshot import ComputeHost, Snapshot
 from nova_perfvm.generate.inventory import with_inventory
 
 
@@ -64,11 +64,7 @@ def _with_cells(fresh: Snapshot, before: Iterable[ComputeHost]) -> Snapshot:
 
     What their servers own of them is worked out anew.
     """
-    told = {
-        host.host: host
-        for host in before
-        if host.cells_source not in {ASSUMED, UNKNOWN}
-    }
+    told = {host.host: host for host in before if host.cells_told}
     cells = {
         name: tuple(
             replace(cell, pinned_cpus=None, memory_usage_mb=None) for cell in host.cells

@@ -52,6 +52,22 @@ class NUMACell(NamedTuple):
         """CPUs that a pinned VM could still own."""
         return self.pcpuset - self.pinned_cpus
 
+    def count_cores(self) -> tuple[int, int]:
+        """Count the cores that may be pinned, and those with no thread pinned."""
+        usable = free = grouped = 0
+        for group in self.siblings:
+            mine = group & self.pcpuset
+            if mine:
+                grouped += len(mine)
+                usable += 1
+                free += self.pinned_cpus.isdisjoint(mine)
+        if grouped < len(self.pcpuset):
+            # Cores with one thread are in no sibling set.
+            single = self.pcpuset - frozenset().union(*self.siblings)
+            usable += len(single)
+            free += len(single - self.pinned_cpus)
+        return usable, free
+
 
 class HostFacts(NamedTuple):
     """One host (compute node) as the scheduler sees it.

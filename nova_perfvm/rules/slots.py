@@ -59,7 +59,7 @@ def cell_cpus(vm_class: VMClass, cell: NUMACell) -> tuple[int, int]:
     """
     pins = len(cell.pinned_cpus)
     if vm_class.smt == "cores" and _has_threads(cell):
-        usable, free = _cores(cell)
+        usable, free = cell.count_cores()
         # A vCPU owns a core even where Nova pinned two to one core's threads.
         return usable, min(free, usable - pins)
     usable = len(cell.pcpuset)
@@ -143,23 +143,6 @@ def _has_threads(cell: NUMACell) -> bool:
         return False
     one_kind = not cell.cpuset or cell.cpuset == cell.pcpuset
     return not (one_kind and len(cell.siblings) == len(cell.pcpuset))
-
-
-def _cores(cell: NUMACell) -> tuple[int, int]:
-    """Count a cell's cores that may be pinned, and those with no thread pinned."""
-    usable = free = grouped = 0
-    for group in cell.siblings:
-        mine = group & cell.pcpuset
-        if mine:
-            grouped += len(mine)
-            usable += 1
-            free += cell.pinned_cpus.isdisjoint(mine)
-    if grouped < len(cell.pcpuset):
-        # Cores with one thread are in no sibling set.
-        single = cell.pcpuset - frozenset().union(*cell.siblings)
-        usable += len(single)
-        free += len(single - cell.pinned_cpus)
-    return usable, free
 
 
 def memory_fits(

@@ -101,6 +101,11 @@ class ComputeHost:
         return not self.enabled and self.disabled_reason == DISABLED_REASON
 
     @property
+    def cells_told(self) -> bool:
+        """Return whether somebody has said what its NUMA nodes are."""
+        return self.cells_source not in {ASSUMED, UNKNOWN}
+
+    @property
     def division_assumed(self) -> bool:
         """Return whether nobody knows on which cells its dedicated CPUs are.
 

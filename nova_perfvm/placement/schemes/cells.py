@@ -19,7 +19,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.facts import NUMACell, Reason
 from nova_perfvm.facts.demand import Demand, Group
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import ASSUMED, UNKNOWN, Inventory, Provider, child_name
+from nova_perfvm.facts.snapshot import Inventory, Provider, child_name
 from nova_perfvm.placement.schemes.residents import Division, Holding, Resident
 from nova_perfvm.placement.schemes.scheme import Child, HostOffer, Scheme
 from nova_perfvm.placement.settings import (
@@ -37,7 +37,6 @@ _ISOLATED: Final = replace(
     why="Keeps VMs whose flavors ask for no NUMA node off enrolled hosts.",
     otherwise="VMs that ask for no NUMA node come to enrolled hosts",
 )
-_GUESSED: Final = frozenset({ASSUMED, UNKNOWN})
 _SMALL: Final = frozenset({None, "small"})
 
 
@@ -115,7 +114,7 @@ class CellsScheme(Scheme):
             for cell in view.facts.cells
             if cell.pcpuset
         }
-        if view.compute.cells_source in _GUESSED:
+        if not view.compute.cells_told:
             made |= {
                 child.name: dict(child.inventories)
                 for child in view.children
@@ -148,7 +147,7 @@ class CellsScheme(Scheme):
                 f"{view.host} is {view.root.mode}, and NUMA nodes are counted on hosts "
                 "that have [compute]cpu_dedicated_set alone: nova-perfvm host config"
             )
-        if view.compute.cells_source in _GUESSED:
+        if not view.compute.cells_told:
             return (
                 f"what NUMA nodes {view.host} has is {view.compute.cells_source}, and "
                 "Placement is to count it: read it by --from-nova-db on a "
@@ -321,7 +320,7 @@ def inventories_of(policy: Policy, cell: NUMACell) -> dict[str, Inventory]:
         )
     cpus = len(cell.pcpuset)
     if cell.siblings and all(c.smt == "cores" for c in policy.pinned_classes):
-        cpus = sum(not cell.pcpuset.isdisjoint(core) for core in cell.siblings)
+        cpus, _ = cell.count_cores()
     amounts = {const.RC_CELL_CPU: cpus, const.RC_CELL_MEMORY: memory_mb}
     return {name: Inventory(n, n) for name, n in amounts.items() if n}
 

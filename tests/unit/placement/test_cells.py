@@ -128,6 +128,11 @@ class NodeTest(testtools.TestCase):
             totals = {name: one.total for name, one in found.items()}
             self.assertEqual({CPU: cpus, MEMORY: memory_mb}, totals, changes)
 
+    def test_a_core_with_one_thread_is_in_no_sibling_set(self):
+        cpus = NUMACell(0, set(), {0, 1, 4}, set(), 1024, 0, siblings=[{0, 4}])
+        found = inventories_of(policy_of(SIZES[0]), cpus)
+        self.assertEqual(2, found[CPU].total)
+
 
 class HostTest(testtools.TestCase):
     def setUp(self):
