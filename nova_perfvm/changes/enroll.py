@@ -33,8 +33,8 @@ from nova_perfvm.placement.schemes import (
 )
 from nova_perfvm.policy import Policy
 
-# How the names of the aggregates begin that enrolling makes.
 _NONE: Final = Inventory(0, 0)
+# How the names of the aggregates begin that enrolling makes.
 AGGREGATE_PREFIXES: Final = ("perfvm-elastic", "perfvm-cells")
 
 

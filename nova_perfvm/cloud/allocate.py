@@ -52,8 +52,8 @@ def allocate(api: API, step: Allocate, held: dict[str, Any], view: HostView) -> 
 def realign(api: API, step: Realign, view: HostView) -> None:
     """Let servers of a host hold what they use of its children, all in one request.
 
-    As above, each is looked up after its allocation.  One that has been away and is
-    back meanwhile is found when the host is looked at again.
+    As in :func:`allocate`, each is looked up after its allocation is read.  One that
+    was away and is back is found when the host is looked at again.
 
     :raises ConflictError: when Nova is at work with one, or Placement refuses
     """

@@ -36,12 +36,3 @@ def drifted(policy: Policy, view: HostView) -> Iterator[Drift]:
         run = scheme.run_on(own, children, resident)
         if resident.server and run and resident.held and resident.held != run:
             yield Drift(resident.server, resident.held, run)
-
-
-def in_words(holding: Holding) -> str:
-    """Say what is held, or should be, of which child."""
-    return ", ".join(
-        f"{amount} {name} of {child}"
-        for child, taken in sorted(holding.items())
-        for name, amount in sorted(taken.items())
-    )

@@ -13,7 +13,7 @@ from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Provider, Server
 from nova_perfvm.placement.schemes import Child, Scheme, scheme_of
-from nova_perfvm.placement.schemes.residents import Holding, Resident
+from nova_perfvm.placement.schemes.residents import Holding, Resident, in_words
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, resolve_class
 from nova_perfvm.rules.request.class_declared import CLASS_UNKNOWN
@@ -137,14 +137,7 @@ def _fault(policy: Policy, view: HostView, resident: Resident) -> str:
     """Return why a resident cannot be given what it lacks; empty if it can."""
     server, vm_class = resident.server, resident.vm_class
     scheme = scheme_of(policy)
-    held = (
-        ", ".join(
-            f"{amount} {name} of {child}"
-            for child, taken in sorted(resident.held.items())
-            for name, amount in sorted(taken.items())
-        )
-        or "none"
-    )
+    held = in_words(resident.held) or "none"
     if server is None or not scheme.completes(resident.held):
         return (
             f"holds {scheme.noun} of {view.host} as no flavor asks for them, or none "

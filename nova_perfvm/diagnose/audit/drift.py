@@ -7,8 +7,9 @@ from shlex import quote
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.placement import is_moving
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.diagnose.drift import drifted, in_words
+from nova_perfvm.diagnose.drift import drifted
 from nova_perfvm.findings import Finding
+from nova_perfvm.placement.schemes.residents import in_words
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -115,17 +115,18 @@ def _working_set_mb(looks: Mapping[str, Look], warn: Warn) -> int:
             f"scenario, to {memory.TIMES_LAST_LEVEL} times that of the host or more"
         )
     wanted_mb = math.ceil(memory.TIMES_LAST_LEVEL * most / 2**20)
-    memories = {who: look.memory_bytes for who, look in looks.items()}
-    least = min(filter(None, memories.values()), default=2 * wanted_mb * 2**20)
-    half_mb = least // 2 // 2**20
-    if half_mb < wanted_mb:
-        warn(
-            f"memory is measured on {half_mb} MiB, half of what "
-            f"{min(memories, key=lambda who: memories[who] or math.inf)} has: caches "
-            f"hold a part of it ({wanted_mb} MiB would be {memory.TIMES_LAST_LEVEL} "
-            "times the last level)"
-        )
-    return min(wanted_mb, half_mb)
+    told = [
+        (n.memory_bytes // 2**21, who) for who, n in looks.items() if n.memory_bytes
+    ]
+    half_mb, who = min(told, default=(wanted_mb, ""))
+    if half_mb >= wanted_mb:
+        return wanted_mb
+    warn(
+        f"memory is measured on {half_mb} MiB, half of what {who} has: caches hold a "
+        f"part of it ({wanted_mb} MiB would be {memory.TIMES_LAST_LEVEL} times the "
+        "last level)"
+    )
+    return half_mb
 
 
 async def _on_each(

@@ -27,6 +27,15 @@ class Resident(NamedTuple):
     held: Holding
 
 
+def in_words(holding: Holding) -> str:
+    """Say what is held, or should be, of which child; empty for nothing."""
+    return ", ".join(
+        f"{amount} {name} of {child}"
+        for child, taken in sorted(holding.items())
+        for name, amount in sorted(taken.items())
+    )
+
+
 class Division(NamedTuple):
     """What residents need, by their UUIDs, or why that cannot be."""
 
