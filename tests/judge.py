@@ -71,13 +71,14 @@ def _numbers(text):
     return frozenset(found)
 
 
-def complaints(hosts, found, most=MOST_PER_HOST, sizes=(VCPUS,)):
+def complaints(hosts, found, most=MOST_PER_HOST, sizes=None):
     """List what is wrong with guests, in words.
 
     :param hosts: the pretended hosts: name, mode and shape of each
     :param most: high-performance guests that a host may have
-    :param sizes: vCPUs that a high-performance guest may have
+    :param sizes: {vCPUs that a high-performance guest may have: on how many NUMA nodes}
     """
+    sizes = sizes or {VCPUS: 1}
     on = collections.defaultdict(list)
     for guest in found:
         on[guest.host].append(guest)
@@ -121,7 +122,7 @@ def _guest_complaints(host, guest, sizes):
     if not alone or counts not in [{size} for size in sizes]:
         yield f"{host.name}: {guest.id} owns {len(guest.cpus)} CPUs: {guest.pins}"
     nodes = {_node(host, cpu) for cpu in guest.cpus}
-    if len(nodes) != 1 or nodes != guest.nodes:
+    if len(nodes) != sizes.get(len(guest.cpus), 1) or nodes != guest.nodes:
         yield f"{host.name}: {guest.id} is on nodes {nodes}, memory {guest.nodes}"
 
 

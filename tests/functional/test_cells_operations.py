@@ -15,7 +15,10 @@ class TestCells(cells.CellsCloud):
 
     def test_claims_that_placement_does_not_know(self):
         """Beside a VM that was forced onto a host, what comes there fits."""
-        specs = cells.PINNED | {"trait:CUSTOM_PERFVM_CELLS": "required"}
+        specs = {
+            "hw:cpu_policy": "dedicated",
+            "trait:CUSTOM_PERFVM_CELLS": "required",
+        }
         self.cloud.create_flavor("forced", 8, 8192, 0, specs)
         forced = self.boot("forced", az="nova:dedicated1")
         self.boot("hp.16c.64g", host="dedicated1")

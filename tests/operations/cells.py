@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``placement: cells`` under random operations, and Nova by itself beside it.
 
-VMs of 4, 8, 16 and 20 vCPUs share hosts of two NUMA nodes.  After each step a VM has
-to be where Placement has it: on that NUMA node, with that memory.  An operation is done
-each minute: nova-compute has counted what went before.
+VMs of 4, 8, 16 and 20 vCPUs, and of 24 over two NUMA nodes, share hosts of two.  After
+each step a VM has to be where Placement has it: on these NUMA nodes, with that memory.
+An operation is done each minute: nova-compute has counted what went before.
 """
 
 import collections
@@ -24,7 +24,9 @@ from tests.operations.verdict import Host
 
 # GiB of memory that VMs of so many vCPUs have.  Three of the largest are more than a
 # NUMA node has.
-SIZES = {4: (16, 96), 8: (32,), 16: (64,), 20: (80,)}
+SIZES = {4: (16, 96), 8: (32,), 16: (64,), 20: (80,), 24: (96,)}
+# Over how many NUMA nodes VMs of so many vCPUs are split.
+NODES = dict.fromkeys(SIZES, 1) | {24: 2}
 # The smaller a VM, the more of them.
 FREQUENCIES = {
     "hp.4c.16g": 4,
@@ -33,7 +35,7 @@ FREQUENCIES = {
     "hp.20c.80g": 2,
     "hp.4c.96g": 1,
 }
-PINNED = {"hw:cpu_policy": "dedicated", "hw:numa_nodes": "1"}
+SPLIT = {"hp.24c.96g": 1}
 CPU, MEMORY = "CUSTOM_PERFVM_CELL_CPU", "CUSTOM_PERFVM_CELL_MEMORY_MB"
 AT_ONCE = steps.Steps.boot_at_once.__name__
 
@@ -42,8 +44,9 @@ class CellsSteps(steps.Steps):
     """The same, and what takes several NUMA nodes of one host at a time."""
 
     def flavor(self, start="", but=None):
-        names = [n for n in FREQUENCIES if not but or n != but.flavor]
-        (name,) = self.rng.choices(names, [FREQUENCIES[n] for n in names])
+        found = FREQUENCIES | SPLIT
+        names = [n for n in found if not but or n != but.flavor]
+        (name,) = self.rng.choices(names, [found[n] for n in names])
         return name
 
     def boot_several_on_host(self):
@@ -86,6 +89,7 @@ def document(sizes):
         f"of-{vcpus}": pinned
         | {
             "vcpus": vcpus,
+            "numa_nodes": NODES[vcpus],
             "exclusive": "none",
             "max_per_host": None,
             "flavors": {
@@ -110,7 +114,7 @@ class CellsCloud(clouds.Cloud):
 
     def setUp(self):
         super().setUp()
-        self.most, self.sizes = 10, set(SIZES)
+        self.most, self.sizes = 10, NODES
         self.offers = self.useFixture(Offers(*self.FITTING))
 
     def _load(self):
@@ -161,7 +165,8 @@ class StockCloud(CellsCloud):
     FITTING = (NUMATopologyFilter,)
 
     def create_flavor(self, name, vcpus, memory_mb, specs):
-        super().create_flavor(name, vcpus, memory_mb, PINNED)
+        pinned = {"hw:cpu_policy": "dedicated", "hw:numa_nodes": str(NODES[vcpus])}
+        super().create_flavor(name, vcpus, memory_mb, pinned)
 
     def enroll(self, name):
         pass
@@ -186,13 +191,16 @@ class CellsJudge(verdict.Judge):
             yield from self._sums(down)
 
     def has_room(self, flavor):
-        """Return whether a NUMA node has room for a VM, by what guests have."""
+        """Return whether NUMA nodes have room for a VM, by what guests have."""
         _, vcpus, memory_gb = flavor.split(".")
-        wanted = int(vcpus[:-1]), int(memory_gb[:-1]) * 1024
-        return any(
-            cpus >= wanted[0] and memory_mb >= wanted[1]
-            for cpus, memory_mb in self.free().values()
+        nodes = NODES[int(vcpus[:-1])]
+        wanted = int(vcpus[:-1]) // nodes, int(memory_gb[:-1]) * 1024 // nodes
+        room = collections.Counter(
+            name.partition("_perfvm_")[0]
+            for name, (cpus, memory_mb) in self.free().items()
+            if cpus >= wanted[0] and memory_mb >= wanted[1]
         )
+        return any(count >= nodes for count in room.values())
 
     def free(self):
         """Return the CPUs and the memory of each NUMA node that no guest has."""

@@ -57,7 +57,7 @@ class Cloud(SDKMixin, base.FunctionalTest):
         super().setUp()
         self._began = time.monotonic()
         self.hosts = {host.name: host for host in self.HOSTS}
-        self.most, self.sizes = 2, {20}
+        self.most, self.sizes = 2, {20: 1}
         self.flavors, self.retired = [], []
         self._keys = {"flavors": _flavors(64, 128, 200)} | self.CLASS
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
@@ -132,7 +132,7 @@ class Cloud(SDKMixin, base.FunctionalTest):
 
     def fewer_vcpus(self):
         """Let new VMs have 18 vCPUs, and those that run 20."""
-        self.sizes = {18, 20}
+        self.sizes = {18: 1, 20: 1}
         self._change(vcpus=18, former_vcpus=[20])
 
     def more_per_host(self):

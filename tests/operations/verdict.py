@@ -135,7 +135,7 @@ class Judge:
         """List what is wrong with guests, in words; it may not be for a moment.
 
         :param most: high-performance VMs that a host may have
-        :param sizes: vCPUs that they may have
+        :param sizes: {vCPUs that they may have: on how many NUMA nodes}
         :param down: hosts whose nova-compute is down
         """
         guests = self._alive(down)

@@ -17,10 +17,10 @@ class TestVerdict(clouds.SlotsCloud):
         super().setUp()
         self.judge = verdict.Judge(self.cloud, self.hosts, self.CHILDREN)
 
-    def complaints(self, most=2, sizes=(20,)):
+    def complaints(self, most=2, sizes=None):
         self.judge.look()
         return [
-            *self.judge.guest_complaints(most, sizes, set()),
+            *self.judge.guest_complaints(most, sizes or {20: 1}, set()),
             *self.judge.book_complaints(set()),
         ]
 
@@ -32,7 +32,7 @@ class TestVerdict(clouds.SlotsCloud):
         server = self.boot(base.HP_64)
         self.assertEqual([], self.complaints())
         self.assert_complaint("1 high-performance guests", most=0)
-        self.assert_complaint("owns 20 CPUs", sizes=(18,))
+        self.assert_complaint("owns 20 CPUs", sizes={18: 1})
 
         path = f"/allocations/{server.id}"
         held = self.api.placement("GET", path)["allocations"]
