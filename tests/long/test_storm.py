@@ -3,15 +3,24 @@
 
 import os
 import re
+import tempfile
 from pathlib import Path
 
 import sqlalchemy as sa
+import yaml
 
 from nova_perfvm import findings
+from nova_perfvm.sandbox.processes.starter import CONDUCTOR
+from tests import judge
 from tests.sandbox import base, storms
 from tests.sandbox.base import GENERAL, HP
 
 _FILTERS_ONLY = Path(__file__).with_name("filters-only.yaml")
+_MIXED_SIZES = Path(storms.__file__).parents[2] / (
+    "etc/nova_perfvm/examples/mixed-sizes.yaml"
+)
+# The more CPUs, the fewer of them.
+_PINNED = ("p.4c.8g",) * 4 + ("p.8c.16g",) * 3 + ("p.16c.64g", "p.20c.64g") * 2
 ROUNDS = int(os.environ.get("PERFVM_STORM_ROUNDS", "1"))
 
 
@@ -123,3 +132,76 @@ class FiltersOnlyStormTest(storms.StormTest):
                 return
             self.delete_all()
         self.fail("the storm proves nothing: the filter alone kept the cap")
+
+
+class MixedSizesStorm(storms.StormTest):
+    """VMs of 4, 8, 16 and 20 vCPUs on hosts that they share.
+
+    :cvar PLACEMENT: the policy's placement
+    """
+
+    HOSTS = "12xdedicated:2x20"
+    PLACEMENT = "cells"
+
+    @classmethod
+    def setUpClass(cls):
+        policy = yaml.safe_load(_MIXED_SIZES.read_text(encoding="utf-8"))
+        policy["placement"] = cls.PLACEMENT
+        for vm_class in policy["classes"].values():
+            # There is no Cinder.
+            vm_class.pop("disk", None)
+            vm_class["flavors"].pop("root_gb", None)
+            for size in vm_class["flavors"].get("sizes", ()):
+                size["root_gb"] = 1
+            if "sizes" not in vm_class["flavors"]:
+                vm_class["flavors"]["root_gb"] = 1
+        directory = Path(tempfile.mkdtemp(prefix="perfvm-"))
+        cls.addClassCleanup(directory.rmdir)
+        path = directory / "policy.yaml"
+        cls.addClassCleanup(path.unlink)
+        path.write_text(yaml.safe_dump(policy), encoding="utf-8")
+        cls.OPTIONS = {"schedulers": 2, "policy": str(path)}
+        super().setUpClass()
+
+    def complaints(self):
+        hosts = self.sandbox.settings.pretended
+        return judge.complaints(
+            hosts, self.guests(), 10, dict.fromkeys((4, 8, 16, 20), 1)
+        )
+
+    def fill(self, seed):
+        """Storm the hosts; return the servers, and how many claims failed on hosts."""
+        before = self._failed()
+        servers = self.storm(self.calls(seed, storms.SERVERS, _PINNED))
+        failed = self._failed() - before
+        base.tell(f"{failed} claims on hosts failed")
+        return servers, failed
+
+    def _failed(self):
+        """Count claims of creates that failed on hosts, as nova-conductor logs it."""
+        log = self.sandbox.layout.logs / f"{CONDUCTOR}.log"
+        return log.read_text(encoding="utf-8").count("Error from last host")
+
+
+class CellsStormTest(MixedSizesStorm):
+    def test_no_claim_fails(self):
+        for seed in range(ROUNDS):
+            servers, failed = self.fill(seed)
+            self.assertEqual(0, failed)
+            self.assert_invariants(servers)
+            self.delete_all()
+
+
+class MixedSizesWithoutPlacementTest(MixedSizesStorm):
+    """The same as Nova fits VMs by itself."""
+
+    PLACEMENT = "none"
+
+    def test_claims_fail(self):
+        for seed in range(5):
+            _, failed = self.fill(seed)
+            self.assertEqual([], self.complaints())
+            self.delete_all()
+            if failed:
+                return
+        self.fail("the storm proves nothing: no claim failed")
