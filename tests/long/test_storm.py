@@ -20,7 +20,7 @@ _MIXED_SIZES = Path(storms.__file__).parents[2] / (
     "etc/nova_perfvm/examples/mixed-sizes.yaml"
 )
 # The more CPUs, the fewer of them.
-_PINNED = ("p.4c.8g",) * 4 + ("p.8c.16g",) * 3 + ("p.16c.64g", "p.20c.64g") * 2
+_PINNED = ("hp.4c.8g",) * 4 + ("hp.8c.16g",) * 3 + ("hp.16c.64g", "hp.20c.64g") * 2
 ROUNDS = int(os.environ.get("PERFVM_STORM_ROUNDS", "1"))
 
 
@@ -147,14 +147,14 @@ class MixedSizesStorm(storms.StormTest):
     def setUpClass(cls):
         policy = yaml.safe_load(_MIXED_SIZES.read_text(encoding="utf-8"))
         policy["placement"] = cls.PLACEMENT
-        for vm_class in policy["classes"].values():
+        for name, vm_class in policy["classes"].items():
             # There is no Cinder.
             vm_class.pop("disk", None)
-            vm_class["flavors"].pop("root_gb", None)
-            for size in vm_class["flavors"].get("sizes", ()):
-                size["root_gb"] = 1
-            if "sizes" not in vm_class["flavors"]:
-                vm_class["flavors"]["root_gb"] = 1
+            if name != "general":
+                vm_class["flavors"] |= {
+                    "name": "hp.{vcpus}c.{memory_gb}g",
+                    "root_gb": 1,
+                }
         directory = Path(tempfile.mkdtemp(prefix="perfvm-"))
         cls.addClassCleanup(directory.rmdir)
         path = directory / "policy.yaml"
