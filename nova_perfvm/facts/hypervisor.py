@@ -89,6 +89,16 @@ class Hypervisor:
     unlisted: Unread | None = None
     source: str = ""
 
+    def dedicated(self) -> ComputeHost:
+        """Return the host with the CPUs that VMs may own; all, where nobody told sets.
+
+        :raises PerfVMError: when its NUMA nodes were not collected
+        """
+        if isinstance(self.host, Unread):
+            remedy = f": {self.host.remedy}" if self.host.remedy else ""
+            raise PerfVMError(f"{self.source}: {self.host}{remedy}")
+        return self.host.divided(*(self.sets or (self.host.cpus,)))
+
 
 def hosts_called(hosts: Iterable[ComputeHost], hostname: str) -> list[ComputeHost]:
     """Return the hosts that have a name: just so, or else but for the domain."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import yaml
@@ -12,6 +13,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.facts.hypervisor import Hypervisor, ProviderFiles, RunningVM, Unread
 from nova_perfvm.facts.snapshot import COLLECTED, ComputeHost, HostCell, Server
 from nova_perfvm.generate.hosts.cpus import CPUSets
+from nova_perfvm.measure import nova_conf
 from nova_perfvm.measure.checks import not_read
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect import reading
@@ -28,14 +30,22 @@ _ABSENT: Final = "no such file or directory"
 T = TypeVar("T")
 
 
-def load(path: str, policy: Policy | None = None) -> Hypervisor:
+def load(
+    path: str, policy: Policy | None = None, conf: str | None = None
+) -> Hypervisor:
     """Read what ``host collect`` wrote.
 
     :param policy: tells which VMs should own CPUs
+    :param conf: path of the host's nova.conf, which is not collected
     :raises DocumentError: with all mistakes in it
     :raises UnreadableFileError: when it cannot be read
+    :raises NovaConfError: when that of Nova is none of a host
     """
-    return facts(reading.read(path, "host"), policy, path)
+    found = reading.read(path, "host")
+    if conf is not None:
+        files = {**found.files, nova_conf.PATH: nova_conf.read(conf)}
+        found = replace(found, files=files)
+    return facts(found, policy, path)
 
 
 def facts(

@@ -40,11 +40,14 @@ def collected_argument(meaning: str) -> Argument:
 
 
 def hypervisors(
-    parsed_args: argparse.Namespace, policy: Policy | None = None
+    parsed_args: argparse.Namespace,
+    policy: Policy | None = None,
+    conf: str | None = None,
 ) -> tuple[Hypervisor, ...]:
     """Read what was collected on hosts.
 
     :param policy: tells which VMs should own CPUs
+    :param conf: path of the nova.conf that these hosts have
     :raises PerfVMError: with what is wrong with a file
     """
     paths: Iterable[str] = parsed_args.collected
@@ -53,7 +56,7 @@ def hypervisors(
     # Most commands that take it are run without.
     from nova_perfvm.measure import hypervisor  # noqa: PLC0415
 
-    return tuple(hypervisor.load(path, policy) for path in paths)
+    return tuple(hypervisor.load(path, policy, conf) for path in paths)
 
 
 def _output_file(text: str) -> str:

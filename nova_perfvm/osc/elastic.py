@@ -22,7 +22,9 @@ from nova_perfvm.osc.base import (
     PLACEMENT_CONF,
     Table,
     argument,
+    file_argument,
     flag,
+    one_of,
     options_of,
 )
 from nova_perfvm.osc.changing import (
@@ -31,6 +33,7 @@ from nova_perfvm.osc.changing import (
     ChangingCommand,
     HostsCommand,
 )
+from nova_perfvm.osc.collect import collected_argument
 from nova_perfvm.osc.recording import RecordingCommand
 from nova_perfvm.osc.reports import FindingsLister
 
@@ -56,7 +59,18 @@ class EnrollHost(HostsCommand, RecordingCommand):
             "nova-compute is disabled meanwhile",
         ),
         snapshots.NOVA_DB,
-        snapshots.INVENTORY,
+        one_of(
+            snapshots.INVENTORY,
+            collected_argument(
+                "it tells that host's NUMA nodes, if Nova's database has not (may be "
+                "repeated)"
+            ),
+        ),
+        file_argument(
+            "--nova-conf",
+            help="nova.conf of the hosts that --collected is of, for their CPU sets "
+            "(default: VMs may own all CPUs, which Placement has to confirm)",
+        ),
     )
 
     def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:

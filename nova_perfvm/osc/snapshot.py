@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,8 +12,9 @@ from nova_perfvm.cloud import snapshot as live
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
+from nova_perfvm.facts.hypervisor import Hypervisor, by_host
 from nova_perfvm.facts.recorded_policy import recorded
-from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.facts.snapshot import COLLECTED, Snapshot
 from nova_perfvm.generate import inventory
 from nova_perfvm.osc.base import (
     PerfVMCommand,
@@ -22,6 +23,7 @@ from nova_perfvm.osc.base import (
     file_argument,
     policy_name,
 )
+from nova_perfvm.osc.collect import hypervisors
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
@@ -120,12 +122,14 @@ def with_nodes(
     """
     nova_conf, path = parsed_args.from_nova_db, parsed_args.inventory
     told = inventory.load(path, policy) if path is not None else {}
+    collected = hypervisors(parsed_args, policy, parsed_args.nova_conf)
     database = _nova_database(nova_conf) if nova_conf is not None else None
     said: set[str] = set()
 
     def complete(found: Snapshot) -> Snapshot:
         if database is not None:
             found = database(found)
+        found = _with_collected(found, collected)
         hosts = {host.host for host in found.hosts}
         mine = {host: cells for host, cells in told.items() if host in hosts}
         found, remarks = inventory.with_inventory(found, mine)
@@ -135,6 +139,23 @@ def with_nodes(
         return found
 
     return complete
+
+
+def _with_collected(found: Snapshot, collected: Iterable[Hypervisor]) -> Snapshot:
+    """Return a snapshot with the NUMA nodes that were collected on its hosts.
+
+    :raises PerfVMError: when they are not those that Nova has there
+    """
+    of_hosts, _ = by_host(found.hosts, collected)
+    cells = {name: seen.dedicated().cells for name, seen in of_hosts.items()}
+    found, doubts = inventory.with_inventory(found, cells, COLLECTED)
+    if doubts:
+        raise PerfVMError(
+            f"{'; '.join(doubts)}: name the host's nova.conf with --nova-conf, run "
+            "nova-perfvm host collect there again, or use --from-nova-db on a "
+            "controller"
+        )
+    return found
 
 
 def _nova_database(nova_conf: str) -> Callable[[Snapshot], Snapshot]:

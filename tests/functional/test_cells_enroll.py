@@ -14,6 +14,7 @@ from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
 from tests.functional import cells
 from tests.functional.cells import flavor_of
 from tests.functional.test_audit import AuditMixin
+from tests.unit.measure import hosts
 
 MEMORY_MB = cells.MEMORY_GB * 1024
 
@@ -79,6 +80,36 @@ class TestEnroll(Case):
         self.assertEqual({"0": (0, 0), "1": (0, 0)}, self.books("h3"))
         self.assertEqual({"0": (0, 0)}, self.books("h4"))
         self.assertEqual(0, self.enroll("h3") + self.enroll("h4"))
+
+    def test_what_was_collected_on_hosts(self):
+        """Where no database is at hand; passwords keep nova.conf out of it."""
+        enroll = ("host", "enroll", "--yes", "--backfill", *self.policy_file())
+        self.cloud.create_flavor("plain", 6, 4096, 0, cells.PLAIN)
+        for host, dedicated in (("h2", "0-39"), ("h3", "1-19,21-39")):
+            self.start(host, dedicated=dedicated)
+            old = self.boot_before("plain", host=host)
+            (path,) = self.files(hosts.as_json(self.collected(host)))
+            told = (host, "--collected", path)
+            if host == "h3":
+                words = "40 dedicated CPUs, and Placement counts 38 PCPU"
+                self.assert_command(1, words, *enroll, *told)
+                conf = f"[compute]\ncpu_dedicated_set = {dedicated}\n"
+                told = (*told, "--nova-conf", *self.files(conf))
+            self.assert_command(0, f"{host} is enrolled", *enroll, *told)
+            # So Nova's database has it, too.
+            self.assertEqual(0, self.enroll(host))
+            self.assert_aligned(old)
+        # Another host's is of no use.
+        self.start("h4")
+        self.assert_command(1, "assumed symmetric", *enroll, "h4", *told[1:])
+
+    def collected(self, host):
+        """Return what is collected on a host of 2x20."""
+        memory_mb = self.view(host).facts.cells[0].memory_mb
+        files = hosts.topology(gb=memory_mb // 1024)
+        # What runs there Nova tells.
+        found = hosts.of_domains(host, {}, "2026-11-22T10:00:00+00:00")
+        return dataclasses.replace(found, files=files)
 
     def test_what_is_left(self):
         """Of 20 and 20 CPUs 16 and 8 are taken."""

@@ -72,7 +72,7 @@ def as_snapshot(hosts: Sequence[Hypervisor]) -> Snapshot:
             replace(vm.server, cells=tuple(_cells(host, vm)))
             for vm in seen.vms.values()
         ]
-        made.append(_with_sets(seen, host))
+        made.append(host.divided(*(seen.sets or _sets(seen, host))))
         servers += here
         providers.append(_provider(made[-1], here))
     if not made:
@@ -87,27 +87,9 @@ def as_snapshot(hosts: Sequence[Hypervisor]) -> Snapshot:
     )
 
 
-def _with_sets(seen: Hypervisor, host: ComputeHost) -> ComputeHost:
-    """Return a host with the CPUs that VMs may own, and those that they share."""
-    online = frozenset().union(*(cell.cpuset for cell in host.cells))
-    dedicated, shared = seen.sets or _sets(seen, online)
-    usable = dedicated | shared
-    cells = (
-        replace(
-            cell,
-            cpuset=cell.cpuset & shared,
-            pcpuset=cell.pcpuset & dedicated,
-            siblings=tuple(core & usable for core in cell.siblings if core & usable),
-        )
-        for cell in host.cells
-    )
-    return replace(host, cells=tuple(cells))
-
-
-def _sets(
-    seen: Hypervisor, online: frozenset[int]
-) -> tuple[frozenset[int], frozenset[int]]:
+def _sets(seen: Hypervisor, host: ComputeHost) -> tuple[frozenset[int], frozenset[int]]:
     """Return the sets that the VMs of a host show; all CPUs in both, if they do not."""
+    online = host.cpus
     pins, shared = frozenset[int](), frozenset[int]()
     for vm in seen.vms.values():
         if vm.pins:

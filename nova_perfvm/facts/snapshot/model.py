@@ -2,7 +2,7 @@
 """A whole cloud at one time, as an audit, an explanation or a plan needs it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Final
 
@@ -104,6 +104,28 @@ class ComputeHost:
     def cells_told(self) -> bool:
         """Return whether somebody has said what its NUMA nodes are."""
         return self.cells_source not in {ASSUMED, UNKNOWN}
+
+    @property
+    def cpus(self) -> frozenset[int]:
+        """Return the CPUs of its NUMA nodes, of either kind."""
+        none: frozenset[int] = frozenset()
+        return none.union(*(cell.cpuset | cell.pcpuset for cell in self.cells))
+
+    def divided(
+        self, dedicated: frozenset[int], shared: frozenset[int] = frozenset()
+    ) -> "ComputeHost":
+        """Return it with CPUs that VMs may own, and others that they share."""
+        usable = dedicated | shared
+        cells = (
+            replace(
+                cell,
+                cpuset=cell.cpuset & shared,
+                pcpuset=cell.pcpuset & dedicated,
+                siblings=tuple(c & usable for c in cell.siblings if c & usable),
+            )
+            for cell in self.cells
+        )
+        return replace(self, cells=tuple(cells))
 
     @property
     def division_assumed(self) -> bool:

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 
 def with_inventory(
-    snapshot: Snapshot, inventory: Mapping[str, tuple[HostCell, ...]]
+    snapshot: Snapshot,
+    inventory: Mapping[str, tuple[HostCell, ...]],
+    source: str = INVENTORY_FILE,
 ) -> tuple[Snapshot, tuple[str, ...]]:
     """Return a snapshot with the inventory's cells, and where the two disagree.
 
     Cells that Nova's database has told stay; hosts that the inventory does not
     have keep what they had.
+
+    :param source: who tells them
     """
     hosts = []
     remarks: list[str] = []
@@ -31,13 +35,13 @@ def with_inventory(
             hosts.append(host)
             continue
         servers = snapshot.servers_by_host.get(host.host, ())
-        remarks += _doubts(snapshot, host, cells, servers)
+        remarks += _doubts(snapshot, host, cells, servers, source)
         made = tuple(_filled(host, cell, len(cells), servers) for cell in cells)
-        hosts.append(replace(host, cells=made, cells_source=INVENTORY_FILE))
+        hosts.append(replace(host, cells=made, cells_source=source))
     unknown = sorted(inventory.keys() - {host.host for host in snapshot.hosts})
     if unknown:
         remarks.append(
-            f"inventory file: no compute host is called {', '.join(unknown)}: see "
+            f"{source}: no compute host is called {', '.join(unknown)}: see "
             "openstack compute service list"
         )
     return replace(snapshot, hosts=tuple(hosts)), tuple(remarks)
@@ -72,9 +76,10 @@ def _doubts(
     host: ComputeHost,
     cells: tuple[HostCell, ...],
     servers: tuple[Server, ...],
+    source: str,
 ) -> Iterator[str]:
     """Return where Placement or the servers' pins contradict the inventory."""
-    where = f"inventory file: host {host.host}"
+    where = f"{source}: host {host.host}"
     provider = snapshot.provider_by_uuid.get(host.provider)
     counted = provider.total("PCPU") if provider else 0
     own = sum(len(cell.pcpuset) for cell in cells)

@@ -151,7 +151,8 @@ class CellsScheme(Scheme):
             return (
                 f"what NUMA nodes {view.host} has is {view.compute.cells_source}, and "
                 "Placement is to count it: read it by --from-nova-db on a "
-                "controller, or name an --inventory"
+                "controller, or name what host collect has written there "
+                "(--collected), or an --inventory"
             )
         return ""
 

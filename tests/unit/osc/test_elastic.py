@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import dataclasses
+import re
 
 import fixtures
 import yaml
 
 from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.facts.snapshot import DISABLED_REASON, Provider
+from nova_perfvm.policy import loader
 from tests import console
 from tests.directory import DirectoryCase
 from tests.unit.changes.elastic import POLICY, ROOT, server, view
 from tests.unit.facts.snapshot.clouds import Cloud
+from tests.unit.measure import hosts
 from tests.unit.osc import invocations
 
 # What asks it is replaced.
@@ -72,6 +76,49 @@ class RefusedTest(CloudCommandCase):
                 status, _, stderr = self.run_command(*arguments)
                 self.assertEqual(1, status)
                 self.assertNotIn(self.ENABLE, stderr)
+
+
+class CollectedTest(CloudCommandCase):
+    """Of a host that is to be enrolled by NUMA node."""
+
+    def setUp(self):
+        super().setUp()
+        policy = dataclasses.replace(loader.load(), placement="cells")
+        self.policy.write_text(yaml.safe_dump(policy.as_document()))
+        self.answer("live_hosts.hypervisors", [])
+        self.answer("live_hosts.detached_children", [])
+        self.answer("policy_record.read", None)
+
+    def enroll(self, cpus, found, *options):
+        """Try it on a host with so many CPUs, by what was collected there."""
+        self.answer("live_hosts.read_host", view(total=cpus, resource="PCPU"))
+        path = self.directory / "h1.json"
+        path.write_text(hosts.as_json(dataclasses.replace(found, hostname="h1")))
+        arguments = ("host", "enroll", "h1", "--dry-run", "--collected", path)
+        return self.run_command(*arguments, *options)
+
+    def test_cpus_of_each_node(self):
+        conf = self.directory / "nova.conf"
+        conf.write_text("[compute]\ncpu_dedicated_set = 1-19,22-39\n")
+        for cpus, options, expected in ((40, (), "20, 20"), (37, (conf,), "19, 18")):
+            named = [word for path in options for word in ("--nova-conf", path)]
+            status, steps, stderr = self.enroll(cpus, hosts.host(vms=0), *named)
+            self.assertEqual(0, status, stderr)
+            found = re.findall(r"CUSTOM_PERFVM_CELL_CPU (\d+)", steps)
+            self.assertEqual(expected, ", ".join(found), steps)
+
+    def test_what_does_not_agree_with_placement(self):
+        status, _, stderr = self.enroll(36, hosts.host())
+        self.assertEqual(1, status)
+        for words in ("40 dedicated CPUs, and Placement counts 36", "--nova-conf"):
+            self.assertIn(words, stderr)
+
+    def test_what_was_not_read(self):
+        blind = dataclasses.replace(hosts.host(), files={})
+        status, _, stderr = self.enroll(40, blind)
+        self.assertEqual(1, status)
+        self.assertIn("h1.json: ", stderr)
+        self.assertIn("was not collected", stderr)
 
 
 class ChecksTest(CloudCommandCase):
