@@ -5,11 +5,11 @@ All of a host at once: two that hold each other's NUMA node can only change plac
 """
 
 from collections.abc import Collection, Mapping
-from shlex import quote
 
 from nova_perfvm.changes import steps as do
 from nova_perfvm.diagnose.drift import Drift, drifted
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.placement import commands
 from nova_perfvm.placement.schemes import enrolled_by_another, scheme_of
 from nova_perfvm.policy import Policy
 
@@ -25,7 +25,7 @@ def plan_align(
     if not scheme.enrolls or not view.enrolled or enrolled_by_another(policy, view):
         refusal = (
             f"{view.host} is not enrolled by this policy (placement: {scheme.name}): "
-            f"openstack perfvm host enroll {quote(view.host)}"
+            + commands.enroll(scheme, view.host)
         )
         return do.Plan(refusals=(refusal,))
     found = tuple(drifted(policy, view))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from shlex import quote
 from typing import Final
 
 from nova_perfvm import constants as const
@@ -23,6 +22,7 @@ from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.findings import Finding
+from nova_perfvm.placement import commands
 from nova_perfvm.placement.schemes import enrolled_by_another, scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import resolve_class
@@ -131,7 +131,7 @@ def _add_units(
         elif units.keys() - uuids.keys():
             left[consumer] = (
                 f"should hold child providers that {view.host} does not have: "
-                f"openstack perfvm host enroll {quote(view.host)} --backfill"
+                + commands.enroll(scheme_of(policy), view.host, "--backfill")
             )
         else:
             lacking[consumer] |= {

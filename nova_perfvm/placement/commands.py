@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands of the openstack client that change resource providers."""
+"""Commands of the openstack client that change what Placement has of hosts."""
 
 from shlex import quote
 from typing import Final
 
 from nova_perfvm.microversions import PLACEMENT_NAMES
+from nova_perfvm.placement.schemes import Scheme
 
 _TRAIT: Final = (
     f"openstack --os-placement-api-version {PLACEMENT_NAMES} resource provider trait"
 )
+
+
+def enroll(scheme: Scheme, host: str, *options: str) -> str:
+    """Return the command that enrolls a host."""
+    words = ("openstack perfvm host enroll", quote(host))
+    return " ".join((*words, *scheme.enroll_options, *options))
 
 
 def remove_trait(uuid: str, trait: str) -> str:

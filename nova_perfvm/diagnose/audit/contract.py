@@ -8,7 +8,6 @@ that holds more keeps others off that the host has room for.
 
 from collections import Counter
 from collections.abc import Iterator
-from shlex import quote
 
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.placement import is_moving
@@ -16,6 +15,7 @@ from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.sizing import as_enrolled
 from nova_perfvm.facts.snapshot import ComputeHost, Server
 from nova_perfvm.findings import Finding
+from nova_perfvm.placement import commands
 from nova_perfvm.placement.schemes import scheme_of
 
 
@@ -70,7 +70,7 @@ def _of_server(
         offered = subject.snapshot.provider_by_uuid[host.provider].inventories
         remedy = subject.resize(server)
         if without_units:
-            remedy = f"openstack perfvm host enroll {quote(host.host)} --backfill"
+            remedy = commands.enroll(scheme, host.host, "--backfill")
         elif claims.lacking.keys() <= offered.keys():
             remedy = codes.HEAL
         words = f"{takes} lacks {_words(claims.lacking)}"

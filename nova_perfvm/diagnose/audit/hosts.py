@@ -10,6 +10,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.findings import Finding
 from nova_perfvm.generate import labels
+from nova_perfvm.placement import commands
 from nova_perfvm.placement.schemes import scheme_of
 
 _LABEL: Final = f"openstack aggregate set --property {const.CLASS_KEY}"
@@ -25,7 +26,7 @@ def check_labels(subject: Subject) -> Iterator[Finding]:
         if not view.tree or view.facts.labels:
             continue
         name = quote(view.host)
-        commands: tuple[str, ...] = (f"openstack perfvm host enroll {name}",)
+        remedies: tuple[str, ...] = (commands.enroll(scheme, view.host),)
         if not view.enrolled:
             there = {*view.root.inventories, *view.root.traits}
             classes = [
@@ -38,7 +39,7 @@ def check_labels(subject: Subject) -> Iterator[Finding]:
                 continue
             if view.root.mode == "mixed":
                 classes += [c for c in policy.classes if not c.pinned]
-            commands = labels.label_commands(
+            remedies = labels.label_commands(
                 classes, [name], subject.snapshot.aggregates
             )
         words = (
@@ -46,7 +47,7 @@ def check_labels(subject: Subject) -> Iterator[Finding]:
             "under managed_hosts: labelled the filter lets no VM of a pinned class "
             "onto it, and every other"
         )
-        remedy = "\n".join(commands)
+        remedy = "\n".join(remedies)
         yield Finding.of(codes.LABEL_MISSING, view.host, words, remedy)
 
 

@@ -2,7 +2,6 @@
 """Find what breaks, or will break, the separation of classes on elastic hosts."""
 
 from collections.abc import Iterable, Iterator
-from shlex import quote
 
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
@@ -13,6 +12,7 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.findings import Finding
+from nova_perfvm.placement.commands import enroll
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, describe
@@ -21,6 +21,7 @@ from nova_perfvm.rules.request.contract import CODES
 
 def check_hosts(subject: Subject) -> Iterator[Finding]:
     """List what of elastic hosts is not as enrolling makes it."""
+    scheme = scheme_of(subject.policy)
     for host in subject.elastic_hosts.values():
         for code, faults in (
             (codes.HOST_NOT_ISOLATED, _membership_faults(subject, host)),
@@ -28,11 +29,7 @@ def check_hosts(subject: Subject) -> Iterator[Finding]:
             (codes.CHILDREN_DIFFER, _children_faults(subject.policy, host)),
         ):
             for fault in faults:
-                yield Finding.of(code, host.host, fault, _enroll(host))
-
-
-def _enroll(host: HostView) -> str:
-    return f"openstack perfvm host enroll {quote(host.host)}"
+                yield Finding.of(code, host.host, fault, enroll(scheme, host.host))
 
 
 def _membership_faults(subject: Subject, host: HostView) -> Iterator[str]:
@@ -72,17 +69,17 @@ def _children_faults(policy: Policy, host: HostView) -> Iterator[str]:
 
 def check_residents(subject: Subject) -> Iterator[Finding]:
     """List the servers without their units, or with ones that cannot be."""
-    noun = scheme_of(subject.policy).noun
+    scheme = scheme_of(subject.policy)
     for host in subject.elastic_hosts.values():
         code, remedy = codes.UNITS_LACKING, codes.HEAL
         if not host.enrolled:
             # It may have no children yet, which come first.
-            remedy = f"{_enroll(host)} --backfill"
+            remedy = enroll(scheme, host.host, "--backfill")
             if subject.is_wanted(host.compute):
                 code = codes.TO_BACKFILL
         shares = shares_as_enrolled(subject.policy, host)
         for consumer in shares.lacking:
-            words = f"{host.describe(consumer)} on {host.host} has no {noun}"
+            words = f"{host.describe(consumer)} on {host.host} has no {scheme.noun}"
             yield Finding.of(code, host.host, words, remedy)
         for fault in shares.faults:
             yield Finding.of(code, host.host, fault, remedy)

@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 
 from nova_perfvm.diagnose.survey.hosts import HostUse
 from nova_perfvm.generate import labels, options
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement import commands
+from nova_perfvm.placement.schemes import Scheme, scheme_of
 from nova_perfvm.placement.settings import NO_FALLBACK_QUERY, SCHEDULER, Setting
 from nova_perfvm.policy import Policy
 
@@ -111,7 +112,7 @@ def _hosts(policy: Policy, first: Sequence[HostUse]) -> Iterator[AdoptionStep]:
     why = "Those that cost least to begin with. VMs have to leave a host first"
     scheme = scheme_of(policy)
     if scheme.by_slots:
-        yield AdoptionStep("Enroll the first hosts", f"{why}.", _enroll(names))
+        yield AdoptionStep("Enroll the first hosts", f"{why}.", _enroll(scheme, first))
         return
     yield AdoptionStep(
         "Configure the first hosts",
@@ -124,7 +125,7 @@ def _hosts(policy: Policy, first: Sequence[HostUse]) -> Iterator[AdoptionStep]:
         label = labels.label_commands(policy.pinned_classes[:1], names)
         why = "The filter judges hosts with a label, and no others."
     if scheme.enrolls:
-        label = (_enroll(names, " --from-nova-db"),)
+        label = (_enroll(scheme, first),)
         why = "Placement counts their NUMA nodes, and lets no other VM onto them."
     enable = (f"openstack compute service set --enable {n} nova-compute" for n in names)
     yield AdoptionStep(
@@ -134,9 +135,9 @@ def _hosts(policy: Policy, first: Sequence[HostUse]) -> Iterator[AdoptionStep]:
     )
 
 
-def _enroll(names: Iterable[str], option: str = "") -> str:
-    command = f"openstack perfvm host enroll {{}} --policy {POLICY}{option}"
-    return "\n".join(map(command.format, names))
+def _enroll(scheme: Scheme, hosts: Iterable[HostUse]) -> str:
+    policy = f"--policy {POLICY}"
+    return "\n".join(commands.enroll(scheme, h.view.host, policy) for h in hosts)
 
 
 def _configure(name: str, host: HostUse) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nova_perfvm.generate.hosts.config import HostConfig
+from nova_perfvm.placement import commands
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.slots import cell_cpus, host_slots, smallest_memory_mb
@@ -136,9 +137,9 @@ def notes_of(host: HostConfig) -> Iterator[str]:
         )
     if mode in scheme.enrolled_modes:
         # No API shows the cpu sets and cores that these follow from.
-        known = f"--slots {host.slots}" if scheme.by_slots else "--from-nova-db"
+        slots = (f"--slots {host.slots}",) if scheme.by_slots else ()
         yield (
-            f"Then: openstack perfvm host enroll HOST {known}. Until then no VM that "
+            f"Then: {commands.enroll(scheme, 'HOST', *slots)}. Until then no VM that "
             f"takes {scheme.noun} comes to it."
         )
     elif scheme.enrolls:

@@ -49,6 +49,8 @@ class CellsScheme(Scheme):
     resource_class = const.RC_CELL_CPU
     enrolled_modes = ("dedicated",)
     enrolled_prefix = const.TRAIT_CELLS
+    # No API shows NUMA nodes.
+    enroll_options = ("--from-nova-db",)
     noun = "NUMA nodes"
     steers = True
     mixes = True

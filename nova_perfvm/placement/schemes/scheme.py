@@ -77,6 +77,7 @@ class Scheme:
         it counts none
     :cvar enrolled_modes: those of hosts that ``host enroll`` gives child providers
     :cvar enrolled_prefix: how the trait begins that it then gives them
+    :cvar enroll_options: what that needs on a command line beside the host
     :cvar by_slots: whether these depend on the number of the host's slots
     :cvar noun: what VMs take of these
     :cvar isolates: whether isolated aggregates can keep general VMs off hosts with
@@ -92,6 +93,7 @@ class Scheme:
     resource_class: ClassVar[str] = ""
     enrolled_modes: ClassVar[tuple[Mode, ...]] = ()
     enrolled_prefix: ClassVar[str] = ""
+    enroll_options: ClassVar[tuple[str, ...]] = ()
     by_slots: ClassVar[bool] = False
     noun: ClassVar[str] = ""
     isolates: ClassVar[bool] = False

@@ -113,6 +113,25 @@ class AlignTest(testtools.TestCase):
         self.seen = self.cloud.snapshot()
         (refusal,) = self.plan().refusals
         self.assertIn("h1 is not enrolled by this policy", refusal)
+        self.assertIn("host enroll h1 --from-nova-db", refusal)
+
+    def test_children_that_are_not_right(self):
+        """Enrolling repairs them, and no API shows it the NUMA nodes."""
+        ((uuid, child), *_) = (
+            (p.uuid, p) for p in self.seen.providers if p.name == "h1_perfvm_cell_0"
+        )
+        half = dataclasses.replace(child.inventories[const.RC_CELL_CPU], total=10)
+        inventories = {**child.inventories, const.RC_CELL_CPU: half}
+        providers = tuple(
+            dataclasses.replace(p, inventories=inventories) if p.uuid == uuid else p
+            for p in self.seen.providers
+        )
+        self.seen = dataclasses.replace(self.seen, providers=providers)
+        report = audit.run(audit.Subject(POLICY, self.seen))
+        remedies = {
+            f.remedy for f in report.findings if f.code == codes.CHILDREN_DIFFER
+        }
+        self.assertEqual({"openstack perfvm host enroll h1 --from-nova-db"}, remedies)
 
     def test_a_guess_is_no_finding(self):
         """Without anybody who knows the nodes, the children are taken for right."""
