@@ -100,6 +100,19 @@ NO_FALLBACK_QUERY: Final = replace(
     "cpu sets.",
     otherwise="pinned VMs also come to hosts without cpu sets",
 )
+# Nova's default, so that hosts agree that have no option of it.
+NUMA_PACKING: Final = Setting(
+    "compute",
+    "packing_host_numa_cells_allocation_strategy",
+    ("False",),
+    "Nova's default; nova-scheduler and nova-compute need the same. Before Nova 34 "
+    "nova-compute chooses NUMA nodes in live migrations, and nova-scheduler foresees "
+    "which.",
+    SCHEDULER,
+    default="False",
+    otherwise="hosts have False by nova-perfvm host config, so that before Nova 34 "
+    "live migrations take other NUMA nodes than nova-scheduler claims for them",
+)
 PIN_SET: Final = Setting(
     "DEFAULT",
     "vcpu_pin_set",

@@ -23,7 +23,12 @@ from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.findings import Finding, Level, worst
 from nova_perfvm.generate import options
 from nova_perfvm.placement.schemes import scheme_of
-from nova_perfvm.placement.settings import FALLBACK_QUERY, ISOLATED_AGGREGATES, PIN_SET
+from nova_perfvm.placement.settings import (
+    FALLBACK_QUERY,
+    ISOLATED_AGGREGATES,
+    NUMA_PACKING,
+    PIN_SET,
+)
 from nova_perfvm.policy import Policy, advice, loader
 from nova_perfvm.scheduler import numa_filter
 
@@ -38,6 +43,7 @@ _CODES: Final = {
 _OF_OPTIONS: Final = {
     FALLBACK_QUERY.option: (codes.FALLBACK_QUERY, codes.FALLBACK_GONE),
     ISOLATED_AGGREGATES.option: (codes.ISOLATION, codes.ISOLATION),
+    NUMA_PACKING.option: (codes.NUMA_PACKING, codes.NUMA_PACKING),
     PIN_SET.option: (codes.PIN_SET, codes.PIN_SET),
 }
 # The first release of each series with Nova's fix of CVE-2026-46448
@@ -175,8 +181,9 @@ def _settings(policy: Policy) -> Iterator[Finding]:
                 yield _of_nova(gone, words)
         elif setting.values and (fault := setting.fault(str(conf_of[setting.option]))):
             found = Finding.of(wrong, "nova.conf", fault, setting.remedy)
-            # Without it elastic hosts take no pinned VM.
-            yield found._replace(level=Level.FAILURE) if elastic else found
+            # Without the others elastic hosts take no pinned VM.
+            fails = elastic and wrong != codes.NUMA_PACKING
+            yield found._replace(level=Level.FAILURE) if fails else found
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -14,6 +14,7 @@ from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.placement.settings import (
     FALLBACK_QUERY,
     ISOLATED_AGGREGATES,
+    NUMA_PACKING,
     PLACEMENT,
     Setting,
 )
@@ -58,6 +59,11 @@ def check_elastic(subject: Subject) -> Iterator[Finding]:
             # A wrong fallback query is a warning to other schemes; here no pinned VM
             # comes without it.
             yield found._replace(level=Level.FAILURE)
+    if scheme_of(subject.policy).steers and subject.nova_settings is not None:
+        fault = NUMA_PACKING.fault(subject.nova_settings.get(NUMA_PACKING.key))
+        if fault:
+            remedy = NUMA_PACKING.remedy
+            yield Finding.of(codes.NUMA_PACKING, "nova.conf", fault, remedy)
 
 
 def check_retries(subject: Subject) -> Iterator[Finding]:

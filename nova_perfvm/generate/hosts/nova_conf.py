@@ -13,7 +13,7 @@ from nova_perfvm.generate import options
 from nova_perfvm.generate.hosts.cpus import CPUSets
 from nova_perfvm.generate.hosts.memory import NodeMemory
 from nova_perfvm.generate.hosts.topology import Topology
-from nova_perfvm.placement.settings import PIN_SET, Setting
+from nova_perfvm.placement.settings import COMPUTE, NUMA_PACKING, PIN_SET, Setting
 from nova_perfvm.policy import VMClass
 
 # The kernel's own pages on x86, in KiB.
@@ -86,7 +86,10 @@ def nova_settings(
 
 
 def affinities(topology: Topology, cpus: CPUSets) -> tuple[Setting, ...]:
-    """Return the options by which the scheduler can name NUMA nodes with pinned VMs."""
+    """Return the options by which the scheduler can name NUMA nodes, and foresee them.
+
+    None for a host without pinned VMs.
+    """
     names = {
         f"{const.CELL_PHYSNET}{node.id}": node.id
         for node in topology.nodes
@@ -100,4 +103,5 @@ def affinities(topology: Topology, cpus: CPUSets) -> tuple[Setting, ...]:
             replace(_NUMA_NODES, section=f"neutron_physnet_{name}", values=(str(node),))
             for name, node in names.items()
         ),
+        replace(NUMA_PACKING, service=COMPUTE),
     )

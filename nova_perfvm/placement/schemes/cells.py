@@ -25,6 +25,7 @@ from nova_perfvm.placement.schemes.scheme import Child, HostOffer, Scheme
 from nova_perfvm.placement.settings import (
     ISOLATED_AGGREGATES,
     NO_FALLBACK_QUERY,
+    NUMA_PACKING,
     Setting,
 )
 from nova_perfvm.policy import PAGE_SIZES_KB, Policy, VMClass
@@ -286,8 +287,8 @@ class CellsScheme(Scheme):
         )
 
     def settings(self) -> tuple[Setting, ...]:
-        """Return what keeps VMs that ask for no NUMA node off these hosts."""
-        return (_ISOLATED, NO_FALLBACK_QUERY)
+        """Return what keeps VMs on NUMA nodes of their own, and others off these."""
+        return (_ISOLATED, NO_FALLBACK_QUERY, NUMA_PACKING)
 
 
 CELLS: Final = CellsScheme()

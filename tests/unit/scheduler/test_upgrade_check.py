@@ -13,7 +13,7 @@ from oslo_upgradecheck import upgradecheck
 
 from nova_perfvm.findings import LEVELS, Level
 from nova_perfvm.generate import options
-from nova_perfvm.placement.settings import FALLBACK_QUERY
+from nova_perfvm.placement.settings import FALLBACK_QUERY, NUMA_PACKING
 from nova_perfvm.scheduler import upgrade_check
 from tests import documented
 from tests.unit.generate import filter_lists
@@ -113,6 +113,11 @@ class ChecksTest(ConfigCase):
         self.check(2, none, ISOLATED, policy=wrong)
         lacks = {"scheduler": {"enable_isolated_aggregate_filtering": False}}
         self.check(2, "VMs without units come to", FALLBACK, lacks, policy=UNITS)
+        right = (enabled("PerfVMFilter,PerfVMNUMATopologyFilter"), ISOLATED)
+        for packs, code in ((False, 0), (True, 1)):
+            found = {"compute": {NUMA_PACKING.option: packs}}
+            details = self.check(code, "", *right, found, policy=CELLS)
+            self.assertEqual(packs, "options.numa_packing" in details)
 
     def test_options_that_nova_has_no_more(self):
         gone = dataclasses.replace(FALLBACK_QUERY, section="scheduler")

@@ -10,6 +10,7 @@ from nova_perfvm.diagnose.audit import Selection
 from nova_perfvm.facts.snapshot import Aggregate, Server, Snapshot, isolating
 from nova_perfvm.findings import Level
 from nova_perfvm.placement.contract import contract
+from nova_perfvm.placement.settings import NUMA_PACKING
 from tests.unit.changes.elastic import (
     CLASS,
     FOUR,
@@ -29,6 +30,7 @@ from tests.unit.changes.test_enroll import OFF, PlanCase
 ISOLATED = ("scheduler", "enable_isolated_aggregate_filtering")
 FALLBACK = ("workarounds", "disable_fallback_pcpu_query")
 GOOD = {ISOLATED: "True", FALLBACK: "false"}
+PACKING = codes.NUMA_PACKING
 RETRIES = {("placement", "allocation_conflict_retry_count"): "1"}
 ENROLL = "openstack perfvm host enroll h1"
 # Said of every cloud under units, and no fault.
@@ -84,6 +86,15 @@ class HostsTest(PreflightCase):
         self.assertEqual((codes.FALLBACK_QUERY, Level.FAILURE), found[:2])
         dedicated = self.enrolled(view(resource="PCPU"))
         self.assertEqual({}, self.found(dedicated, nova_settings=settings))
+
+    def test_numa_nodes_that_nova_compute_chooses(self):
+        policy = dataclasses.replace(POLICY, placement="cells")
+        for value, expected in ((None, set()), ("no", set()), ("1", {PACKING})):
+            settings = GOOD | {FALLBACK: "True"}
+            settings |= {NUMA_PACKING.key: value} if value else {}
+            facts = {"policy": policy, "nova_settings": settings}
+            self.assertEqual(expected, {*self.found(**facts)} & {PACKING})
+        self.assertEqual({}, self.found(nova_settings=GOOD | {NUMA_PACKING.key: "1"}))
 
     def test_what_nobody_looked_at(self):
         """Hosts behind a cell that is down, and one without a provider."""
