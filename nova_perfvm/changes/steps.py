@@ -467,7 +467,7 @@ def _with_aggregate(seen: Snapshot, changed: Aggregate) -> Snapshot:
 
 @dataclass(frozen=True)
 class Left:
-    """What a sync leaves as it is, and why."""
+    """What is left as it is, and why."""
 
     action = "leave"
     kind: str
@@ -480,7 +480,7 @@ class Plan:
     """What is to be done, in this order, or why nothing is.
 
     :ivar refusals: each names what is in the way and the remedy
-    :ivar left: what is as it should be, or not this policy's
+    :ivar left: what is as it should be, is not this policy's, or cannot be changed now
     """
 
     changes: tuple[Change, ...] = ()

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 
 from nova_perfvm.changes.align import plan_align
-from nova_perfvm.changes.steps import Plan, Realign
 from nova_perfvm.cloud import answers, converge, policy_record
 from nova_perfvm.cloud.allocate import migrating
-from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.osc.base import argument
 from nova_perfvm.osc.changing import HostsCommand
 from nova_perfvm.osc.recording import refuse_another
@@ -21,6 +20,7 @@ class Align(HostsCommand):
 
     A VM that is forced onto a host gets nodes of Nova's choice, not those that it
     holds. No VM is moved: what they hold is changed, of all of a host in one request.
+    Exits with 1 if some cannot be aligned now, which it names.
     """
 
     ended = "aligned"
@@ -44,13 +44,8 @@ class Align(HostsCommand):
         policy = self.chosen_policy(parsed_args)
         refuse_another(parsed_args, policy, policy_record.read(self.cloud))
 
-        def plan(view: HostView) -> Plan:
-            found = plan_align(policy, view)
-            steps = (step for step in found.changes if isinstance(step, Realign))
-            servers = [server for step in steps for server in step.resources]
-            return plan_align(policy, view, migrating(self.cloud, servers))
-
-        return plan
+        moving = partial(migrating, self.cloud)
+        return lambda view: plan_align(policy, view, moving)
 
     def say_what_stays(self) -> None:
         """Say nothing: no child is detached."""

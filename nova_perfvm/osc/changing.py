@@ -10,12 +10,13 @@ from typing import Any, Final, TextIO
 
 from cliff.lister import Lister
 
-from nova_perfvm.changes.steps import Plan
+from nova_perfvm.changes.steps import Left, Plan
 from nova_perfvm.cloud import converge, live_hosts
 from nova_perfvm.cloud.apply import FORGOTTEN_S
 from nova_perfvm.cloud.at_once import each
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import host_of_child
 from nova_perfvm.osc.base import CHANGING, Arguments, PolicyCommand, argument, ask, flag
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
@@ -96,7 +97,7 @@ class HostsCommand(ChangingCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Plan, ask, and change; 1 if a host was not changed as wanted."""
-        self._plan = self.planner(parsed_args)
+        self._plan = self._noting_what_is_left(self.planner(parsed_args))
         self._among = live_hosts.hypervisors(self.cloud)
         names = list(dict.fromkeys(self.names(parsed_args)))
         try:
@@ -105,7 +106,7 @@ class HostsCommand(ChangingCommand):
             plans = dict(found[name] for name in names if name in found)
             hosts = [host for host, plan in plans.items() if plan.changes]
             for host in plans:
-                if host not in hosts:
+                if host not in hosts and not self._left[host]:
                     self.write(f"{host}: nothing to do\n")
             steps = [
                 f"{h}: would {change}" for h in hosts for change in plans[h].changes
@@ -114,7 +115,9 @@ class HostsCommand(ChangingCommand):
                 self.nothing_to_do(parsed_args)
             elif steps and self.agreed(parsed_args, steps):
                 for host, made in self._each("changed", self._change, hosts):
-                    self.write(f"{host} is {self.ended}: {number_of(made, 'change')}\n")
+                    ended = f"{self.ended} in part" if self._left[host] else self.ended
+                    self.write(f"{host} is {ended}: {number_of(made, 'change')}\n")
+            self._say_what_is_left()
             self.say_what_stays()
         except KeyboardInterrupt:
             return SIGINT_EXIT
@@ -122,6 +125,23 @@ class HostsCommand(ChangingCommand):
 
     def nothing_to_do(self, parsed_args: argparse.Namespace) -> None:
         """Do what remains where every host is as wanted."""
+
+    def _noting_what_is_left(self, planner: converge.Planner) -> converge.Planner:
+        """Return it; what the last plan of a host leaves is told at the end."""
+        self._left: dict[str, Sequence[Left]] = {}
+
+        def plan(view: HostView) -> Plan:
+            made = planner(view)
+            self._left[view.host] = made.left
+            return made
+
+        return plan
+
+    def _say_what_is_left(self) -> None:
+        for host, left in sorted(self._left.items()):
+            for one in left:
+                self.exit_status = 1
+                self.app.stderr.write(f"{host}: {one.name} is left: {one.detail}\n")
 
     def _look(self, name: str) -> tuple[str, Plan]:
         """Return a host and its plan.

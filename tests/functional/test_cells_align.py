@@ -94,6 +94,39 @@ class TestAlign(Case):
         self.assertEqual(owners, after)
         self.boot_refused(flavor_of(4), host="h1")
 
+    def test_what_stops_no_other(self):
+        """Two change places, and a third has no room on its node."""
+        self.start("h3", "4x20")
+        self.enroll("h3")
+        servers = [self.boot(flavor_of(20), host="h3") for _ in range(3)]
+        first, second, third = (self.claimed(server)[0] for server in servers)
+        (empty,) = {*range(4)} - {first, second, third}
+        swapped = {f"cell_{second}": servers[0], f"cell_{first}": servers[1]}
+        self.hold(**swapped, **{f"cell_{empty}": servers[2]})
+        self.assert_drifted(*servers)
+        self.take_one("h3", third)
+
+        words = f"({servers[2].id}) is left: h3_perfvm_cell_{third} has 20"
+        self.align(1, words, "h3", "--dry-run")
+        self.align(1, "h3 is aligned in part: 1 change", "h3", "--yes")
+        self.assert_aligned(*servers[:2])
+        self.align(1, words, "h3", "--yes")
+        self.assertEqual([empty], self.claimed(servers[2]))
+
+        self.api.placement("DELETE", f"/allocations/{STRANGER}")
+        self.align(0, "h3 is aligned: 1 change", "h3", "--yes")
+        self.assert_clean(*servers)
+
+    def take_one(self, host, node):
+        """Let a stranger hold a CPU of a node, which Nova, counting pins, has free."""
+        uuid = self.provider(f"{host}_perfvm_cell_{node}")
+        stranger = {
+            "allocations": {uuid: {"resources": {const.RC_CELL_CPU: 1}}},
+            **dict.fromkeys(("project_id", "user_id"), "somebody"),
+            "consumer_generation": None,
+        }
+        self.api.placement("PUT", f"/allocations/{STRANGER}", stranger)
+
     def test_what_is_in_the_way(self):
         moving = self.boot(flavor_of(20), host="h1")
         moving = self.servers.cold_migrate(moving)
@@ -103,14 +136,7 @@ class TestAlign(Case):
         self.servers.confirm(moving)
         self.assert_drifted(moving)
 
-        # Nova has nothing against it, as it counts pins alone.
-        (uuid,) = (c.uuid for c in self.view("h2").children if c.name.endswith("_0"))
-        stranger = {
-            "allocations": {uuid: {"resources": {const.RC_CELL_CPU: 1}}},
-            **dict.fromkeys(("project_id", "user_id"), "somebody"),
-            "consumer_generation": None,
-        }
-        self.api.placement("PUT", f"/allocations/{STRANGER}", stranger)
+        self.take_one("h2", 0)
         self.align(1, "21 would be held, with what consumer", "h2", "--yes")
         self.api.placement("DELETE", f"/allocations/{STRANGER}")
         self.align(0, "h2 is aligned", "h2", "--yes")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import dataclasses
+import itertools
+import random
 
 import testtools
 
@@ -12,25 +14,26 @@ from nova_perfvm.changes.steps import with_changes
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.drift import drifted
 from nova_perfvm.facts.host_view import view_of
-from nova_perfvm.facts.snapshot import NOVA_DATABASE
+from nova_perfvm.facts.snapshot import NOVA_DATABASE, Flavor, ServerCell
 from nova_perfvm.policy import loader
 from tests.unit.facts.snapshot.clouds import Cloud
+from tests.unit.placement.test_cells import POLICY as MIXED
 
 POLICY = dataclasses.replace(loader.load(), placement="cells")
 
 
-def enrolled(cloud):
+def enrolled(cloud, policy=POLICY):
     """Return a cloud when its host h1 is enrolled, by what Nova's database has."""
     seen = cloud.snapshot()
     hosts = (dataclasses.replace(h, cells_source=NOVA_DATABASE) for h in seen.hosts)
     seen = dataclasses.replace(seen, hosts=tuple(hosts))
-    while changes := _plan(seen).changes:
+    while changes := _plan(seen, policy).changes:
         seen = with_changes(seen, changes[:1])
     return seen
 
 
-def _plan(seen):
-    plan = plan_enroll(POLICY, view_of(seen, "h1"), backfill=True)
+def _plan(seen, policy):
+    plan = plan_enroll(policy, view_of(seen, "h1"), backfill=True)
     if plan.refusals:
         raise AssertionError(plan.refusals)
     return plan
@@ -64,8 +67,15 @@ class AlignTest(testtools.TestCase):
         ]
         self.seen = dataclasses.replace(self.seen, servers=tuple(servers))
 
-    def plan(self, **options):
-        return plan_align(POLICY, view_of(self.seen, "h1"), **options)
+    def plan(self, *migrating):
+        found = view_of(self.seen, "h1")
+        return plan_align(POLICY, found, {*migrating}.intersection)
+
+    def left(self, *migrating):
+        """Return what is left, by name of the server, where nothing is changed."""
+        plan = self.plan(*migrating)
+        self.assertEqual(((), ()), (plan.changes, plan.refusals))
+        return {one.name: one.detail for one in plan.left}
 
     def found(self):
         report = audit.run(audit.Subject(POLICY, self.seen))
@@ -97,17 +107,44 @@ class AlignTest(testtools.TestCase):
         self.assertEqual(20, root.allocations["i-a"]["PCPU"])
 
     def test_what_is_in_the_way(self):
+        full = "h1_perfvm_cell_1 has 20 CUSTOM_PERFVM_CELL_CPU, and 40 would be held, "
         self.run_on(a=1)
-        (refusal,) = self.plan().refusals
-        self.assertIn("h1_perfvm_cell_1 has 20 CUSTOM_PERFVM_CELL_CPU", refusal)
-        self.assertIn("40 would be held, with what b (i-b) holds", refusal)
+        self.assertIn(f"{full}with what b (i-b) holds", self.left()["a (i-a)"])
         self.run_on(b=0)
-        (refusal,) = self.plan(migrating={"i-b"}).refusals
-        self.assertIn("b (i-b) is in Nova's hands (ACTIVE)", refusal)
+        left = self.left("i-b")
+        self.assertIn("in Nova's hands (ACTIVE)", left["b (i-b)"])
+        # Neither has room while the other stays.
+        self.assertIn(f"{full}with what b (i-b) holds", left["a (i-a)"])
         self.change("a", status="VERIFY_RESIZE")
         self.assertEqual(["b (i-b)"], self.found())
-        (refusal,) = self.plan().refusals
-        self.assertIn("a (i-a) is in Nova's hands (VERIFY_RESIZE)", refusal)
+        self.assertIn("in Nova's hands (VERIFY_RESIZE)", self.left()["a (i-a)"])
+
+    def test_others_are_aligned(self):
+        """Two change places, and two cannot, as one of these is being migrated."""
+        self.cloud = Cloud(POLICY)
+        self.cloud.add_host("h1", shape="4x20", memory_gb=1000)
+        for node, name in enumerate("abcd"):
+            self.cloud.add_hp(name, "h1", first=20 * node, node=node)
+        self.seen = enrolled(self.cloud)
+        self.run_on(a=1, b=0, c=3, d=2)
+        plan = self.plan("i-d")
+        (step,) = plan.changes
+        self.assertEqual({"i-a", "i-b"}, step.resources.keys())
+        self.assertEqual(["d (i-d)", "c (i-c)"], [one.name for one in plan.left])
+        self.seen = with_changes(self.seen, [step])
+        self.assertEqual(["c (i-c)", "d (i-d)"], self.found())
+        self.assertEqual({"c (i-c)", "d (i-d)"}, self.left("i-d").keys())
+        (step,) = self.plan().changes
+        self.seen = with_changes(self.seen, [step])
+        self.assertEqual([], self.found())
+
+    def test_a_child_that_is_lost(self):
+        self.run_on(a=1, b=0)
+        kept = [p for p in self.seen.providers if p.name != "h1_perfvm_cell_1"]
+        self.seen = dataclasses.replace(self.seen, providers=tuple(kept))
+        left = self.left()["a (i-a)"]
+        self.assertIn("h1 does not have h1_perfvm_cell_1: openstack", left)
+        self.assertIn("host enroll h1 --from-nova-db", left)
 
     def test_hosts_that_are_not_enrolled(self):
         self.seen = self.cloud.snapshot()
@@ -146,3 +183,88 @@ class AlignTest(testtools.TestCase):
         found = {f.code for f in report.findings}
         self.assertNotIn(codes.CHILDREN_DIFFER, found)
         self.assertEqual([], list(drifted(POLICY, view_of(self.seen, "h1"))))
+
+
+class SizesTest(testtools.TestCase):
+    """VMs of several sizes, held and run on nodes at random, and a stranger."""
+
+    VCPUS = (16, 8, 4, 4, 4)
+
+    def setUp(self):
+        super().setUp()
+        self.cloud = Cloud(MIXED)
+        self.cloud.add_host("h1")
+        for vcpus in {*self.VCPUS}:
+            specs = {const.CLASS_KEY: f"c{vcpus}", const.CPU_POLICY: "dedicated"}
+            flavor = Flavor(f"c{vcpus}", f"c{vcpus}", vcpus, 1024, 0, specs)
+            self.cloud.flavors[flavor.name] = flavor
+        # All that they fit onto, by the node of each.
+        self.all = [
+            nodes
+            for nodes in itertools.product((0, 1), repeat=len(self.VCPUS))
+            if max(self.on(nodes, 0), self.on(nodes, 1)) <= 20
+        ]
+
+    def on(self, nodes, number):
+        found = zip(nodes, self.VCPUS, strict=True)
+        return sum(vcpus for node, vcpus in found if node == number)
+
+    def seen(self, held, run, stranger):
+        """Return the cloud with VMs held on nodes, and run on others."""
+        for number, (node, vcpus) in enumerate(zip(held, self.VCPUS, strict=True)):
+            pins = {vcpu: 20 * node + vcpu for vcpu in range(vcpus)}
+            cell = ServerCell(node, frozenset(pins), 1024, pins)
+            resources = {"PCPU": vcpus, "MEMORY_MB": 1024}
+            more = {"cells": (cell,), "pinned": True}
+            self.cloud.add(str(number), "h1", f"c{vcpus}", resources, **more)
+        seen = enrolled(self.cloud, MIXED)
+        providers = [
+            dataclasses.replace(
+                p,
+                allocations={
+                    **p.allocations,
+                    "stranger": {const.RC_CELL_CPU: stranger},
+                },
+            )
+            if stranger and p.name == "h1_perfvm_cell_0"
+            else p
+            for p in seen.providers
+        ]
+        servers = []
+        for server, node in zip(seen.servers, run, strict=True):
+            cell = dataclasses.replace(server.cells[0], host_node=node)
+            servers.append(dataclasses.replace(server, cells=(cell,)))
+        return dataclasses.replace(
+            seen, providers=tuple(providers), servers=tuple(servers)
+        )
+
+    def test_all_are_aligned_that_can_be(self):
+        partly = 0
+        for seed in range(40):
+            rng = random.Random(seed)
+            held, run = rng.choice(self.all), rng.choice(self.all)
+            stranger = rng.randint(0, 20 - self.on(held, 0))
+            seen = self.seen(held, run, stranger)
+            moving = {s.id for s in seen.servers if not rng.randint(0, 4)}
+            before = self.drifted(seen)
+            plan = self.plan(seen, moving)
+            aligned = {i for step in plan.changes for i in step.resources}
+            # It raises where a node would have too little.
+            seen = with_changes(seen, plan.changes)
+            left = {one.name for one in plan.left}
+            self.assertEqual(set(), aligned & moving)
+            self.assertEqual(before.keys() - aligned, self.drifted(seen).keys())
+            self.assertEqual(left, {str(s) for s in self.drifted(seen).values()})
+            self.assertEqual((), self.plan(seen, moving).changes, seed)
+            for server in self.drifted(seen).keys() - moving:
+                others = before.keys() - {server}
+                self.assertEqual((), self.plan(seen, others | moving).changes, seed)
+            partly += bool(aligned and left)
+        self.assertGreater(partly, 5)
+
+    def plan(self, seen, moving):
+        return plan_align(MIXED, view_of(seen, "h1"), moving.intersection)
+
+    def drifted(self, seen):
+        found = drifted(MIXED, view_of(seen, "h1"))
+        return {drift.server.id: drift.server for drift in found}
