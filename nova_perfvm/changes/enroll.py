@@ -75,7 +75,7 @@ def plan_enroll(
         slots = slots_to_enroll(policy, view, slots)
     except SlotsError as exc:
         return do.Plan(refusals=(str(exc),))
-    if fault := scheme.unfit(view):
+    if fault := scheme.unfit(policy, view):
         return do.Plan(refusals=(fault,))
     trait = scheme.enrolled_trait(policy)
     aggregate = aggregate_name(trait)

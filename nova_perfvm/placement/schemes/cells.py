@@ -12,6 +12,7 @@ physical network for each node, in name only, and the limits of a claim name it.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, Final
 
@@ -143,7 +144,7 @@ class CellsScheme(Scheme):
         del tree
         return None
 
-    def unfit(self, view: HostView) -> str:
+    def unfit(self, policy: Policy, view: HostView) -> str:
         """Return why the NUMA nodes of a host cannot be divided."""
         if view.root.mode != "dedicated":
             return (
@@ -156,6 +157,13 @@ class CellsScheme(Scheme):
                 "Placement is to count it: read it by --from-nova-db on a "
                 "controller, or name what host collect has written there "
                 "(--collected), or an --inventory"
+            )
+        pages = any(cell.mempages for cell in view.facts.cells)
+        if _huge_pages(policy) and not pages:
+            return (
+                "classes of the policy ask for huge pages, and how many the NUMA nodes "
+                f"of {view.host} have Nova's database alone tells: read it by "
+                "--from-nova-db on a controller"
             )
         return ""
 
@@ -312,7 +320,7 @@ def inventories_of(policy: Policy, cell: NUMACell) -> dict[str, Inventory]:
 
     Where they ask for huge pages, memory is what is in these.
     """
-    sizes = {vm_class.mem_page_size for vm_class in policy.pinned_classes} - _SMALL
+    sizes = _huge_pages(policy)
     memory_mb = cell.memory_mb
     if sizes:
         # Of all huge pages where the classes do not say of which size.
@@ -327,6 +335,11 @@ def inventories_of(policy: Policy, cell: NUMACell) -> dict[str, Inventory]:
         cpus, _ = cell.count_cores()
     amounts = {const.RC_CELL_CPU: cpus, const.RC_CELL_MEMORY: memory_mb}
     return {name: Inventory(n, n) for name, n in amounts.items() if n}
+
+
+def _huge_pages(policy: Policy) -> AbstractSet[str | None]:
+    """Return the sizes of huge pages that pinned classes ask for."""
+    return {vm_class.mem_page_size for vm_class in policy.pinned_classes} - _SMALL
 
 
 def node_of(name: str) -> int | None:

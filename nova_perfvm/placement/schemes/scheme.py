@@ -315,9 +315,9 @@ class Scheme:
         )
         return Claims(wanted, has, excess)
 
-    def unfit(self, view: HostView) -> str:
+    def unfit(self, policy: Policy, view: HostView) -> str:
         """Return why a host cannot be enrolled; empty if it can."""
-        del view
+        del policy, view
         return ""
 
     def root_traits(self, policy: Policy, mode: str) -> frozenset[str]:

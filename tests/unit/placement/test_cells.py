@@ -200,6 +200,22 @@ class HostTest(testtools.TestCase):
         self.assertIn("need 8 CPUs and 32768 MiB of one", words.words(reason))
         self.assertIn("node 1 has 4 of 20 CPUs and", words.words(reason))
 
+    def test_huge_pages_that_nobody_tells(self):
+        """Without them a node would have CPUs, and no memory for them."""
+        found = self.cloud.snapshot()
+        (host,) = found.hosts
+        pools = (PagePool(4, 10**6), PagePool(2**20, 64))
+        for pages, plans in (((), False), (pools, True)):
+            cells = [dataclasses.replace(c, mempages=pages) for c in host.cells]
+            told = dataclasses.replace(
+                host, cells=tuple(cells), cells_source=INVENTORY_FILE
+            )
+            view = view_of(dataclasses.replace(found, hosts=(told,)), "h1")
+            plan = plan_enroll(policy_of(SIZES[0], mem_page_size="1GB"), view)
+            self.assertEqual(plans, bool(plan.changes))
+            refused = "ask for huge pages" in "".join(plan.refusals)
+            self.assertEqual(not plans, refused)
+
     def test_vms_that_were_there_before(self):
         """They get what they have; and who was allocated another node is told."""
         specs = {const.CLASS_KEY: "c4", const.CPU_POLICY: "dedicated"}
