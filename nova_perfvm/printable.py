@@ -18,9 +18,13 @@ def printable(text: str) -> str:
     The escapes are those of JSON, as in ``\u001b[2J``, so that JSON which went
     through this says the same as before.
     """
-    if text.isprintable():
-        return text
-    return "".join(c if c in "\n\t" else _escaped(c) for c in text)
+    return "\n".join(map(_printable, text.split("\n")))
+
+
+def _printable(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(c if c == "\t" else _escaped(c) for c in line)
 
 
 def one_line(text: str) -> str:

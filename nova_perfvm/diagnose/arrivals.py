@@ -79,7 +79,7 @@ def arrived(
     :param request: one that is of its class, see :func:`.rules.check_request`
     :param consumer: who holds the allocation
     """
-    allocation = offer(policy, request, view, settings, checked=True)
+    allocation = offer(policy, request, view, settings, wrong=())
     if allocation is None:
         return None
     scheme = scheme_of(policy)

@@ -14,7 +14,7 @@ from nova_perfvm.diagnose.explain.report import request_of
 from nova_perfvm.diagnose.verdicts import (
     HostVerdict,
     SchedulerSettings,
-    judge,
+    judge_all,
     settings_for,
 )
 from nova_perfvm.facts.demand import RequestError
@@ -126,9 +126,7 @@ def _judged(
             if names is not None or name in subject.flavors_today:
                 request, _ = request_of(snapshot, flavor=name)
                 class_name = request.facts.class_name or ""
-                verdicts = tuple(
-                    judge(subject.policy, request, view, settings) for view in views
-                )
+                verdicts = judge_all(subject.policy, request, views, settings)
             else:
                 note = "not in the cloud: openstack perfvm flavor sync makes it"
         except RequestError as exc:

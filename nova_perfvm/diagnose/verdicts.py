@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verdict on each host: of the services, of Placement, and of the rules."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +19,7 @@ from nova_perfvm.placement.settings import (
     is_true,
 )
 from nova_perfvm.policy import Policy
-from nova_perfvm.rules import check_host, decide, resolve_class
+from nova_perfvm.rules import check_host, check_request, resolve_class
 from nova_perfvm.rules.host.cpu_sets import NO_NUMA
 
 TENANT_KEY: Final = "filter_tenant_id"
@@ -98,14 +98,31 @@ def judge(
     policy: Policy, request: Request, view: HostView, settings: SchedulerSettings
 ) -> HostVerdict:
     """Return the verdict on one host."""
-    rules = rules_against(policy, request.facts, view)
-    return HostVerdict(
-        view=view,
-        service=tuple(_service(view, request, settings)),
-        placement=_ask(view, request, settings).reasons,
-        rules=rules,
-        numa=() if rules else _numa(request, view),
-    )
+    (found,) = judge_all(policy, request, (view,), settings)
+    return found
+
+
+def judge_all(
+    policy: Policy,
+    request: Request,
+    views: Iterable[HostView],
+    settings: SchedulerSettings,
+) -> tuple[HostVerdict, ...]:
+    """Return the verdict on each host; what is wrong with the request is asked once."""
+    wrong = check_request(policy, request.facts)
+    found = []
+    for view in views:
+        rules = rules_against(policy, request.facts, view, wrong)
+        found.append(
+            HostVerdict(
+                view=view,
+                service=tuple(_service(view, request, settings)),
+                placement=_ask(view, request, settings).reasons,
+                rules=rules,
+                numa=() if rules else _numa(request, view),
+            )
+        )
+    return tuple(found)
 
 
 def offer(
@@ -113,18 +130,16 @@ def offer(
     request: Request,
     view: HostView,
     settings: SchedulerSettings,
-    *,
-    checked: bool = False,
+    wrong: tuple[Reason, ...] | None = None,
 ) -> Mapping[str, Mapping[str, int]] | None:
     """Return what Placement would give of a host that takes a request.
 
     None if the host does not take it; otherwise by provider's UUID.
 
-    :param checked: the request is known to be of its class (``check_request``), as it
-        is where many hosts are asked
+    :param wrong: as :func:`rules_against` has it
     """
     if (
-        rules_against(policy, request.facts, view, checked=checked)
+        rules_against(policy, request.facts, view, wrong)
         or _numa(request, view)
         or any(_service(view, request, settings))
     ):
@@ -172,16 +187,18 @@ def _ask(view: HostView, request: Request, settings: SchedulerSettings) -> Answe
 
 
 def rules_against(
-    policy: Policy, request: RequestFacts, view: HostView, *, checked: bool = False
+    policy: Policy,
+    request: RequestFacts,
+    view: HostView,
+    wrong: tuple[Reason, ...] | None = None,
 ) -> tuple[Reason, ...]:
     """Return why the rules refuse a request on a host, or cannot be asked.
 
-    :param checked: as :func:`offer` has it
+    :param wrong: what ``check_request`` has said, where many hosts are asked
     """
-    if checked:
-        reasons = check_host(policy, request, view.facts)
-    else:
-        reasons = decide(policy, request, view.facts).reasons
+    if wrong is None:
+        wrong = check_request(policy, request)
+    reasons = wrong or check_host(policy, request, view.facts)
     if view.compute.cells_source != UNKNOWN:
         return reasons
     if reasons and reasons[0].code == NO_NUMA.code:

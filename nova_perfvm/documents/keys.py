@@ -164,8 +164,12 @@ class _Reader:
 
     def read(self, kind: Any, value: Any, path: KeyPath) -> Any:
         """Return a value of a type; anything if there is a mistake in it."""
+        return self.read_as(_taken_apart(kind), value, path)
+
+    def read_as(self, of: _Type, value: Any, path: KeyPath) -> Any:
+        """Do the same with a type that is taken apart."""
         before = len(self.mistakes)
-        shape, expected, words = _taken_apart(kind)
+        shape, expected, words = of
         if not shape.fits(value):
             self.say(path, f"found {shown(value)}, expected {words}")
             return None
@@ -192,6 +196,11 @@ class _Shape:
 
     def __init__(self, *of: Any) -> None:
         self.of = of
+
+    @functools.cached_property
+    def types(self) -> list[_Type]:
+        """What it is made of, taken apart."""
+        return [_taken_apart(kind) for kind in self.of if kind is not ...]
 
     def fits(self, value: Any) -> bool:
         """Return whether a value may be one."""
@@ -250,7 +259,7 @@ class _Optional(_Shape):
         self.words = _taken_apart(of[0]).words
 
     def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
-        return None if value is None else reader.read(self.of[0], value, path)
+        return None if value is None else reader.read_as(self.types[0], value, path)
 
     def written(self, value: Any, *, whole: bool) -> Any:
         return written(value, self.of[0], whole=whole)
@@ -261,9 +270,12 @@ class _Several(_Shape):
     words = "a list"
 
     def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
+        of = self.types[0]
         return tuple(
-            reader.read(self.of[0], item, (*path, str(index)))
-            for index, item in enumerate(value)
+            [
+                reader.read_as(of, item, (*path, str(index)))
+                for index, item in enumerate(value)
+            ]
         )
 
     def written(self, value: Any, *, whole: bool) -> Any:
@@ -295,13 +307,14 @@ class _Mapping(_Shape):
 
     def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
         found = {}
+        of_key, of_item = self.types
         for key, item in value.items():
             here = (*path, key)
             name: Any = key
             if self.of[0] is int and key.isdecimal() and len(key) <= _MOST_DIGITS:
                 name = int(key)
-            name = reader.read(self.of[0], name, here)
-            found[name] = reader.read(self.of[1], item, here)
+            name = reader.read_as(of_key, name, here)
+            found[name] = reader.read_as(of_item, item, here)
         return found
 
     def written(self, value: Any, *, whole: bool) -> Any:
@@ -324,20 +337,25 @@ class _Fields(_Shape):
     def __init__(self, kind: Any) -> None:
         self._kind = kind
         self._known = [key.name for key in keys_of(kind) if not key.is_name]
+        self._names = frozenset(self._known)
         self.words = f"a mapping with the keys {', '.join(self._known)}"
+
+    @functools.cached_property
+    def _fields(self) -> list[tuple[_Key, _Type]]:
+        return [(key, _taken_apart(key.kind)) for key in keys_of(self._kind)]
 
     def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
         before = len(reader.mistakes)
         given = {}
-        for key in keys_of(self._kind):
-            here = (*path, key.name)
+        for key, of in self._fields:
             if key.is_name:
-                given[key.field] = reader.read(key.kind, path[-1], path)
+                given[key.field] = reader.read_as(of, path[-1], path)
             elif key.name in value:
-                given[key.field] = reader.read(key.kind, value[key.name], here)
+                here = (*path, key.name)
+                given[key.field] = reader.read_as(of, value[key.name], here)
             elif key.required or key.default is MISSING:
-                reader.say(here, f"missing; expected {_taken_apart(key.kind).words}")
-        for unknown in value.keys() - set(self._known):
+                reader.say((*path, key.name), f"missing; expected {of.words}")
+        for unknown in value.keys() - self._names:
             near = difflib.get_close_matches(unknown[:_MOST_SHOWN], self._known, 1)
             hint = f"did you mean {near[0]}?" if near else f"expected {self.words}"
             reader.say((*path, unknown), f"unknown key; {hint}")

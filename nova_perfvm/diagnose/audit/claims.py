@@ -2,6 +2,7 @@
 """Whether servers, flavors and images are what they claim to be."""
 
 import difflib
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from shlex import quote
 from typing import Final
@@ -17,13 +18,7 @@ from nova_perfvm.generate import flavors as generating
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import VMClass
 from nova_perfvm.printable import one_line
-from nova_perfvm.rules import (
-    REFUSALS,
-    check_placed,
-    check_request,
-    describe,
-    is_former_size,
-)
+from nova_perfvm.rules import REFUSALS, check_placed, describe, is_former_size
 from nova_perfvm.rules.request.contract import CODES
 from nova_perfvm.rules.request.cpus import CPU_POLICY, NUMA_NODES
 
@@ -56,7 +51,7 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
         if not server.built or not server.known:
             continue
         request = subject.requests[server.id]
-        reasons = list(check_request(policy, request))
+        reasons = list(subject.check_request(request))
         if server.host is not None:
             # Of a host that nobody saw the labels are known.
             facts = subject.hosts.get(server.host) or HostFacts(
@@ -269,6 +264,7 @@ def _near_miss(
     return Finding.of(code, subject, words, remedy)
 
 
+@functools.cache
 def _is_near(key: str) -> bool:
     """Return whether a key is nearly the one that names a class."""
     if key in _KNOWN_KEYS:

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is audited: a policy and a cloud, and what follows from both."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property, partial
 from shlex import quote
 from typing import Final, NamedTuple
 
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.hosts import elastic_hosts
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts import HostFacts, RequestFacts
+from nova_perfvm.facts import HostFacts, Reason, RequestFacts
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.hypervisor import Hypervisor, by_host
@@ -22,7 +22,7 @@ from nova_perfvm.generate.options import FileOptions
 from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.placement.schemes import enrolled_by_another, scheme_of
 from nova_perfvm.policy import Policy, VMClass
-from nova_perfvm.rules import resolve_class
+from nova_perfvm.rules import check_request, resolve_class
 
 # [DEFAULT]long_rpc_timeout: the longest that Nova waits for an answer.
 STUCK_AFTER_MIN: Final = 30
@@ -87,6 +87,11 @@ class Subject:
             server.id: server_facts(server, self.snapshot.image_of(server))
             for server in self.snapshot.servers
         }
+
+    @cached_property
+    def check_request(self) -> Callable[[RequestFacts], tuple[Reason, ...]]:
+        """What the rules have against a request, asked once of those that are equal."""
+        return cache(partial(check_request, self.policy))
 
     @cached_property
     def hosts(self) -> dict[str, HostFacts]:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.explain.fixes import Fix, Fixer
-from nova_perfvm.diagnose.verdicts import HostVerdict, SchedulerSettings, judge
+from nova_perfvm.diagnose.verdicts import HostVerdict, SchedulerSettings, judge_all
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request, request_for
@@ -195,7 +195,7 @@ def explain(
             )
         if not views:
             raise NotFoundError(unknown_host(host, (v.host for v in everything)))
-    verdicts = tuple(judge(policy, request, view, settings) for view in views)
+    verdicts = judge_all(policy, request, views, settings)
     if offered is not None:
         verdicts = tuple(_compared(verdict, offered) for verdict in verdicts)
     fixer = Fixer(policy, snapshot, request, everything, settings)

@@ -301,7 +301,7 @@ class Aggregate:
     metadata: Mapping[str, str]
     hosts: frozenset[str]
 
-    @property
+    @cached_property
     def required_traits(self) -> frozenset[str]:
         """The traits without which a request is kept off its hosts."""
         return required_traits(self.metadata)

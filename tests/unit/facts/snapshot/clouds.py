@@ -177,6 +177,9 @@ class Cloud:
 
     def snapshot(self):
         """Return the snapshot, its hosts with cells."""
+        self._here = {}
+        for server in self.servers.values():
+            self._here.setdefault(server.host, []).append(server)
         return Snapshot(
             taken_at="2026-01-01T00:00:00+00:00",
             hosts=tuple(self._with_cells(host) for host in self.hosts.values()),
@@ -188,7 +191,7 @@ class Cloud:
 
     def _with_cells(self, host):
         provider = self.providers[host.host]
-        servers = [s for s in self.servers.values() if s.host == host.host]
+        servers = self._here.get(host.host, ())
         totals = [provider.total(name) for name in ("PCPU", "VCPU", "MEMORY_MB")]
         cells = assume_cells(host.shape, *totals, servers)
         return dataclasses.replace(host, cells=cells, cells_source=ASSUMED)
