@@ -130,13 +130,15 @@ def _steps(
     if changing and compute.enabled:
         yield do.SetService(compute.service, view.host, enabled=False)
     found = {provider.name: provider for provider in view.children}
-    known = {provider.name: provider for provider in view.detached} | found
+    wanted = {child.name for child in children}
+    strangers = [p for p in view.detached if p.name in wanted and not view.is_own(p)]
+    yield from delete_detached(strangers)
+    known = {p.name: p for p in view.detached if p not in strangers} | found
     for child in children:
         yield from _child(view, child, known.get(child.name))
     yield from _give(view, shares, known)
     for consumer, providers in shares.surplus.items():
         yield do.RemoveUnits(consumer, view.describe(consumer), providers, scheme.noun)
-    wanted = {child.name for child in children}
     for name, provider in found.items():
         if name not in wanted:
             yield from detach_child(provider)
@@ -172,6 +174,12 @@ def _in_the_way(
         )
     for provider in view.children:
         child = wanted.get(provider.name)
+        if child and scheme.steers and not view.is_own(provider):
+            yield (
+                f"nova-scheduler does not know {provider.name} ({provider.uuid}): it "
+                f"was not made for the provider that {view.host} has: openstack perfvm "
+                f"host unenroll {quote(view.host)}, and enroll it again"
+            )
         held = provider.held_of_child()
         names = ", ".join(view.describe(consumer) for consumer in sorted(held))
         if child is None or not held:

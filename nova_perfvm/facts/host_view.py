@@ -16,6 +16,7 @@ from nova_perfvm.facts.snapshot import (
     Provider,
     Server,
     Snapshot,
+    child_uuid,
     host_facts,
 )
 
@@ -92,6 +93,14 @@ class HostView:
         """Providers that are named as its children, and not in its tree."""
         named = self.cloud.children_by_host.get(self.root.name, ())
         return tuple(p for p in named if p.root != self.root.uuid)
+
+    def is_own(self, child: Provider) -> bool:
+        """Return whether a child was made for the provider that the host has now.
+
+        A host that is installed anew has another one, and nova-scheduler tells the
+        NUMA nodes of candidates by these UUIDs.
+        """
+        return child.uuid == child_uuid(self.root.uuid, child.name)
 
     @property
     def detached(self) -> tuple[Provider, ...]:

@@ -60,6 +60,12 @@ def _children_faults(policy: Policy, host: HostView) -> Iterator[str]:
     wrong = len(host.children) != count or enrolled_slots(own, host) is None
     for provider in host.strayed:
         yield f"{provider.name} is not in the tree of {host.host}, and not empty"
+    for provider in host.children if scheme_of(own).steers else ():
+        if not host.is_own(provider):
+            yield (
+                f"nova-scheduler does not know {provider.name}, which was not made for "
+                f"the provider that {host.host} has"
+            )
     if wrong and (host.enrolled or host.children):
         yield (
             f"{host.host}: number ({len(host.children)}, should be {count}), names, "

@@ -11,6 +11,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.changes.align import plan_align
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.changes.steps import with_changes
+from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.drift import drifted
 from nova_perfvm.facts.host_view import view_of
@@ -268,3 +269,26 @@ class SizesTest(testtools.TestCase):
     def drifted(self, seen):
         found = drifted(MIXED, view_of(seen, "h1"))
         return {drift.server.id: drift.server for drift in found}
+
+
+class ChildrenTest(testtools.TestCase):
+    def test_made_for_another_provider_of_the_host(self):
+        """As enrolling once left them on hosts that were installed anew."""
+        cloud = Cloud(POLICY)
+        cloud.add_host("h1")
+        seen = enrolled(cloud)
+        old = "11111111-1111-4111-8111-111111111111"
+        children = [
+            dataclasses.replace(p, uuid=old) if p.name == "h1_perfvm_cell_0" else p
+            for p in seen.providers
+        ]
+        seen = dataclasses.replace(seen, providers=tuple(children))
+        (refusal,) = plan_enroll(POLICY, view_of(seen, "h1")).refusals
+        self.assertIn(f"nova-scheduler does not know h1_perfvm_cell_0 ({old})", refusal)
+        found = audit.run(audit.Subject(POLICY, seen)).findings
+        self.assertIn(codes.CHILDREN_DIFFER, {f.code for f in found})
+        gone = plan_unenroll(view_of(seen, "h1"))
+        seen = with_changes(seen, gone.changes)
+        while changes := _plan(seen).changes:
+            seen = with_changes(seen, changes[:1])
+        self.assertNotIn(old, {p.uuid for p in seen.providers})

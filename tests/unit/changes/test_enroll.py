@@ -410,6 +410,19 @@ class UnenrollTest(PlanCase):
         bare = self.carried_out(host, plan_unenroll, strip=True)
         self.assertEqual(((), 2), (bare.children, len(bare.detached)))
 
+    def test_a_host_that_is_installed_anew(self):
+        """Its provider is another one, and so are its children from then on."""
+        good = self.enrolled(view())
+        gone = self.carried_out(good, plan_unenroll)
+        old = "11111111-1111-4111-8111-111111111111"
+        others = [
+            dataclasses.replace(p, uuid=old, root=old) if p.name == "h1_perfvm_a" else p
+            for p in gone.cloud.providers
+        ]
+        seen = having(gone, providers=tuple(others))
+        self.assertEqual(2, len(seen.detached))
+        self.assert_same(good, self.enrolled(seen))
+
     def test_aggregates_of_others_stay(self):
         for metadata in (ISOLATING, ISOLATING | CREATED | {"ssd": "true"}):
             # Also one that would be empty, and that has the name enroll gives.
