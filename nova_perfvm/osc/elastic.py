@@ -39,7 +39,7 @@ from nova_perfvm.osc.reports import FindingsLister
 
 
 class EnrollHost(HostsCommand, RecordingCommand):
-    """Make compute hosts elastic, or repair elastic hosts."""
+    """Enroll compute hosts for units or NUMA nodes, or repair enrolled ones."""
 
     ended = "enrolled"
     arguments = (
@@ -98,7 +98,7 @@ class EnrollHost(HostsCommand, RecordingCommand):
 
 
 class UnenrollHost(HostsCommand):
-    """Make elastic hosts ordinary ones again."""
+    """Make enrolled hosts ordinary ones again."""
 
     ended = "no longer enrolled"
     arguments = (HOSTS, DELETE_CHILDREN)
