@@ -105,10 +105,17 @@ def _label(policy: Policy, view: HostView) -> str:
 
 
 def plan_close(view: HostView) -> do.Plan:
-    """Return the step that keeps VMs with units off a host, if they may come."""
-    if not view.enrolled:
-        return do.Plan()
-    return do.Plan((_set_root(view, view.root.traits - view.root.elastic_traits),))
+    """Return the steps that keep VMs with units off a host, if they may come."""
+    root = [_set_root(view, view.root.traits - view.root.elastic_traits)]
+    return do.Plan((*(root if view.enrolled else ()), *close_children(view)))
+
+
+def close_children(view: HostView) -> Iterator[do.Change]:
+    """Return the steps that keep off who asks for the trait of a child, not a host."""
+    for child in view.children:
+        if away := child.elastic_traits:
+            traits = child.traits - away
+            yield do.SetTraits(child.uuid, child.name, traits, child.traits)
 
 
 def _steps(

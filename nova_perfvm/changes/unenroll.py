@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps that make a host an ordinary one again, in an order that fails closed.
 
-First the trait goes, so that nothing with units comes any more; last the host
+First the traits go, so that nothing with units comes any more; last the host
 leaves the isolated aggregate, so that until then no VM without units can arrive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from shlex import quote
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
-from nova_perfvm.changes.enroll import AGGREGATE_PREFIXES, delete_detached, detach_child
+from nova_perfvm.changes.enroll import (
+    AGGREGATE_PREFIXES,
+    close_children,
+    delete_detached,
+    detach_child,
+)
 from nova_perfvm.diagnose.residents import holders
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Aggregate, Provider
@@ -91,10 +97,12 @@ def _steps(view: HostView, carrying: dict[str, frozenset[str]]) -> Iterator[do.C
     if view.enrolled:
         away = root.elastic_traits | {const.TRAIT_HIGH_PERFORMANCE}
         yield do.SetTraits(root.uuid, root.name, root.traits - away, root.traits)
+    yield from close_children(view)
     for consumer, providers in carrying.items():
         yield do.RemoveUnits(consumer, view.describe(consumer), providers, _noun(view))
     for provider in view.children:
-        yield from detach_child(provider)
+        traits = provider.traits - provider.elastic_traits
+        yield from detach_child(replace(provider, traits=traits))
     stale = {a.uuid for a in view.cloud.aggregates if a.isolates} & root.aggregates
     for aggregate in view.isolated_by:
         yield do.RemoveHost(aggregate.name, view.host)

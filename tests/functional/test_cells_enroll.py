@@ -11,7 +11,7 @@ from nova_perfvm.cloud import nova_database
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
-from tests.functional import cells
+from tests.functional import cells, elastic
 from tests.functional.cells import flavor_of
 from tests.functional.test_audit import AuditMixin
 from tests.unit.measure import hosts
@@ -174,6 +174,17 @@ class TestEnroll(Case):
             self.unenroll(host)
             self.enroll(host)
         self.assertEqual(set(), self.found())
+
+    def test_an_unenroll_that_was_cut_off(self):
+        """The trait that VMs ask for is on the NUMA nodes, not on the host alone."""
+        with self.die_after(3):
+            self.assertRaises(elastic.DeathError, self.unenroll, "h1")
+        self.boot_refused(flavor_of(4))
+        self.boot_refused(cells.GENERAL)
+        self.unenroll("h1")
+        self.assert_ordinary("h1")
+        self.enroll("h1")
+        self.assert_aligned(self.boot(flavor_of(4)))
 
     def test_after_the_service_was_deleted(self):
         self.delete_service("h1")

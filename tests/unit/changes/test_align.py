@@ -9,7 +9,7 @@ import testtools
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.changes.align import plan_align
-from nova_perfvm.changes.enroll import plan_enroll
+from nova_perfvm.changes.enroll import plan_close, plan_enroll
 from nova_perfvm.changes.steps import with_changes
 from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.diagnose import audit
@@ -292,3 +292,12 @@ class ChildrenTest(testtools.TestCase):
         while changes := _plan(seen).changes:
             seen = with_changes(seen, changes[:1])
         self.assertNotIn(old, {p.uuid for p in seen.providers})
+
+    def test_a_host_that_is_closed(self):
+        """VMs ask for the trait on NUMA nodes."""
+        cloud = Cloud(POLICY)
+        cloud.add_host("h1")
+        view = view_of(enrolled(cloud), "h1")
+        for plan in (plan_close(view), plan_unenroll(view)):
+            seen = with_changes(view.cloud, plan.changes[:3])
+            self.assertEqual([], [p.name for p in seen.providers if p.elastic_traits])
