@@ -92,6 +92,8 @@ NOVA_AVAILABILITY_ZONE: Final = "nova.availability_zone"
 NOVA_TENANT_AGGREGATE: Final = "nova.tenant_aggregate"
 # NUMATopologyFilter finds no cells where no rule has looked for any.
 NOVA_NUMA_TOPOLOGY: Final = "nova.numa_topology"
+# nova-compute does not know its NUMA nodes by the names that claims have.
+NOVA_NODES_UNNAMED: Final = "nova.nodes_unnamed"
 # The host has no resource provider.
 PLACEMENT_NO_PROVIDER: Final = "placement.no_provider"
 # No provider of the host has the resource class.
@@ -121,6 +123,7 @@ OUTER_CODES: Final = frozenset(
         NOVA_AVAILABILITY_ZONE,
         NOVA_TENANT_AGGREGATE,
         NOVA_NUMA_TOPOLOGY,
+        NOVA_NODES_UNNAMED,
         PLACEMENT_NO_PROVIDER,
         PLACEMENT_NO_INVENTORY,
         PLACEMENT_RESOURCE,

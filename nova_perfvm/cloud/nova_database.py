@@ -121,7 +121,14 @@ def cells_of(text: str | None) -> Iterator[HostCell]:
             pinned_cpus=frozenset(cell.pinned_cpus),
             memory_usage_mb=cell.memory_usage,
             mempages=tuple(_pages(pool) for pool in cell.mempages),
+            physnets=_physnets(cell),
         )
+
+
+def _physnets(cell: objects.NUMACell) -> frozenset[str]:
+    # Computes from before Rocky report none.
+    known = "network_metadata" in cell and "physnets" in cell.network_metadata
+    return frozenset(cell.network_metadata.physnets if known else ())
 
 
 def _pages(pool: objects.NUMAPagesTopology) -> PagePool:

@@ -12,6 +12,8 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import UNKNOWN
 from nova_perfvm.generate.options import ENABLED_FILTERS, FileOptions, wanted
 from nova_perfvm.placement.candidates import Answer, ask
+from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.schemes.cells import unnamed
 from nova_perfvm.placement.settings import (
     FALLBACK_QUERY,
     ISOLATED_AGGREGATES,
@@ -48,7 +50,7 @@ class HostVerdict:
     :ivar service: why the scheduler does not use the host at all
     :ivar placement: why Placement does not offer it
     :ivar rules: why the rules refuse it
-    :ivar numa: why Nova's NUMATopologyFilter does, which the scheduler asks last
+    :ivar numa: why the filter of NUMA topologies does, which the scheduler asks last
     """
 
     view: HostView
@@ -113,13 +115,15 @@ def judge_all(
     found = []
     for view in views:
         rules = rules_against(policy, request.facts, view, wrong)
+        placement = _ask(view, request, settings).reasons
+        offered = None if placement else _offered(policy, request, view)
         found.append(
             HostVerdict(
                 view=view,
                 service=tuple(_service(view, request, settings)),
-                placement=_ask(view, request, settings).reasons,
+                placement=placement,
                 rules=rules,
-                numa=() if rules else _numa(request, view),
+                numa=() if rules else _numa(request, view, offered),
             )
         )
     return tuple(found)
@@ -140,7 +144,7 @@ def offer(
     """
     if (
         rules_against(policy, request.facts, view, wrong)
-        or _numa(request, view)
+        or _numa(request, view, _offered(policy, request, view))
         or any(_service(view, request, settings))
     ):
         return None
@@ -208,20 +212,38 @@ def rules_against(
     return reasons
 
 
-def _numa(request: Request, view: HostView) -> tuple[Reason, ...]:
-    """Return why NUMATopologyFilter finds no cells for those that are asked for.
+def _offered(
+    policy: Policy, request: Request, view: HostView
+) -> frozenset[int] | None:
+    """Return the NUMA nodes that Placement offers; None where it knows none."""
+    return scheme_of(policy).nodes_offered(view, request.demand)
+
+
+def _numa(
+    request: Request, view: HostView, offered: frozenset[int] | None
+) -> tuple[Reason, ...]:
+    """Return why the filter of NUMA topologies finds no cells that are asked for.
 
     As far as CPUs decide it: what pinned classes need, the rules have looked at.
     Others may ask for cells, too, and on hosts that the policy does not manage no
     rule looks.
+
+    :param offered: the only nodes that the filter may take, by the names that
+        nova-compute knows; None for any
     """
     wanted = request.facts.cells
     if not wanted or view.compute.cells_source == UNKNOWN:
         return ()
-    if match_cells(wanted, view.facts.cells) is not None:
+    cells = [c for c in view.facts.cells if offered is None or c.id in offered]
+    if match_cells(wanted, cells) is None:
+        asked = [[cell.vcpus, cell.pcpus] for cell in wanted]
+        return (Reason(const.NOVA_NUMA_TOPOLOGY, {"cells": asked}),)
+    if offered is None:
         return ()
-    found = [[cell.vcpus, cell.pcpus] for cell in wanted]
-    return (Reason(const.NOVA_NUMA_TOPOLOGY, {"cells": found}),)
+    told = view.compute.cells
+    physnets = {c.id: c.physnets for c in told if c.physnets is not None}
+    found = unnamed(physnets, offered)
+    return (Reason(const.NOVA_NODES_UNNAMED, {"nodes": found}),) if found else ()
 
 
 def match_cells(

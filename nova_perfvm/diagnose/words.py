@@ -81,6 +81,10 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
         f"no NUMA nodes of the host for {_cells(d['cells'])}, which Nova's "
         "NUMATopologyFilter looks for"
     ),
+    const.NOVA_NODES_UNNAMED: lambda d: (
+        f"nova-compute does not know NUMA nodes {', '.join(map(str, d['nodes']))} by "
+        "name: PerfVMNUMATopologyFilter cannot steer VMs on the host"
+    ),
     const.PLACEMENT_NO_PROVIDER: lambda _: (
         "Placement knows no resource provider of the host"
     ),

@@ -27,6 +27,7 @@ from oslo_log import log as logging
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot import child_name, child_uuid
+from nova_perfvm.placement.schemes.cells import unnamed
 from nova_perfvm.scheduler import alike, candidates, instances, unreadable
 from nova_perfvm.scheduler.candidates import Candidate
 
@@ -231,13 +232,8 @@ def _nodes_taken(candidate: Candidate) -> frozenset[str]:
 
 def _are_named(cells: list[objects.NUMACell], nodes: set[int]) -> bool:
     """Return whether some of a host's NUMA nodes have their networks, each its own."""
-    for cell in cells:
-        named = "network_metadata" in cell and {
-            name
-            for name in cell.network_metadata.physnets
-            if name.startswith(const.CELL_PHYSNET)
-        }
-        own = {f"{const.CELL_PHYSNET}{cell.id}"}
-        if named != own and (named or cell.id in nodes):
-            return False
-    return True
+    physnets = {
+        cell.id: cell.network_metadata.physnets if "network_metadata" in cell else set()
+        for cell in cells
+    }
+    return not unnamed(physnets, nodes)

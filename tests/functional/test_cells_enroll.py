@@ -155,6 +155,16 @@ class TestEnroll(Case):
         self.assert_command(0, "h1", "map", *policy)
         self.assert_command(0, 'class="c4"', "metrics", *policy)
 
+    def test_nodes_without_names(self):
+        explain = ("explain", "--flavor", flavor_of(4), "--from-nova-db")
+        explain += tuple(self.policy_file())
+        self.cloud.restart_host("h1", named=False)
+        self.boot_refused(flavor_of(4))
+        self.assert_command(1, "nova.nodes_unnamed", *explain)
+        self.cloud.restart_host("h1", named=True)
+        self.assert_command(0, "1 of 1 host would take it", *explain)
+        self.assert_aligned(self.boot(flavor_of(4)))
+
     def test_by_another_scheme(self):
         units, self.policy = self.policy, loader.load()
         self.policy = dataclasses.replace(self.policy, placement="units")

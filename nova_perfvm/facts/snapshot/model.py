@@ -47,6 +47,8 @@ class HostCell:
         its servers own
     :ivar memory_usage_mb: as the compute reports it; None: what its servers have
     :ivar mempages: pages by size; no API shows them
+    :ivar physnets: physical networks that nova-compute has affinity to it for; None:
+        nobody tells
     """
 
     id: int
@@ -57,6 +59,7 @@ class HostCell:
     pinned_cpus: frozenset[int] | None = None
     memory_usage_mb: int | None = None
     mempages: tuple[PagePool, ...] = ()
+    physnets: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
