@@ -13,7 +13,9 @@ from nova_perfvm.changes.enroll import plan_close, plan_enroll
 from nova_perfvm.changes.steps import with_changes
 from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose.capacity import request_of_class
 from nova_perfvm.diagnose.drift import drifted
+from nova_perfvm.diagnose.verdicts import judge, settings_for
 from nova_perfvm.facts.host_view import view_of
 from nova_perfvm.facts.snapshot import NOVA_DATABASE, Flavor, ServerCell
 from nova_perfvm.policy import loader
@@ -271,6 +273,39 @@ class SizesTest(testtools.TestCase):
         return {drift.server.id: drift.server for drift in found}
 
 
+class OfferedTest(testtools.TestCase):
+    def test_nodes_that_are_full_where_placement_has_room(self):
+        """A host is refused whose free CPUs are on another node than Placement's."""
+        cloud = Cloud(MIXED)
+        cloud.add_host("h1")
+        for name, first, vcpus in (("a", 0, 16), ("b", 20, 12)):
+            pins = {vcpu: first + vcpu for vcpu in range(vcpus)}
+            cell = ServerCell(first // 20, frozenset(pins), 1024, pins)
+            flavor = Flavor(name, name, vcpus, 1024, 0)
+            cloud.flavors[name] = flavor
+            resources = {"PCPU": vcpus, "MEMORY_MB": 1024}
+            cloud.add(name, "h1", name, resources, cells=(cell,), pinned=True)
+        seen = enrolled(cloud, MIXED)
+        request = request_of_class(MIXED, MIXED.get_class("c8"))
+        settings = settings_for(MIXED)
+
+        def codes_of(seen):
+            return judge(MIXED, request, view_of(seen, "h1"), settings).code
+
+        self.assertEqual("", codes_of(seen))
+        cells = [p for p in seen.providers if "_perfvm_cell_" in p.name]
+        swapped = {
+            one.uuid: other.allocations
+            for one, other in zip(cells, reversed(cells), strict=True)
+        }
+        providers = [
+            dataclasses.replace(p, allocations=swapped.get(p.uuid, p.allocations))
+            for p in seen.providers
+        ]
+        seen = dataclasses.replace(seen, providers=tuple(providers))
+        self.assertEqual(const.NOVA_NUMA_TOPOLOGY, codes_of(seen))
+
+
 class ChildrenTest(testtools.TestCase):
     def test_made_for_another_provider_of_the_host(self):
         """As enrolling once left them on hosts that were installed anew."""
@@ -289,7 +324,7 @@ class ChildrenTest(testtools.TestCase):
         self.assertIn(codes.CHILDREN_DIFFER, {f.code for f in found})
         gone = plan_unenroll(view_of(seen, "h1"))
         seen = with_changes(seen, gone.changes)
-        while changes := _plan(seen).changes:
+        while changes := _plan(seen, POLICY).changes:
             seen = with_changes(seen, changes[:1])
         self.assertNotIn(old, {p.uuid for p in seen.providers})
 
