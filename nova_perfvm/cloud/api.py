@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to Nova, Placement and Glance, and to Neutron and Cinder.
+"""Requests to Nova, Placement and Glance, and to Neutron, Cinder and Keystone.
 
 Through the SDK's session, but not its resources: it has no allocations,
 usages or candidates, and asks for the newest microversion it knows, where we
@@ -31,6 +31,7 @@ _NAMES: Final = {
     "placement": "Placement",
     "network": "Neutron",
     "block_storage": "Cinder",
+    "identity": "Keystone",
 }
 # As catalogues call it.
 _CINDER: Final = {"block-storage", "block-store", "volume", "volumev2", "volumev3"}
@@ -118,6 +119,10 @@ class API:
         """Make a request to Cinder; return the answer, or one member of it."""
         return self._request("block_storage", method, path, body, key)
 
+    def keystone(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
+        """Make a request to Keystone; return the answer, or one member of it."""
+        return self._request("identity", method, path, body, key)
+
     def has_cinder(self) -> bool:
         """Return whether the catalogue has a Cinder; there may be no catalogue."""
         if not hasattr(self._connection.session.auth, "get_access"):
@@ -184,7 +189,7 @@ class API:
         arguments: dict[str, Any] = {} if body is None else {"json": body}
         if service in _MICROVERSIONS:
             arguments["microversion"] = _MICROVERSIONS[service]
-        if method == "PATCH":
+        if (service, method) == ("image", "PATCH"):
             arguments["headers"] = {"Content-Type": _JSON_PATCH}
         try:
             with self._proxies:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``flavor sync`` and ``image sync``: what is there is made what the policy says."""
+"""``flavor``, ``image`` and ``limit sync``: what is there is made what is declared."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from cliff.lister import Lister
 
 from nova_perfvm.changes.images import tag_of, tagged_properties
 from nova_perfvm.changes.steps import Change, Left, Plan
-from nova_perfvm.cloud import flavors, images, sync
+from nova_perfvm.cloud import flavors, images, limits, sync
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.sync import Failed
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc.base import Table, argument, class_argument
 from nova_perfvm.osc.changing import ChangingCommand
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
+from nova_perfvm.osc.limit import LIMIT_ARGUMENTS, limits_from
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.osc.recording import RecordingCommand
 
@@ -126,6 +127,29 @@ class SyncImages(SyncCommand):
             policy.get_class(parsed_args.class_name)
             desired = {tag: desired[tag]} if not parsed_args.images else desired
         return images.plan(self.cloud, desired, tag, parsed_args.images)
+
+
+class SyncLimits(SyncCommand):
+    """Limit in Keystone how many high-performance VMs projects may have.
+
+    Limits that nobody names are left; those that are missing allow any number.
+    """
+
+    arguments = (
+        *LIMIT_ARGUMENTS,
+        argument(
+            "--region",
+            metavar="ID",
+            help="region of Nova's endpoint (default: the only one that it has)",
+        ),
+    )
+
+    apply = staticmethod(limits.apply)
+
+    def plan(self, parsed_args: argparse.Namespace) -> Plan:
+        """Compare Keystone's limits with those that are asked for."""
+        wanted = limits_from(self.checked_policy(parsed_args), parsed_args)
+        return limits.plan(self.cloud, wanted, parsed_args.region)
 
 
 def _row(step: Any, failed: Iterable[Failed]) -> tuple[str, ...]:

@@ -66,9 +66,11 @@ class SDKMixin:
     """Connections to the cloud of a FunctionalTest.
 
     :cvar glance: a GlanceFixture, for tests with one beside the cloud
+    :cvar keystone: a KeystoneFixture, for such tests
     """
 
     glance = None
+    keystone = None
 
     def connection(self, user, roles):
         """Connect to Nova and Placement of the cloud, as openstacksdk does."""
@@ -80,7 +82,14 @@ class SDKMixin:
             session=session.Session(auth=auth),
             compute_endpoint_override=client.base_url,
             placement_endpoint_override=placement,
-            **({"image_endpoint_override": self.glance.url} if self.glance else {}),
+            **{
+                f"{service}_endpoint_override": fixture.url
+                for service, fixture in (
+                    ("image", self.glance),
+                    ("identity", self.keystone),
+                )
+                if fixture
+            },
         )
 
     def provider(self, name):
@@ -171,8 +180,11 @@ class ClientMixin(SDKMixin):
             fixtures.EnvironmentVariable(
                 "PERFVM_POLICY", os.environ.get("PERFVM_POLICY") or self.POLICY
             ),
-            # There is no Keystone; the client gets at it without using it.
-            fixtures.MonkeyPatch(f"{CONNECTION}.identity", KEYSTONE),
+            # There may be no Keystone; the client gets at it without using it.
+            fixtures.MonkeyPatch(
+                f"{CONNECTION}.identity",
+                connection.identity if self.keystone else KEYSTONE,
+            ),
             services_apart(),
             # Each run adds one for its own stderr.
             fixtures.MonkeyPatch("logging.root.handlers", []),

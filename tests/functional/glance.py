@@ -7,20 +7,17 @@ hidden images in no list with others, and community images, all of which are
 of others here, only in lists of every visibility.
 """
 
-import http.server
-import json
-import threading
 import urllib.parse
 import uuid
 
-import fixtures
+from tests.functional.service import Answering, ServiceFixture
 
 PATCH = "application/openstack-images-v2.1-json-patch"
 # Glance keeps pages small when it likes to.
 PAGE = 2
 
 
-class Glance(http.server.BaseHTTPRequestHandler):
+class Glance(Answering):
     """Images, and patches to them."""
 
     images = {}  # noqa: RUF012
@@ -31,10 +28,7 @@ class Glance(http.server.BaseHTTPRequestHandler):
     # returns is the status of the answer.
     owner = {}  # noqa: RUF012
 
-    def log_message(self, *_arguments):
-        """Be quiet."""
-
-    def do_GET(self):
+    def do_GET(self):  # noqa: N802
         url = urllib.parse.urlparse(self.path)
         query = dict(urllib.parse.parse_qsl(url.query))
         if url.path == "/":
@@ -64,8 +58,8 @@ class Glance(http.server.BaseHTTPRequestHandler):
             page["next"] = "/v2/images?marker=x"
         self.answer(200, page)
 
-    def do_PATCH(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+    def do_PATCH(self):  # noqa: N802
+        body = self.body()
         image = self.images[self.path.rpartition("/")[2]]
         if Glance.refuse or self.headers["Content-Type"] != PATCH:
             self.answer(Glance.refuse or 415, {"message": "refused"})
@@ -79,7 +73,7 @@ class Glance(http.server.BaseHTTPRequestHandler):
                 self.answer(status, {"message": "it is full"})
                 return
         changed = dict(image)
-        for operation in json.loads(body):
+        for operation in body:
             key = operation["path"].removeprefix("/")
             if (operation["op"] != "add") and key not in changed:
                 self.answer(409, {"message": f"Property {key} does not exist."})
@@ -93,26 +87,14 @@ class Glance(http.server.BaseHTTPRequestHandler):
         Glance.patches += 1
         self.answer(200, image)
 
-    def answer(self, status, document):
-        body = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
 
-
-class GlanceFixture(fixtures.Fixture):
+class GlanceFixture(ServiceFixture):
     """Glance at a URL, without images yet."""
 
+    HANDLER = Glance
+
     def _setUp(self):  # noqa: N802
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Glance)
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        self.addCleanup(thread.join)
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        self.url = f"http://127.0.0.1:{server.server_port}/"
+        super()._setUp()
         Glance.images, Glance.refuse, Glance.patches = {}, 0, 0
         self.images = Glance.images
         Glance.meddle, Glance.owner = None, {}

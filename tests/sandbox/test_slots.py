@@ -82,6 +82,33 @@ class SlotsTest(
             self.SHELL = {"PERFVM_POLICY": ""} if built_in else {}
             self.documented(commands, **names)
 
+    def test_limits_in_keystone(self):
+        """As their page says, for the project of the credentials."""
+        project = self.sandbox.connect().current_project_id
+        self.addCleanup(self.delete_limits)
+        commands = documented.of(self)
+        self.documented(commands, PROJECT=project)
+
+        at = ("--resource-name", f"class:{const.RC_SLOT}")
+        (default,) = self.openstack("registered", "limit", "list", *at)
+        self.assertEqual(0, default["Default Limit"])
+        (own,) = self.openstack("limit", "list", *at, "--project", project)
+        self.assertEqual(2, own["Resource Limit"])
+        # Keystone refuses it, and so the command does before.
+        sync = ("openstack", "perfvm", "limit", "sync", "--yes")
+        result = self.command(*sync, "--default", "high-performance=1", check=False)
+        self.assertEqual(1, result.returncode, result.stdout)
+        self.assertIn(f"openstack limit delete {own['ID']}", result.stderr)
+        self.command(*sync, "--project", project, "high-performance=3")
+        (own,) = self.openstack("limit", "list", *at, "--project", project)
+        self.assertEqual(3, own["Resource Limit"])
+
+    def delete_limits(self):
+        for kind in (["limit"], ["registered", "limit"]):
+            name = f"class:{const.RC_SLOT}"
+            for limit in self.openstack(*kind, "list", "--resource-name", name):
+                self.command("openstack", *kind, "delete", limit["ID"])
+
     def test_a_running_cloud_is_taken_in(self):
         """As its page says; the policy that is proposed is not put in force."""
         self.boot(HP, host="dedicated2")

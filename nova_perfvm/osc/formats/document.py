@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies and flavors as JSON and YAML."""
+"""Policies, flavors and limits as JSON and YAML."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from nova_perfvm.documents.yaml_lines import dump_yaml
+from nova_perfvm.generate import options
 from nova_perfvm.generate.flavors import PolicyFlavor
+from nova_perfvm.generate.limits import Limit, settings_of
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 
@@ -42,6 +44,15 @@ def resource_values(flavor: PolicyFlavor) -> dict[str, Any]:
         "swap": 0,
         "is_public": True,
         "extra_specs": dict(flavor.extra_specs),
+    }
+
+
+def limit_document(limits: Sequence[Limit], region: str) -> dict[str, Any]:
+    """Return limits with Keystone's names, and what nova.conf says."""
+    return {
+        "region": region,
+        "limits": [limit.members for limit in limits],
+        "nova_conf": options.by_section(settings_of(limits, region), list),
     }
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from nova_perfvm.generate.flavors import PolicyFlavor, placement_names
+from nova_perfvm.generate.limits import Limit
 from nova_perfvm.microversions import COMPUTE, PLACEMENT_NAMES
 
 _COMPUTE: Final = f"openstack --os-compute-api-version {COMPUTE}"
@@ -33,6 +34,11 @@ _WHY_FIRST: Final = (
 HELP: Final = (
     "default: %(default)s, commands of the openstack client; properties: their "
     "--property arguments only"
+)
+# Above limits.
+LIMITS_FIRST: Final = (
+    "Nova enforces these limits if nova.conf says what --format nova-conf prints. A",
+    "registered limit cannot be set while projects have limits of their own.",
 )
 _IMAGE_UNSET: Final = ': "${IMAGE:?set IMAGE to the name or ID of the image}"'
 
@@ -88,6 +94,28 @@ def image_block(properties: Mapping[str, str]) -> str:
         return "# The image needs no properties.\n"
     arguments = property_arguments(properties)
     return _block([], [_IMAGE_UNSET, f'openstack image set {arguments} "$IMAGE"'])
+
+
+def limit_block(limits: Sequence[Limit], region: str) -> str:
+    """Return lines that create the limits that are missing, and set others."""
+    lines: list[str] = []
+    for limit in limits:
+        project = ("--project", limit.project) if limit.project else ()
+        at = shlex.join(["--service", "nova", "--region", region, *project])
+        value = f"--{limit.field.replace('_', '-')} {limit.value}"
+        column = limit.field.replace("_", " ").title()
+        seen = f"openstack {limit.kind} list {at} --resource-name {limit.resource}"
+        lines += [
+            f"case \"$({seen} -f value -c '{column}')\" in",
+            f"'') openstack {limit.kind} create {at} {value} {limit.resource} ;;",
+        ]
+        if not limit.keeps:
+            lines += [
+                f"{limit.value}) ;;",
+                f'*) openstack {limit.kind} set {value} "$({seen} -f value -c ID)" ;;',
+            ]
+        lines.append("esac")
+    return _block(LIMITS_FIRST, lines)
 
 
 def _placement_lines(flavors: Sequence[PolicyFlavor]) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from nova_perfvm.generate.flavors import FlavorError, PolicyFlavor
+from nova_perfvm.generate.limits import Limit
 from nova_perfvm.osc.formats import document, shell
 
 _PROVIDER: Final = {"openstack": {"source": "terraform-provider-openstack/openstack"}}
@@ -41,7 +42,7 @@ def _resources(flavors: Sequence[PolicyFlavor]) -> dict[str, dict[str, Any]]:
     """
     found: dict[str, dict[str, Any]] = {}
     for flavor in flavors:
-        name = re.sub(r"^(?=\d)|\W", "_", flavor.name, flags=re.ASCII)
+        name = _named(flavor.name)
         if name in found:
             raise FlavorError(
                 f"{found[name]['name']!r} and {flavor.name!r} would both be the "
@@ -51,10 +52,37 @@ def _resources(flavors: Sequence[PolicyFlavor]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def limit_resources(limits: Sequence[Limit], region: str) -> str:
+    """Return a resource for each limit; projects are IDs."""
+    resources: dict[str, dict[str, Any]] = {}
+    for limit in limits:
+        kind = f"openstack_identity_{limit.kind.replace(' ', '_')}_v3"
+        name = _named(f"{limit.resource} {limit.project}".strip())
+        found = document.with_texts({"region": region, **limit.members}, _quoted)
+        found["service_id"] = "${data.openstack_identity_service_v3.nova.id}"
+        if limit.project:
+            first = f"openstack_identity_registered_limit_v3.{_named(limit.resource)}"
+            found["depends_on"] = [first]
+        resources.setdefault(kind, {})[name] = found
+    return document.as_json(
+        {
+            "//": shell.LIMITS_FIRST,
+            "terraform": {"required_providers": _PROVIDER},
+            "data": {"openstack_identity_service_v3": {"nova": {"name": "nova"}}},
+            "resource": resources,
+        }
+    )
+
+
 def image_locals(properties: Mapping[str, str]) -> str:
     """Return a local value for the ``properties`` of images."""
     values = {"perfvm_image_properties": properties}
     return document.as_json({"locals": document.with_texts(values, _quoted)})
+
+
+def _named(text: str) -> str:
+    """Return a text as the name of a resource."""
+    return re.sub(r"^(?=\d)|\W", "_", text, flags=re.ASCII)
 
 
 def _quoted(text: str) -> str:

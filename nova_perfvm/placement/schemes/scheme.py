@@ -186,6 +186,15 @@ class Scheme:
             found.update(group.resources)
         return found
 
+    def counted_by(self, policy: Policy, vm_class: VMClass) -> str:
+        """Return the resource class by which Placement knows how many VMs there are.
+
+        VMs of other classes may take of it, too.
+
+        :param vm_class: a pinned class, whose VMs they are
+        """
+        return self.slot_class(policy, vm_class) or self.resource_class or const.PCPU
+
     # What a host offers.
 
     def offers(

@@ -38,7 +38,7 @@ class Connection:
         service = types.SimpleNamespace(
             request=lambda path, method, **_: Answer(status)
         )
-        self.compute = self.image = self.placement = service
+        self.compute = self.image = self.placement = self.identity = service
 
 
 class Client(App):

@@ -25,7 +25,7 @@ LOOKING = {
 ON_A_CLOUD = {
     *("align", "preflight", "host list", "host show", "host enroll", "host unenroll"),
     *("rollback", "flavor sync", "image sync", "snapshot save", "server check"),
-    "prove",
+    *("limit sync", "prove"),
 }
 # What they do they do to this machine.
 LOCAL = {
@@ -42,6 +42,7 @@ ARGUMENTS = {
     "rollback": ["--yes"],
     "flavor sync": ["--yes", "--policy", "builtin"],
     "image sync": ["image", "--yes", "--policy", "builtin"],
+    "limit sync": ["--yes", "--policy", "builtin"],
     "plan resume": ["--policy", "builtin"],
     "snapshot save": ["-"],
     "server check": ["--host", "nowhere"],
@@ -121,7 +122,7 @@ class ExitStatusTest(DirectoryCase):
     def test_all_commands_are_of_a_kind(self):
         printing = {
             *("policy show", "policy diff", "flavor generate", "image generate"),
-            *("host config", "tempest config", *FIRST),
+            *("limit generate", "host config", "tempest config", *FIRST),
         }
         known = JUDGING | LOOKING | ON_A_CLOUD | LOCAL | printing
         self.assertEqual(set(), (CLIENT | SCRIPT) - known)

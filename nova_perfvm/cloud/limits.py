@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the limits that Keystone has for Nova, and change them to those of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from nova_perfvm.changes.limits import ChangeLimit, Home, SeenLimit, plan_limits
+from nova_perfvm.changes.steps import Change, Plan
+from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.errors import CloudError, openstack_errors
+from nova_perfvm.generate.limits import Limit
+
+
+@openstack_errors()
+def plan(api: API, limits: Sequence[Limit], region: str | None = None) -> Plan:
+    """Return the steps from a cloud's limits to those of a policy.
+
+    :param region: ID of that of Nova's endpoint, None for the only one
+    :raises CloudError: when a request fails, or does not say which region is meant
+    :raises NotThereError: when there is no project of an ID
+    """
+    home = _home(api, region)
+    for project in {limit.project for limit in limits if limit.project}:
+        api.keystone("GET", f"/projects/{quote(project, safe='')}")
+    seen = []
+    for kind in ("registered_limits", "limits"):
+        path = f"/{kind}?service_id={home.service}"
+        for found in api.keystone("GET", path, key=kind):
+            whose = found.get("project_id") or found.get("domain_id") or ""
+            value = found["resource_limit" if whose else "default_limit"]
+            if found["region_id"] == home.region:
+                seen.append(
+                    SeenLimit(found["id"], found["resource_name"], value, whose)
+                )
+    return plan_limits(limits, seen, home)
+
+
+def apply(api: API, change: Change) -> None:
+    """Make one change of a plan."""
+    if not isinstance(change, ChangeLimit):
+        raise NotImplementedError(repr(change))
+    limit = change.limit
+    kind = limit.kind.replace(" ", "_")
+    if change.before:
+        body = {kind: {limit.field: limit.value}}
+        api.keystone("PATCH", f"/{kind}s/{change.before.id}", body)
+    else:
+        home = {"service_id": change.home.service, "region_id": change.home.region}
+        api.keystone("POST", f"/{kind}s", {f"{kind}s": [home | limit.members]})
+
+
+def _home(api: API, region: str | None) -> Home:
+    """Return which service and which region limits are to be of."""
+    services = api.keystone("GET", "/services?type=compute", key="services")
+    if not services:
+        raise CloudError("Keystone knows no service of type compute: register Nova's")
+    # One of an old API may be listed beside it.
+    service = next((s for s in services if s.get("name") == "nova"), services[0])["id"]
+    path = f"/endpoints?service_id={service}"
+    regions = {e["region_id"] for e in api.keystone("GET", path, key="endpoints")}
+    wanted = {region} if region else regions
+    if len(wanted) != 1 or not wanted <= regions:
+        raise CloudError(
+            f"Nova's endpoints are in {', '.join(sorted(map(str, regions)))}: name the "
+            "region of one (--region)"
+        )
+    return Home(service, *wanted)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``limit generate``, and the limits of ``limit sync``."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from nova_perfvm.documents.yaml_lines import dump_yaml
+from nova_perfvm.generate import options
+from nova_perfvm.generate.limits import Limit, LimitError, limits_of, settings_of
+from nova_perfvm.osc.base import PolicyCommand, argument, format_argument
+from nova_perfvm.osc.formats import document, shell, terraform
+from nova_perfvm.placement.settings import Setting
+from nova_perfvm.policy import Policy
+
+_WIDTH: Final = 88
+
+
+LIMIT_ARGUMENTS: Final = (
+    argument(
+        "--default",
+        action="append",
+        default=[],
+        metavar="CLASS=N",
+        help="so many VMs of the class each project may have, -1 for any number; may "
+        "be repeated (default: any number, unless there is a limit already)",
+    ),
+    argument(
+        "--project",
+        dest="projects",
+        action="append",
+        nargs=2,
+        default=[],
+        metavar=("ID", "CLASS=N"),
+        help="so many this project may have instead; may be repeated",
+    ),
+)
+
+
+def limits_from(policy: Policy, parsed_args: argparse.Namespace) -> tuple[Limit, ...]:
+    """Return the limits that LIMIT_ARGUMENTS ask for.
+
+    :raises PerfVMError: when they cannot be made
+    """
+    numbers: dict[str, dict[str, int]] = {"": {}}
+    for project, text in (
+        *(("", text) for text in parsed_args.default),
+        *parsed_args.projects,
+    ):
+        name, _, number = text.rpartition("=")
+        if not name or not re.fullmatch(r"-1|[0-9]{1,9}", number):
+            raise LimitError(f"{text!r}: expected CLASS=N, N VMs or -1 for any number")
+        numbers.setdefault(project, {})[name] = int(number)
+    return limits_of(policy, numbers.pop(""), numbers)
+
+
+def _nova_conf(limits: Sequence[Limit], region: str) -> str:
+    """Return what nova.conf of nova-api and nova-conductor says."""
+    return options.as_ini(settings_of(limits, region), _why)
+
+
+def _why(setting: Setting) -> str:
+    lines = textwrap.wrap(setting.why, _WIDTH - 2)
+    return "".join(f"# {line}\n" for line in lines)
+
+
+_FORMATS: Final[dict[str, Callable[[Sequence[Limit], str], str]]] = {
+    "shell": shell.limit_block,
+    "nova-conf": _nova_conf,
+    "json": lambda limits, region: document.as_json(
+        document.limit_document(limits, region)
+    ),
+    "yaml": lambda limits, region: dump_yaml(document.limit_document(limits, region)),
+    "terraform": terraform.limit_resources,
+}
+
+
+class GenerateLimit(PolicyCommand):
+    """Print the limits in Keystone that count a policy's high-performance VMs."""
+
+    arguments = (
+        *LIMIT_ARGUMENTS,
+        argument(
+            "--region",
+            default="RegionOne",
+            metavar="ID",
+            help="region of Nova's endpoint (default: %(default)s)",
+        ),
+        format_argument(
+            _FORMATS,
+            "default: %(default)s, commands of the openstack client; nova-conf: what "
+            "nova.conf of nova-api and nova-conductor says",
+            default="shell",
+        ),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Generate the limits and print them."""
+        limits = limits_from(self.policy(parsed_args), parsed_args)
+        self.write(_FORMATS[parsed_args.format](limits, parsed_args.region))

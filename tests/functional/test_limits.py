@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A project has as many high-performance VMs as its limit in Keystone says.
+
+Nova and oslo.limit are real, and ask what stands for Keystone; the command makes the
+limits there, and nova.conf says what is printed for it.
+"""
+
+from nova.limit import utils as nova_limits
+from nova.tests.functional.api.client import OpenStackApiException
+from oslo_limit import limit as oslo_limit
+
+from nova_perfvm.generate.limits import limits_of, settings_of
+from tests.functional import base, cells
+from tests.functional.cells import flavor_of
+from tests.functional.client import ClientMixin
+from tests.functional.elastic import ElasticTest
+from tests.functional.keystone import REGION, SERVICE, KeystoneFixture
+
+HIGH = "high-performance"
+
+
+class LimitsMixin:
+    """A cloud that enforces limits."""
+
+    def start_cloud(self, **options):
+        self.keystone = self.useFixture(KeystoneFixture())
+        # As nova-manage limits migrate_to_unified_limits makes it.
+        servers = {"service_id": SERVICE, "region_id": REGION, "id": "s"}
+        servers |= {"resource_name": "servers", "default_limit": -1}
+        self.keystone.known["registered_limits"].append(servers)
+        said = settings_of(limits_of(self.policy, {}, {}), REGION)
+        options["options"] = options.get("options", {}) | {
+            # Nova's tests have an endpoint of their own.
+            ("oslo_limit", "endpoint_id"): None,
+            **{setting.key: setting.values[0] for setting in said},
+        }
+        super().start_cloud(**options)
+        identity = self.connection("nova", "reader").identity
+        client = nova_limits.IdentityClient(identity, SERVICE, REGION)
+        self.patch(nova_limits, "IDENTITY_CLIENT", client)
+        self.patch(oslo_limit, "_SDK_CONNECTION", identity)
+
+    def sync(self, *options):
+        said = self.run_command("limit", "sync", *self.policy_file(), "--yes", *options)
+        self.assertEqual(0, said[0], said)
+        return said
+
+    def registered(self):
+        """Return the registered limits of the policy."""
+        found = self.keystone.values("registered_limits")
+        return {name: value for (name, _), value in found.items() if name != "servers"}
+
+    def assert_over(self, resource, flavor, **options):
+        """Ask for one VM more, which nova-api has to refuse."""
+        exc = self.assertRaises(
+            OpenStackApiException, self.cloud.boot, flavor, **options
+        )
+        self.assertEqual(403, exc.response.status_code)
+        self.assertIn(f"Resource class:{resource} is over limit", exc.response.text)
+
+
+class TestSlots(LimitsMixin, ClientMixin, ElasticTest):
+    PLACEMENT = "slots"
+
+    def test_so_many_and_no_more(self):
+        self.cloud.start_configured("hp1", self.policy, "dedicated")
+        self.cloud.start_configured("hp2", self.policy, "dedicated")
+        self.cloud.start_host("g1", shared="0-39")
+        project = self.cloud.api.project_id
+        self.keystone.known["projects"].append({"id": project})
+        # Without a registered limit nobody has any.
+        self.assert_over("CUSTOM_PERFVM_SLOT", base.HP_64)
+        self.boot(base.GENERAL_2)
+
+        # Who asks for no number gets no limit.
+        self.sync()
+        self.assertEqual({"class:CUSTOM_PERFVM_SLOT": -1}, self.registered())
+        self.boot(base.HP_64)
+        self.sync("--default", f"{HIGH}=1")
+        self.assert_over("CUSTOM_PERFVM_SLOT", base.HP_64)
+        self.boot(base.GENERAL_2)
+
+        self.sync("--project", project, f"{HIGH}=3")
+        self.assertEqual({"class:CUSTOM_PERFVM_SLOT": 1}, self.registered())
+        self.boot(base.HP_64)
+        self.boot(base.HP_64)
+        self.assert_over("CUSTOM_PERFVM_SLOT", base.HP_64)
+        self.sync("--project", project, f"{HIGH}=0")
+        self.assert_over("CUSTOM_PERFVM_SLOT", base.HP_64)
+        self._what_is_in_the_way(project)
+
+    def _what_is_in_the_way(self, project):
+        self.assertIn("nothing to do", "".join(map(str, self.sync())))
+        own = self.keystone.known["limits"][0]["id"]
+        for words, *options in (
+            (f"openstack limit delete {own}", "--default", f"{HIGH}=2"),
+            ("--region", "--region", "Elsewhere"),
+            ("GET /projects/p2: 404", "--project", "p2", f"{HIGH}=1"),
+            ("expected CLASS=N", "--project", project, "1"),
+            ("is not pinned", "--default", "general=1"),
+        ):
+            arguments = (*self.policy_file(), "--yes", *options)
+            self.assert_command(1, words, "limit", "sync", *arguments)
+        arguments = (
+            *self.policy_file(),
+            "--dry-run",
+            "--project",
+            project,
+            f"{HIGH}=1",
+        )
+        self.assert_command(0, "was 0", "limit", "sync", *arguments)
+        self.assertEqual([0], [*self.keystone.values("limits").values()])
+
+
+class TestUnits(LimitsMixin, ClientMixin, ElasticTest):
+    def test_general_vms_come_beside(self):
+        for host in ("e1", "e2"):
+            self.cloud.start_host(host, "2x20")
+            self.enroll(host)
+        self.sync("--default", f"{HIGH}=1")
+        self.assertEqual({"class:CUSTOM_PERFVM_UNIT": 1999}, self.registered())
+
+        self.boot(base.HP_64)
+        self.assert_over("CUSTOM_PERFVM_UNIT", base.HP_64)
+        self.boot(base.GENERAL_2)
+
+
+class TestCells(LimitsMixin, cells.CellsCase):
+    HOSTS = ("h1",)
+
+    def test_classes_are_counted_together(self):
+        numbers = {"c4": 1, "c8": 0, "c16": 0, "c20": 1, "pair": 0}
+        options = [f"--default={name}={n}" for name, n in numbers.items()]
+        self.sync(*options)
+        self.assertEqual(
+            {
+                "class:CUSTOM_PERFVM_CELL_CPU": 24,
+                "class:CUSTOM_PERFVM_CELL_MEMORY_MB": -1,
+            },
+            self.registered(),
+        )
+        self.boot(flavor_of(20))
+        self.assert_over("CUSTOM_PERFVM_CELL_CPU", flavor_of(8))
+        self.boot(flavor_of(4))
+        self.assert_over("CUSTOM_PERFVM_CELL_CPU", flavor_of(4))
+
+
+class TestNone(LimitsMixin, ClientMixin, ElasticTest):
+    PLACEMENT = "none"
+
+    def test_cpus_count(self):
+        self.cloud.start_configured("hp1", self.policy, "dedicated")
+        self.cloud.start_host("g1", shared="0-39")
+        self.sync("--default", f"{HIGH}=1")
+        self.assertEqual({"class:PCPU": 20}, self.registered())
+
+        self.boot(base.HP_64)
+        self.assert_over("PCPU", base.HP_64)
+        self.boot(base.GENERAL_2)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import dataclasses
+import json
+import pathlib
+import re
+
+import testtools
+from oslo_config import cfg
+
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.generate.flavors import generate_flavors
+from nova_perfvm.generate.limits import LimitError, limits_of, settings_of
+from nova_perfvm.placement import schemes
+from nova_perfvm.policy import loader
+from tests import shown
+from tests.unit.osc.base import CommandCase
+
+POLICY = loader.load()
+HIGH = "high-performance"
+MIXED = loader.load(str(shown.ROOT / "etc/nova_perfvm/examples/mixed-sizes.yaml"))
+
+
+def values(policy, default=(), **projects):
+    """Return {(resource, project): value}."""
+    found = limits_of(policy, dict(default), projects)
+    return {
+        (one.resource.removeprefix("class:"), one.project): one.value for one in found
+    }
+
+
+class LimitsTest(testtools.TestCase):
+    def test_n_vms_and_no_more_fit_the_limit(self):
+        """Whatever counts them; general ones take part of it beside."""
+        for name, scheme in schemes.SCHEMES.items():
+            policy = dataclasses.replace(POLICY, placement=name)
+            (vm_class,) = policy.pinned_classes
+            resource = scheme.counted_by(policy, vm_class)
+            flavors = {f.class_name: f.extra_specs for f in generate_flavors(policy)}
+            taken = {
+                of: sum(
+                    int(amount)
+                    for key, amount in specs.items()
+                    if re.fullmatch(rf"resources\w*:{resource}", key)
+                )
+                for of, specs in flavors.items()
+            }
+            # Nova works it out itself.
+            each = vm_class.vcpus if resource == "PCPU" else taken[HIGH]
+            self.assertGreater(each, 0, name)
+            for n in (0, 3):
+                limit = values(policy, {HIGH: n})[resource, ""]
+                self.assertEqual(n, limit // each, name)
+                self.assertEqual(bool(taken["general"]), limit > n * each, name)
+
+    def test_what_nobody_names_stays(self):
+        (limit,) = limits_of(POLICY, {}, {})
+        self.assertEqual((-1, True), (limit.value, limit.keeps))
+        found = limits_of(POLICY, {}, {"p": {HIGH: 2}})
+        self.assertEqual(
+            [(True, ""), (False, "p")], [(x.keeps, x.project) for x in found]
+        )
+
+    def test_disks_that_are_guaranteed_are_not_in_the_way(self):
+        (vm_class,) = POLICY.pinned_classes
+        disk = dataclasses.replace(vm_class.disk, read_iops=1000)
+        changed = dataclasses.replace(vm_class, disk=disk)
+        policy = dataclasses.replace(POLICY, classes=(changed, *POLICY.classes[1:]))
+        expected = {("CUSTOM_PERFVM_SLOT", ""): 2, ("CUSTOM_PERFVM_READ_IOPS", ""): -1}
+        self.assertEqual(expected, values(policy, {HIGH: 2}))
+
+    def test_classes_that_are_counted_together(self):
+        numbers = {vm_class.name: 1 for vm_class in MIXED.pinned_classes}
+        found = values(MIXED, numbers)
+        self.assertEqual(48, found["CUSTOM_PERFVM_CELL_CPU", ""])
+        found = values(MIXED, numbers | {"pinned-4": -1})
+        self.assertEqual(-1, found["CUSTOM_PERFVM_CELL_CPU", ""])
+        exc = self.assertRaises(LimitError, limits_of, MIXED, {"pinned-4": 1}, {})
+        self.assertIn("give a number for each", str(exc))
+
+    def test_what_is_no_limit(self):
+        for words, numbers in (
+            ("no class 'gold'", {"gold": 1}),
+            ("is not pinned", {"general": 1}),
+            ("at most 2147483647", {HIGH: 2**31}),
+        ):
+            exc = self.assertRaises(PerfVMError, limits_of, POLICY, numbers, {})
+            self.assertIn(words, str(exc))
+
+
+class PrintedTest(CommandCase):
+    def printed(self, name, *options):
+        arguments = ("--default", f"{HIGH}=2", "--project", "${p}", f"{HIGH}=5")
+        status = self.run_command("limit", "generate", *arguments, "-f", name, *options)
+        self.assertEqual(0, status, self.stderr)
+        return self.stdout
+
+    def test_nova_takes_what_is_printed_for_nova_conf(self):
+        # Nova registers them when it is imported.
+        from nova.conf import quota
+
+        conf = cfg.ConfigOpts()
+        quota.register_opts(conf)
+        path = pathlib.Path(self.write("nova.conf", self.printed("nova-conf")))
+        conf(["--config-file", str(path)], default_config_files=[])
+        self.assertEqual("nova.quota.UnifiedLimitsDriver", conf.quota.driver)
+        expected = ["servers", "class:CUSTOM_PERFVM_SLOT"]
+        self.assertEqual(expected, conf.quota.unified_limits_resource_list)
+        settings = settings_of(limits_of(POLICY, {}, {}), "R2")
+        self.assertIn("R2", settings[-1].values)
+
+    def test_every_form_says_the_same(self):
+        found = json.loads(self.printed("json"))
+        self.assertEqual(
+            [("default_limit", 2), ("resource_limit", 5)],
+            [
+                (k, v)
+                for one in found["limits"]
+                for k, v in one.items()
+                if "_limit" in k
+            ],
+        )
+        resources = json.loads(self.printed("terraform"))["resource"]
+        first, own = resources.values()
+        self.assertEqual([2], [one["default_limit"] for one in first.values()])
+        (limit,) = own.values()
+        self.assertEqual((5, "$${p}"), (limit["resource_limit"], limit["project_id"]))
+        (name,) = first
+        kind = "openstack_identity_registered_limit_v3"
+        self.assertEqual([f"{kind}.{name}"], limit["depends_on"])
+        text = self.printed("shell")
+        self.assertIn("--project '${p}' --resource-limit 5 class:", text)
+        self.assertIn("--default-limit 2 class:", text)
