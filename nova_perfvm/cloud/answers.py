@@ -71,6 +71,14 @@ def compute_services(api: API, host: str = "") -> dict[str, dict[str, Any]]:
     return {service["host"]: service for service in found}
 
 
+def microversion(api: API) -> str:
+    """Return the newest microversion that Nova takes; empty if it does not tell."""
+    try:
+        return str(api.nova("GET", "/", key="version")["version"])
+    except CloudError:
+        return ""
+
+
 @openstack_errors()
 def in_lost_cells(services: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
     """Return the hosts of the cells that are down."""
@@ -179,6 +187,7 @@ def server(found: Mapping[str, Any], *, volume_root: bool = False) -> Server:
         availability_zone=found.get("OS-EXT-AZ:availability_zone") or "",
         created=found.get("created") or "",
         updated=found.get("updated") or "",
+        launched=found.get("OS-SRV-USG:launched_at") or "",
     )
 
 

@@ -3,14 +3,15 @@
 
 ``ComputeNode.numa_topology``, which no API shows, is what nova-scheduler reads, pins
 and page pools included, and so are the vCPUs and instances that are counted beside
-it.  Nothing is written.
+it.  The version of each nova-compute tells its release.  Nothing is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from nova import config, context, objects
 from nova.conf import CONF
@@ -52,9 +53,29 @@ def compute_nodes(skipped: list[str]) -> list[objects.ComputeNode]:
     :param skipped: is told of cells that cannot be read
     :raises NovaDBError: when the API's database cannot be read
     """
+    return _of_cells(objects.ComputeNodeList.get_all, skipped)
+
+
+def service_versions(skipped: list[str]) -> dict[str, int]:
+    """Return the version of each nova-compute, by host; see :func:`compute_nodes`."""
+
+    def services(targeted: context.RequestContext) -> list[objects.Service]:
+        return list(
+            objects.ServiceList.get_by_binary(
+                targeted, "nova-compute", include_disabled=True
+            )
+        )
+
+    return {found.host: found.version for found in _of_cells(services, skipped)}
+
+
+def _of_cells(
+    read: Callable[[context.RequestContext], Iterable[Any]], skipped: list[str]
+) -> list[Any]:
+    """Return what is read of each of Nova's cells that is not disabled."""
     objects.register_all()
     admin = context.get_admin_context()
-    found: list[objects.ComputeNode] = []
+    found: list[Any] = []
     try:
         cells = list(objects.CellMappingList.get_by_disabled(admin, disabled=False))
     except Exception as exc:
@@ -67,24 +88,35 @@ def compute_nodes(skipped: list[str]) -> list[objects.ComputeNode]:
             continue
         try:
             with context.target_cell(admin, cell) as targeted:
-                found.extend(objects.ComputeNodeList.get_all(targeted))
+                found.extend(read(targeted))
         except Exception as exc:  # noqa: BLE001  others can be read
             skipped.append(f"cell {cell.identity}: {first_line(exc)}")
     return found
 
 
-def with_cells(snapshot: Snapshot, nodes: Iterable[objects.ComputeNode]) -> Snapshot:
+def with_cells(
+    snapshot: Snapshot,
+    nodes: Iterable[objects.ComputeNode],
+    versions: Mapping[str, int] | None = None,
+) -> Snapshot:
     """Return a snapshot whose hosts are as the scheduler sees them.
 
     A host of which the database knows nothing keeps what it had; one of which it has
     what cannot be read is marked.
+
+    :param versions: of each nova-compute, by host; None where nobody looked
     """
+    told = versions or {}
+    hosts = [
+        replace(host, service_version=told.get(host.host, host.service_version))
+        for host in snapshot.hosts
+    ]
     by_uuid = {node.uuid: node for node in nodes}
     return replace(
         snapshot,
         hosts=tuple(
             _with(host, by_uuid[host.provider]) if host.provider in by_uuid else host
-            for host in snapshot.hosts
+            for host in hosts
         ),
     )
 

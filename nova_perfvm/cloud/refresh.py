@@ -60,10 +60,11 @@ def refresh(api: API, snapshot: Snapshot, hosts: Iterable[str]) -> Snapshot:
 
 
 def _with_cells(fresh: Snapshot, before: Iterable[ComputeHost]) -> Snapshot:
-    """Keep the cells that Nova's database or an inventory file has told.
+    """Keep what Nova's database or an inventory file has told of hosts.
 
     What their servers own of them is worked out anew.
     """
+    versions = {host.host: host.service_version for host in before}
     told = {host.host: host for host in before if host.cells_told}
     cells = {
         name: tuple(
@@ -73,9 +74,11 @@ def _with_cells(fresh: Snapshot, before: Iterable[ComputeHost]) -> Snapshot:
     }
     found, _ = with_inventory(fresh, cells)
     hosts = tuple(
-        replace(host, cells_source=told[host.host].cells_source)
-        if host.host in told
-        else host
+        replace(
+            host,
+            cells_source=told.get(host.host, host).cells_source,
+            service_version=versions.get(host.host),
+        )
         for host in found.hosts
     )
     return replace(found, hosts=hosts)

@@ -137,6 +137,7 @@ class _Reader:
             unseen_hosts=tuple(self._unseen),
             policy_digest=policy_digest,
             project=self._api.project(),
+            microversion=self._microversion(),
         )
 
     def _list(self, path: str, key: str) -> list[Any]:
@@ -242,6 +243,11 @@ class _Reader:
             found += page
             marker = f"&marker={page[-1]['id']}"
         return found
+
+    def _microversion(self) -> str:
+        if self._before is not None:
+            return self._before.microversion
+        return answers.microversion(self._api) if self._some is None else ""
 
     def _flavors(self) -> tuple[Flavor, ...]:
         if self._before is not None:

@@ -52,6 +52,7 @@ class RunningVM:
     :ivar source: the command that told it
     :ivar threads: {vCPU: CPU} as the kernel runs them, -1 for several CPUs
     :ivar threads_source: the files that told that
+    :ivar tuned: names of the elements that ``cputune`` of its XML has
     """
 
     domain: str
@@ -63,6 +64,7 @@ class RunningVM:
     source: str
     threads: Mapping[int, int] | Unread
     threads_source: str = ""
+    tuned: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Hypervisor:
     :ivar unread_vms: {UUID: why nobody can tell more of it}
     :ivar unlisted: why it is not known which VMs there are, if so
     :ivar source: the file that it is in
+    :ivar options: {(section, option): value} of its nova.conf; None if not collected
     """
 
     hostname: str
@@ -88,6 +91,7 @@ class Hypervisor:
     files: ProviderFiles | Unread
     unlisted: Unread | None = None
     source: str = ""
+    options: Mapping[tuple[str, str], str] | None = None
 
     def dedicated(self) -> ComputeHost:
         """Return the host with the CPUs that VMs may own; all, where nobody told sets.

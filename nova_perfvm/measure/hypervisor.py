@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import yaml
 
 from nova_perfvm import constants as const
+from nova_perfvm.documents.config_file import SettingsError, settings_of
 from nova_perfvm.facts.hypervisor import Hypervisor, ProviderFiles, RunningVM, Unread
 from nova_perfvm.facts.snapshot import COLLECTED, ComputeHost, HostCell, Server
 from nova_perfvm.generate.hosts.cpus import CPUSets
@@ -75,7 +76,15 @@ def facts(
         files=_read(lambda: _files(collected)),
         unlisted=unlisted,
         source=source,
+        options=_options(collected),
     )
+
+
+def _options(collected: Collected) -> Mapping[tuple[str, str], str] | None:
+    try:
+        return settings_of(collected.files[nova_conf.PATH])
+    except (KeyError, SettingsError):
+        return None
 
 
 def _read(look: Callable[[], T]) -> T | Unread:
@@ -122,6 +131,7 @@ def _vm(subject: HostSubject, domain: Domain) -> RunningVM:
         source=domain.source,
         threads=threads,
         threads_source=source,
+        tuned=frozenset(one.tag for one in domain.xml.iterfind("cputune/*")),
     )
 
 

@@ -173,11 +173,13 @@ def _nova_database(nova_conf: str) -> Callable[[Snapshot], Snapshot]:
     nova_database.configure(nova_conf)
     skipped: list[str] = []
     nodes = nova_database.compute_nodes(skipped)
+    # What was skipped was said already.
+    versions = nova_database.service_versions([])
 
     def with_cells(found: Snapshot) -> Snapshot:
         gaps = tuple(f"NUMA nodes: {why}" for why in skipped)
         found = replace(found, gaps=found.gaps + gaps)
-        return nova_database.with_cells(found, nodes)
+        return nova_database.with_cells(found, nodes, versions)
 
     return with_cells
 

@@ -78,6 +78,7 @@ class ComputeHost:
     :ivar vcpus_used: as the compute reports it; None: what its servers have
     :ivar num_instances: as the compute reports it; None: its servers
     :ivar unreadable: why what it reports cannot be read in Nova's database, if so
+    :ivar service_version: of its nova-compute, by Nova's database
     """
 
     host: str
@@ -97,6 +98,7 @@ class ComputeHost:
     vcpus_used: int | None = None
     num_instances: int | None = None
     unreadable: str = ""
+    service_version: int | None = None
 
     @property
     def interrupted(self) -> bool:
@@ -176,6 +178,7 @@ class Snapshot:
     :ivar gaps: what could not be seen, and why
     :ivar unseen_hosts: hosts of cells that Nova could not reach: neither they nor
         what is on them is here, but for what Placement has of them
+    :ivar microversion: the newest that Nova's API takes; empty if it does not tell
     """
 
     taken_at: Time
@@ -193,6 +196,7 @@ class Snapshot:
     unseen_hosts: tuple[str, ...] = ()
     policy_digest: str | None = None
     project: str = ""
+    microversion: str = ""
 
     def mistakes(self) -> Iterator[Mistake]:
         """List names that stand for two things."""

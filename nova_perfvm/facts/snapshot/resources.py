@@ -193,7 +193,8 @@ class Server:
         image, as one of a snapshot of a server that boots from a volume
     :ivar fault: message of its last fault, empty without one
     :ivar availability_zone: that of its host, or else the requested one
-    :ivar created: when, ISO 8601; ``updated`` is when it last changed
+    :ivar created: when, ISO 8601; ``updated`` is when it last changed, ``launched``
+        when Nova last built, resized, cold-migrated, evacuated or unshelved it
     :ivar cells: its NUMA topology, empty without one; None where it was not
         looked up, as for servers that have no reason to have one
     :ivar page_size_kb: size of its memory pages in KiB, None where not told
@@ -219,6 +220,7 @@ class Server:
     availability_zone: str = ""
     created: str = ""
     updated: str = ""
+    launched: str = ""
     cells: tuple[ServerCell, ...] | None = None
     page_size_kb: int | None = None
 

@@ -136,6 +136,7 @@ class FakeAPI:
                 for host in self.lost
             ],
             "/os-aggregates": [],
+            "/": {"version": "2.103"},
         }[path]
 
     def placement(self, method, path, body=None, key=""):

@@ -42,7 +42,8 @@ NOT_TOLD = {
     adapters: {"traits", "unpinned", "unreadable"},
     reader: set(),
     # Cells are assumed afterwards; the rest is in Nova's database alone.
-    answers: {"cells", "cells_source", "vcpus_used", "num_instances", "unreadable"},
+    answers: {"cells", "cells_source", "vcpus_used", "num_instances", "unreadable"}
+    | {"service_version"},
 }
 
 POLICY = """
