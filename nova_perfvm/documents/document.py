@@ -50,6 +50,7 @@ KINDS: Final = {
     "scenario": FileKind(
         "a scenario (for nova-perfvm bench run)", 16 * _MIB, by_hand=True
     ),
+    "known-bug": FileKind("a known bug of Nova", 16 * _KIB, by_hand=True),
     # Of some hundred thousand servers.
     "snapshot": FileKind(
         "a snapshot of a cloud (openstack perfvm snapshot save)", 512 * _MIB

@@ -5,7 +5,9 @@ import json
 import pathlib
 import subprocess
 import sys
+from importlib import metadata
 
+from nova_perfvm.known_bugs import releases
 from tests.directory import DirectoryCase
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -37,6 +39,7 @@ objects.ComputeNode(
     hypervisor_type="QEMU", hypervisor_version=1, cpu_info="",
     stats={"num_instances": "1"}, numa_topology=topology._to_json(),
 ).create()
+objects.Service(admin, host="hp1", binary="nova-compute").create()
 """
 READ = """
 import sys
@@ -47,7 +50,8 @@ taken = snapshot.Snapshot(
 )
 try:
     nova_database.configure(sys.argv[1])
-    taken = nova_database.with_cells(taken, nova_database.compute_nodes([]))
+    versions = nova_database.service_versions([])
+    taken = nova_database.with_cells(taken, nova_database.compute_nodes([]), versions)
     print(snapshot.dumps(taken))
 except nova_database.NovaDBError as exc:
     sys.exit(str(exc))
@@ -91,6 +95,9 @@ class TestController(DirectoryCase):
         self.assertEqual(
             [{"size_kb": 4, "total": 990, "used": 7}], host["cells"][0]["mempages"]
         )
+        installed = releases.Release.parse(metadata.version("nova"))
+        told = releases.of_service(host["service_version"])
+        self.assertEqual(installed.major, told.major)
 
     def test_files_that_will_not_do(self):
         for text, words in (

@@ -31,6 +31,7 @@ ROOMS = (
     "placement",
     "rules",
     "generate",
+    "known_bugs",
     "diagnose",
     "changes",
     "measure",

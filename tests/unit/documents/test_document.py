@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+from importlib import resources
 
 import fixtures
 import testtools
@@ -14,6 +15,7 @@ from nova_perfvm.documents.document import KINDS, kind_of
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.generate import inventory
+from nova_perfvm.known_bugs import model as known_bug
 from nova_perfvm.measure import disk, samples
 from nova_perfvm.measure.bench import scenario
 from nova_perfvm.measure.collect import reading
@@ -37,6 +39,7 @@ LOADERS = {
     "scenario": scenario.load,
     "inventory": lambda path: inventory.load(path, loader.load()),
     "policy": loader.load,
+    "known-bug": lambda path: known_bug.parse(textfile.read(path), path),
 }
 
 
@@ -61,6 +64,8 @@ class KindsTest(testtools.TestCase):
         (directory / "inventory").write_text(
             "kind: inventory\nschema_version: '1.0'\nhosts: {}\n"
         )
+        bug = resources.files("nova_perfvm.known_bugs") / "2152697.yaml"
+        (directory / "known-bug").write_text(bug.read_text())
         self.files = {kind: str(directory / kind) for kind in KINDS}
         self.directory = directory
 

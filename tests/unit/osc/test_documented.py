@@ -18,6 +18,7 @@ from tests import console, documented, shown
 from tests.unit.diagnose.explain.test_explain import UNITS
 from tests.unit.diagnose.survey.test_collected import host
 from tests.unit.facts.snapshot.clouds import GENERAL, Cloud
+from tests.unit.known_bugs.clouds import cloud
 from tests.unit.measure import hosts
 from tests.unit.osc.base import CommandCase
 from tests.unit.osc.test_migrations import page_cloud
@@ -135,6 +136,12 @@ class OfflineTest(CommandCase):
         self.save(page_cloud())
         for command in documented.of(self):
             self.run_shown(command)
+
+    def test_known_bugs(self):
+        listed, to = documented.of(self)
+        self.save(cloud("32.2.1"))
+        self.assertIn("2152697", self.run_shown(listed))
+        self.assertIn("a (i-a)", self.run_shown(to, status=1))
 
     def test_what_if(self):
         remove, flip, change, both = documented.of(self)

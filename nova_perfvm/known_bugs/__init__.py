@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bugs of Nova that matter to VMs that own CPUs: a file each, and whom they hit."""
+
+from nova_perfvm.known_bugs.facts import CloudFacts, Hit
+from nova_perfvm.known_bugs.hits import hits, of_release
+from nova_perfvm.known_bugs.model import KnownBug, all_bugs
+from nova_perfvm.known_bugs.releases import Release, ReleaseError
+
+__all__ = [
+    "CloudFacts",
+    "Hit",
+    "KnownBug",
+    "Release",
+    "ReleaseError",
+    "all_bugs",
+    "hits",
+    "of_release",
+]

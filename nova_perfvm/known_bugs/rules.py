@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The closed set of rules that tell whom a bug hits; files of bugs name them.
+
+Each is a pure function of a cloud, one host of it and the parameters that the file
+gives; whether the host has a release with the bug is asked elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts.snapshot import ComputeHost
+from nova_perfvm.known_bugs.facts import CloudFacts, Hit
+from nova_perfvm.known_bugs.releases import Release
+
+Parameters = Mapping[str, str]
+_RUNNING: Final = frozenset({"ACTIVE", "PAUSED"})
+# As oslo.config takes them.
+_TRUE: Final = frozenset({"true", "1", "on", "yes"})
+
+
+class Rule(NamedTuple):
+    """One way to tell whom a bug hits.
+
+    :ivar parameters: those that it needs; None for any
+    :ivar of_all: whether it holds for all pinned VMs of a release, so that only who
+        moves them wants to hear of it
+    """
+
+    find: Callable[[CloudFacts, ComputeHost, Parameters], Iterator[Hit]]
+    parameters: frozenset[str] | None = frozenset()
+    of_all: bool = False
+
+
+def _started_before(
+    facts: CloudFacts, host: ComputeHost, given: Parameters
+) -> Iterator[Hit]:
+    """Yield pinned VMs that run since before a release, which starts them otherwise.
+
+    Their XML lacks an element of ``cputune``.  Nova notes when it has built, moved or
+    unshelved a server, but not when it has rebooted it.
+    """
+    came, date = Release.parse(given["release"]), given["date"]
+    present = facts.present(host)
+    for server in facts.servers(host):
+        if server.status not in _RUNNING:
+            continue
+        started = (server.launched or server.created)[:10]
+        if vm := facts.runs(host, server):
+            if given["element"] not in vm.tuned:
+                why = f"its XML has no {given['element']}"
+                yield Hit(host.host, server, why, certain=True)
+        elif present is not None and present < came:
+            why = f"Nova {present} has started it"
+            yield Hit(host.host, server, why, certain=True)
+        elif started and started < date:
+            untouched = bool(server.updated) and server.updated[:10] < date
+            why = f"started on {started}, before Nova {came}"
+            why += "" if untouched else ", unless a hard reboot came since"
+            yield Hit(host.host, server, why, certain=untouched)
+
+
+def _created_before(
+    facts: CloudFacts, host: ComputeHost, given: Parameters
+) -> Iterator[Hit]:
+    """Yield pinned VMs that Nova has known since before a date."""
+    for server in facts.servers(host):
+        if server.created and server.created[:10] < given["date"]:
+            why = f"created on {server.created[:10]}"
+            yield Hit(host.host, server, why, certain=False)
+
+
+def _extra_spec(
+    facts: CloudFacts, host: ComputeHost, given: Parameters
+) -> Iterator[Hit]:
+    """Yield pinned VMs whose flavor has a value of a key."""
+    for server in facts.servers(host):
+        if server.extra_specs.get(given["key"]) == given["value"]:
+            why = f"its flavor has {given['key']}={given['value']}"
+            yield Hit(host.host, server, why, certain=False)
+
+
+def _options(facts: CloudFacts, host: ComputeHost, given: Parameters) -> Iterator[Hit]:
+    """Yield a host whose nova.conf, as collected, has all these values.
+
+    An empty value stands for an option that is not set.
+    """
+    seen = facts.collected.get(host.host)
+    if seen is None or seen.options is None:
+        return
+    for name, wanted in given.items():
+        section, _, option = name.partition(".")
+        value = seen.options.get((section, option), "").lower()
+        if value not in (_TRUE if wanted == "true" else {wanted}):
+            return
+    why = ", ".join(f"{name} is {value or 'not set'}" for name, value in given.items())
+    yield Hit(host.host, None, why, certain=True)
+
+
+def _page_sizes(
+    facts: CloudFacts, host: ComputeHost, _given: Parameters
+) -> Iterator[Hit]:
+    """Yield pinned VMs without huge pages on NUMA nodes that have some."""
+    mixed = {c.id for c in host.cells if sum(p.total > 0 for p in c.mempages) > 1}
+    for server in facts.servers(host):
+        nodes = {cell.host_node for cell in server.cells or ()}
+        if server.page_size_kb is None and nodes & mixed:
+            why = "its NUMA node has pages of several sizes, and it asks for none"
+            yield Hit(host.host, server, why, certain=False)
+
+
+def _shared_sets_differ(
+    facts: CloudFacts, host: ComputeHost, _given: Parameters
+) -> Iterator[Hit]:
+    """Yield unpinned VMs on hosts that share other CPUs than another host does."""
+    sets = {
+        h.host: frozenset().union(*(cell.cpuset for cell in h.cells))
+        for h in facts.snapshot.hosts
+        if h.cells_told
+    }
+    here = sets.get(host.host)
+    if here and any(other and other != here for other in sets.values()):
+        for server in facts.servers(host, pinned=False):
+            why = "hosts share other CPUs"
+            yield Hit(host.host, server, why, certain=False)
+
+
+def _pinned(facts: CloudFacts, host: ComputeHost, _given: Parameters) -> Iterator[Hit]:
+    """Yield all pinned VMs."""
+    for server in facts.servers(host):
+        yield Hit(host.host, server, "it owns CPUs", certain=False)
+
+
+def _nodes_in_placement(
+    facts: CloudFacts, host: ComputeHost, given: Parameters
+) -> Iterator[Hit]:
+    """Yield pinned VMs on hosts whose NUMA nodes Placement knows."""
+    tree = facts.snapshot.trees.get(host.provider, ())
+    if any(const.RC_CELL_CPU in provider.inventories for provider in tree):
+        yield from _pinned(facts, host, given)
+
+
+RULES: Final = {
+    "started-before": Rule(_started_before, frozenset({"release", "date", "element"})),
+    "created-before": Rule(_created_before, frozenset({"date"})),
+    "extra-spec": Rule(_extra_spec, frozenset({"key", "value"})),
+    "options": Rule(_options, None),
+    "page-sizes": Rule(_page_sizes),
+    "shared-sets-differ": Rule(_shared_sets_differ),
+    "pinned": Rule(_pinned, of_all=True),
+    "nodes-in-placement": Rule(_nodes_in_placement, of_all=True),
+}
