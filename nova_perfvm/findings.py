@@ -223,6 +223,8 @@ STUCK: Final = _code("audit.stuck")
 BUILD_CUT_OFF: Final = _code("audit.build_cut_off")
 RETRY_COUNT: Final = _code("audit.retry_count", Level.FAILURE)
 CELL_DOWN: Final = _code("audit.cell_down")
+NOVA_BUG: Final = _code("audit.nova_bug")
+NOVA_BUG_POSSIBLE: Final = _code("audit.nova_bug_possible", Level.UNKNOWN)
 
 RETRY_COUNT_UNKNOWN: Final = _code("audit.retry_count_unknown", Level.UNKNOWN)
 CELLS_UNKNOWN: Final = _code("audit.cells_unknown", Level.UNKNOWN)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote
 
+from nova_perfvm.changes.migrations import bugs
 from nova_perfvm.changes.migrations.execution import (
     Execution,
     MoveProgress,
@@ -212,6 +213,9 @@ class MigrationRun:
         seen = self.snapshot.server_by_id.get(move.server)
         if seen is None or seen.host != move.source:
             raise StoppedError("somebody else is moving the server")
+        met = bugs.of_moves(self.snapshot).get(move.server, ())
+        if why := bugs.failing(met, move.how):
+            raise StoppedError(why)
         verdict = allows(
             self.policy,
             self.snapshot,

@@ -8,7 +8,7 @@ import contextlib
 from pathlib import Path
 from typing import Final
 
-from nova_perfvm.changes.migrations import goals
+from nova_perfvm.changes.migrations import bugs, goals
 from nova_perfvm.changes.migrations.execution import begin
 from nova_perfvm.changes.migrations.model import MigrationPlan, command
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
@@ -104,6 +104,7 @@ class MigrationsLister(CarryingOut, LookingLister):
         """
         self.remark(plan.notes)
         self.remark(plan.reasons)
+        self.remark(bugs.notes(planning.snapshot, plan.moves))
         summary = _summary(plan, what)
         self.remark([summary])
         if not plan.complete:

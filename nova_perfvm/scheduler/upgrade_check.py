@@ -22,6 +22,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.findings import Finding, Level, worst
 from nova_perfvm.generate import options
+from nova_perfvm.known_bugs import Release, ReleaseError, of_release
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.placement.settings import (
     FALLBACK_QUERY,
@@ -126,6 +127,19 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         )
         return _result([_of_nova(codes.HINTS_TAKEN, words)])
 
+    def check_known_bugs(self) -> Result:
+        """Return which known bugs this Nova has; VMs are looked at by a command."""
+        try:
+            installed = Release.parse(importlib.metadata.version("nova"))
+        except ReleaseError as exc:
+            return Result(Code.WARNING, f"not checked: {exc}")
+        found = [f"{bug.name}: {bug.title}" for bug in of_release(installed)]
+        if not found:
+            return _result(())
+        command = f"openstack perfvm known-bugs --to {installed}"
+        found.append(f"whom they hit, and what to do first: {command}")
+        return Result(Code.SUCCESS, "; ".join(found))
+
     def check_settings(self) -> Result:
         """Return whether the options are right on which the policy's scheme rests."""
         policy = _policy()
@@ -138,6 +152,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         ("Filters", check_filters),
         ("Mode", check_mode),
         ("Users' scheduler hints", check_rebuild_hint),
+        ("Known bugs", check_known_bugs),
         ("Options of Nova", check_settings),
     )
 

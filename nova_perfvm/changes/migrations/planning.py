@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from nova_perfvm.changes.migrations import bugs
 from nova_perfvm.changes.migrations.model import Move, cost_mb, request_to_move
 from nova_perfvm.diagnose import moves as ways
 from nova_perfvm.diagnose.verdicts import TENANT_KEY, SchedulerSettings
@@ -145,6 +146,14 @@ class Planning:
             yield f"it is {state}: {'wait' if server.task else command}"
         elif self.wishes.cold and "cold" not in kinds:
             yield f"it is {server.status}: it can be migrated live only"
+        else:
+            how = "cold" if self.wishes.cold or "live" not in kinds else "live"
+            if why := bugs.failing(self._bugs.get(server.id, ()), how):
+                yield why
+
+    @cached_property
+    def _bugs(self) -> dict[str, bugs.BugHits]:
+        return bugs.of_moves(self.snapshot)
 
     @cached_property
     def _services(self) -> dict[str, HostView]:

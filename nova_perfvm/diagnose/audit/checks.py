@@ -14,6 +14,7 @@ from nova_perfvm.diagnose.audit import (
     drift,
     hosts,
     hypervisors,
+    nova_bugs,
     offers,
     placement,
     policy,
@@ -157,6 +158,7 @@ _ROWS: Final = (
     ("Nova, libvirt and the kernel agree", _AUDIT, hypervisors.check, _COLLECTED),
     ("Nova gets on with its work", _AUDIT, progress.check),
     ("Builds came to an end", _AUDIT, progress.check_builds),
+    ("No known bug of Nova hits a VM", _AUDIT, nova_bugs.check),
     ("No cell is down", _PREFLIGHT, settings.check_cells),
     ("All was seen", _AUDIT, settings.check_gaps),
 )
