@@ -79,8 +79,8 @@ RUN = {
         "cat out/": f"{_OFFLINE}.test_hosts",
         "cp out/": f"{_OFFLINE}.test_hosts",
     },
-    f"{_ADMIN}/limits.rst": {"": f"{_SLOTS}.test_limits_in_keystone"},
     f"{_ADMIN}/known-bugs.rst": {"": f"{_OFFLINE}.test_known_bugs"},
+    f"{_ADMIN}/limits.rst": {"": f"{_SLOTS}.test_limits_in_keystone"},
     f"{_ADMIN}/map.rst": {"": f"{_CLOUD}.test_pictures"},
     f"{_ADMIN}/measure.rst": {"": f"{_BENCH}.test_measure"},
     f"{_ADMIN}/monitoring.rst": {
