@@ -40,6 +40,12 @@ SHARED: Final = "shared"
 # The hypervisors of some hosts, as Nova shows them.
 Hypervisors = Sequence[Mapping[str, Any]]
 
+# What a compute reports, beside its totals.
+_REPORTED: Final = (
+    *("disk_available_least", "free_disk_gb", "free_ram_mb", "hypervisor_version"),
+    *("running_vms", "vcpus_used"),
+)
+
 # What Nova says (2.69) of a service or a server that it knows of by its cell only.
 _CELL_IS_DOWN: Final = "UNKNOWN"
 
@@ -383,6 +389,7 @@ def compute_host(
         forced_down=bool(told.get("forced_down")),
         disabled_reason=told.get("disabled_reason"),
         availability_zone=told.get("zone") or "",
+        reported={k: found[k] for k in _REPORTED if found.get(k) is not None},
     )
     provider = next((p for p in providers if p.uuid == made.provider), None)
     if provider is None or made.shape is None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole cloud at one time, as an audit, an explanation or a plan needs it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Final
 
@@ -79,6 +79,8 @@ class ComputeHost:
     :ivar num_instances: as the compute reports it; None: its servers
     :ivar unreadable: why what it reports cannot be read in Nova's database, if so
     :ivar service_version: of its nova-compute, by Nova's database
+    :ivar reported: what else the compute reports, and nova-scheduler weighs hosts by,
+        called as in Nova's database; the API shows some of it
     """
 
     host: str
@@ -99,6 +101,7 @@ class ComputeHost:
     num_instances: int | None = None
     unreadable: str = ""
     service_version: int | None = None
+    reported: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def interrupted(self) -> bool:
