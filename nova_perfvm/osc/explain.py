@@ -13,13 +13,14 @@ from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.model import command
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.cloud import candidates, errors
-from nova_perfvm.diagnose import explain
+from nova_perfvm.diagnose import explain, ranking
 from nova_perfvm.diagnose.explain import Explanation, Row
 from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.diagnose.words import words
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.osc.base import Table, argument, flag, one_of
+from nova_perfvm.osc.base import Table, argument, flag, one_of, options_of
+from nova_perfvm.osc.formats import ranked
 from nova_perfvm.osc.formats.explained import Reasons, Remedy
 from nova_perfvm.osc.judging import LookingLister
 from nova_perfvm.osc.requested import REQUEST, request_of
@@ -66,7 +67,17 @@ class Explain(LookingLister):
         ),
         argument("--host", metavar="HOST", help="look at this host only"),
         *REQUEST,
-        flag("--long", "one row for each host, with the arithmetic of its NUMA nodes"),
+        one_of(
+            flag(
+                "--long", "one row for each host, with the arithmetic of its NUMA nodes"
+            ),
+            flag(
+                "--ranking",
+                "order the hosts that would take it as nova-scheduler does, with what "
+                "each weigher adds and which multiplier would turn two of them round "
+                "(with --host: that host and the first)",
+            ),
+        ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -81,7 +92,7 @@ class Explain(LookingLister):
             snapshot,
             request,
             settings,
-            host=parsed_args.host,
+            host=None if parsed_args.ranking else parsed_args.host,
             offered=self._offered(parsed_args, request, settings, snapshot),
         )
         self.remark(found.notes)
@@ -93,6 +104,8 @@ class Explain(LookingLister):
         if not (found.accepting or found.request_reasons):
             self.remark(_offered_plan(policy, snapshot, settings, request))
         self.exit_status = 0 if found.accepting else 1
+        if parsed_args.ranking and found.accepting:
+            return self._ranked(parsed_args, policy, found)
         if not parsed_args.long:
             return _COLUMNS, [_row(row) for row in found.rows()]
         facts = request.facts
@@ -100,6 +113,19 @@ class Explain(LookingLister):
             (*_row(row), "\n".join(describe_cells(policy, facts, row.shown.view.facts)))
             for row in found.by_host()
         ]
+
+    def _ranked(
+        self, parsed_args: argparse.Namespace, policy: Policy, found: Explanation
+    ) -> Table:
+        """Return the hosts that would take it, in the scheduler's order."""
+        views = [verdict.view for verdict in found.verdicts if verdict.accepted]
+        options = options_of(parsed_args.nova_conf)
+        order = ranking.rank(policy, found.request, views, options)
+        self.remark(order.notes())
+        if parsed_args.nova_conf is None:
+            self.remark(["multipliers are Nova's defaults, or those of aggregates"])
+        whole = parsed_args.formatter != "table"
+        return ranked.table(order, parsed_args.host, whole=whole)
 
     def _offered(
         self,

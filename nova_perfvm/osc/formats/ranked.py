@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a ranking of hosts says: hosts by weighers, and all figures for machines."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from cliff.columns import FormattableColumn
+
+from nova_perfvm.diagnose.ranking import Ranked, Ranking
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.osc.base import Table
+
+
+class Both(FormattableColumn[Any]):
+    """A pair: what a table shows, and what machines get."""
+
+    def human_readable(self) -> str:
+        """Return the first."""
+        return str(self._value[0])
+
+    def machine_readable(self) -> Any:
+        """Return the second."""
+        return self._value[1]
+
+
+def table(ranking: Ranking, host: str | None, *, whole: bool) -> Table:
+    """Return the hosts in their order, each beside the one before it.
+
+    :param host: the first, the second and this one alone, each beside the first
+    :param whole: with the weighers that add nothing, and what the order rests on
+    :raises PerfVMError: when that host did not pass
+    """
+    hosts = ranking.hosts
+    pairs: list[tuple[Ranked | None, Ranked]] = [(None, hosts[0])]
+    pairs += pairwise(hosts)
+    if host is not None:
+        named = [f for f in hosts if host in {f.case.view.host, f.case.view.name}]
+        if not named:
+            raise PerfVMError(
+                f"host {host} is not among those that would take it: leave --ranking "
+                "out to see why"
+            )
+        pairs = [*pairs[:2], *((hosts[0], f) for f in named if f not in hosts[:2])]
+    shown = {
+        weigher.column: index
+        for index, weigher in enumerate(ranking.weighers)
+        if whole or any(found.shares[index].points for found in hosts)
+    }
+    rows = []
+    for above, found in pairs:
+        shares = [found.shares[index] for index in shown.values()]
+        change = above and ranking.smallest_change(above, found)
+        row = [
+            found.case.view.name,
+            Both((f"{found.weight:.3f}", found.weight)),
+            *(Both((f"{share.points:.3f}", share.figures())) for share in shares),
+            Both((change or "", change and change.figures())),
+        ]
+        if whole:
+            rests_on = ranking.rests_on(above, found) if above else []
+            row.append([weigher.column for weigher in rests_on])
+        rows.append(tuple(row))
+    turn = "To Go Up" if host is None else "To Be First"
+    ends = (turn, "Rests On") if whole else (turn,)
+    return ("Host", "Sum", *shown, *ends), rows
