@@ -53,7 +53,11 @@ def compute_nodes(skipped: list[str]) -> list[objects.ComputeNode]:
     :param skipped: is told of cells that cannot be read
     :raises NovaDBError: when the API's database cannot be read
     """
-    return _of_cells(objects.ComputeNodeList.get_all, skipped)
+
+    def nodes(targeted: context.RequestContext) -> list[objects.ComputeNode]:
+        return list(objects.ComputeNodeList.get_all(targeted))
+
+    return _of_cells(nodes, skipped)
 
 
 def service_versions(skipped: list[str]) -> dict[str, int]:

@@ -50,8 +50,9 @@ taken = snapshot.Snapshot(
 )
 try:
     nova_database.configure(sys.argv[1])
+    nodes = nova_database.compute_nodes([])
     versions = nova_database.service_versions([])
-    taken = nova_database.with_cells(taken, nova_database.compute_nodes([]), versions)
+    taken = nova_database.with_cells(taken, nodes, versions)
     print(snapshot.dumps(taken))
 except nova_database.NovaDBError as exc:
     sys.exit(str(exc))
