@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from nova_perfvm import constants as const
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
-from nova_perfvm.facts.snapshot import ASSUMED, ComputeHost, assume_cells
+from nova_perfvm.facts.snapshot import ASSUMED, ComputeHost, ServerGroup, assume_cells
 from nova_perfvm.facts.snapshot.resources import (
     IMAGE_MEMBERS,
     Aggregate,
@@ -289,6 +289,28 @@ def _cell(found: Mapping[str, Any]) -> ServerCell:
         memory_mb=found["memory_mb"],
         cpu_pinning={int(vcpu): cpu for vcpu, cpu in pinning.items()},
         siblings=tuple(frozenset(core) for core in found.get("siblings") or ()),
+    )
+
+
+@openstack_errors()
+def server_groups(api: API) -> tuple[ServerGroup, ...]:
+    """Return the server groups of all projects.
+
+    Nova pages them by their number only, and may make pages smaller than asked for.
+    """
+    path = "/os-server-groups?all_projects=1&limit=1000&offset="
+    listed: list[dict[str, Any]] = []
+    while page := api.nova("GET", f"{path}{len(listed)}", key="server_groups"):
+        listed += page
+    return tuple(
+        ServerGroup(
+            id=found["id"],
+            name=found["name"],
+            policy=found["policy"] or "",
+            members=frozenset(found["members"]),
+            max_server_per_host=int(found["rules"].get("max_server_per_host", 1)),
+        )
+        for found in {group["id"]: group for group in listed}.values()
     )
 
 

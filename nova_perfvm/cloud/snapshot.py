@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Provider,
         RootVolume,
         Server,
+        ServerGroup,
     )
 
     # Told what is being read, how much of it is done, and of how much.
@@ -131,6 +132,7 @@ class _Reader:
             images=images,
             volume_types=volume_types,
             root_volumes=root_volumes,
+            server_groups=self._server_groups(),
             migrations=migrations,
             names=names,
             gaps=tuple(self._gaps),
@@ -262,6 +264,16 @@ class _Reader:
             return answers.images(self._api)
         except CloudError as exc:
             self._gaps.append(f"images: {exc}")
+            return None
+
+    def _server_groups(self) -> tuple[ServerGroup, ...] | None:
+        """Return the server groups; without them all else can be judged."""
+        if self._some is not None:
+            return self._before.server_groups if self._before else None
+        try:
+            return answers.server_groups(self._api)
+        except CloudError as exc:
+            self._gaps.append(f"server groups: {exc}")
             return None
 
     def _volumes(self) -> tuple[tuple[str, ...] | None, tuple[RootVolume, ...]]:
