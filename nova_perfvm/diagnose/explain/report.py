@@ -3,10 +3,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose import moves
+from nova_perfvm.diagnose import groups, moves
 from nova_perfvm.diagnose.explain.fixes import Fix, Fixer
 from nova_perfvm.diagnose.verdicts import HostVerdict, SchedulerSettings, judge_all
 from nova_perfvm.exceptions import PerfVMError, unknown_host
@@ -19,17 +19,21 @@ from nova_perfvm.facts.snapshot import (
     Flavor,
     Image,
     Server,
+    ServerGroup,
     Snapshot,
 )
+from nova_perfvm.facts.snapshot.groups import SOFT
 from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of, some_of
 from nova_perfvm.rules import check_request
 
+# Of old files, and where the list is refused.
+NO_GROUPS: Final = "there are no server groups in this snapshot"
 # More names make no line.
 _MOST_NAMED = 8
 
-_Named = TypeVar("_Named", Flavor, Image, Server)
+_Named = TypeVar("_Named", Flavor, Image, Server, ServerGroup)
 
 
 class NotFoundError(PerfVMError):
@@ -102,12 +106,14 @@ def request_of(
     volume_backed: bool | None = None,
     availability_zone: str = "",
     project: str = "",
+    group: str | None = None,
 ) -> tuple[Request, tuple[str, ...]]:
     """Return the request to explain, and what is to be said about it.
 
     :param flavor: name or ID; None if a server is named
     :param image: name or ID
     :param server: name or ID
+    :param group: name or ID of the server group of a new server
     :raises NotFoundError: when there is no such thing, or more than one
     :raises RequestError: when nova-api would refuse it
     """
@@ -137,7 +143,18 @@ def request_of(
     if volume_backed is None and wanted.disk_gb:
         volume_backed = False
     request = request_for(wanted, chosen, volume_backed=volume_backed)
-    return replace(request, availability_zone=availability_zone, project=project), ()
+    return replace(
+        request,
+        availability_zone=availability_zone,
+        project=project,
+        group=None if group is None else _group(snapshot, group),
+    ), ()
+
+
+def _group(snapshot: Snapshot, name: str) -> ServerGroup:
+    if snapshot.server_groups is None:
+        raise NotFoundError(f"{NO_GROUPS}: take one with an administrator's rights")
+    return _one("server group", name, snapshot.server_groups)
 
 
 def _one(kind: str, name: str, things: Iterable[_Named]) -> _Named:
@@ -150,7 +167,7 @@ def _one(kind: str, name: str, things: Iterable[_Named]) -> _Named:
     if not found:
         raise NotFoundError(
             f"there is no {kind} {name!r}: see openstack {kind} list --all"
-            f"{'-projects' if kind == 'server' else ''}"
+            f"{'-projects' if kind.startswith('server') else ''}"
         )
     ids = ", ".join(thing.id for thing in found[:5])
     raise NotFoundError(f"{len(found)} {kind}s are called {name!r}: name the ID: {ids}")
@@ -164,6 +181,8 @@ def _about(snapshot: Snapshot, server: Server) -> Iterator[str]:
             f"{server.name} is {server.status} on {server.host}: explained is a move "
             "of it, while it is still counted there"
         )
+    if snapshot.server_groups is None:
+        yield f"{NO_GROUPS}: nova-scheduler keeps to that of {server.name}, if any"
     if server.image and snapshot.image_of(server) is None:
         yield "its image is not to be seen, and is taken to ask for nothing"
 
@@ -206,6 +225,9 @@ def explain(
             f"{', '.join(request.unseen)}: what Nova asks of Placement for it is not "
             "looked at"
         )
+    group = request.group
+    if group is not None and group.policy.startswith(SOFT):
+        notes.append(groups.preferred(snapshot, group))
     if fixer.stuck and not any(v.accepted for v in verdicts) and not any(fixes):
         hosts = some_of(fixer.stuck, _MOST_NAMED)
         notes.append(f"servers are in the way that no other host takes: {hosts}")
