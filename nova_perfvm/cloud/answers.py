@@ -27,6 +27,8 @@ from nova_perfvm.policy import HostShape
 
 _VOLUMES: Final = "os-extended-volumes:volumes_attached"
 _HOST: Final = "OS-EXT-SRV-ATTR:host"
+# The availability zone that a server keeps to when it moves (2.96).
+BOUND_ZONE: Final = "pinned_availability_zone"
 # Extra specs, or images' properties, that give a server a NUMA topology.
 _TOPOLOGY_KEYS: Final = (
     const.CPU_POLICY,
@@ -191,6 +193,7 @@ def server(found: Mapping[str, Any], *, volume_root: bool = False) -> Server:
         volume_root=volume_root,
         fault=(found.get("fault") or {}).get("message") or "",
         availability_zone=found.get("OS-EXT-AZ:availability_zone") or "",
+        bound_zone=found.get(BOUND_ZONE) or "",
         created=found.get("created") or "",
         updated=found.get("updated") or "",
         launched=found.get("OS-SRV-USG:launched_at") or "",

@@ -93,6 +93,7 @@ class _Reader:
         self._gaps: list[str] = []
         # (ID of a server, name of its root disk).
         self._root_disks: set[tuple[str, str]] = set()
+        self._zones_told = before.zones_told if before else False
         # Hosts whose cell is down, or is listed after one that is.
         self._unseen: list[str] = []
 
@@ -133,6 +134,7 @@ class _Reader:
             volume_types=volume_types,
             root_volumes=root_volumes,
             server_groups=self._server_groups(),
+            zones_told=self._zones_told,
             migrations=migrations,
             names=names,
             gaps=tuple(self._gaps),
@@ -292,6 +294,7 @@ class _Reader:
         else:
             listed = self._at_once("hosts' servers", self._on_host, self._host_names())
             found = [server for servers in listed for server in servers]
+        self._zones_told |= any(answers.BOUND_ZONE in one for one in found)
         self._root_disks = {
             (one["id"], name) for one in found if (name := answers.root_device(one))
         }

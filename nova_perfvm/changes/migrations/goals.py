@@ -229,10 +229,24 @@ def _notes(end: Arrangement) -> Iterator[str]:
         yield _UNSEEN
         if snapshot.server_groups is None:
             yield f"{NO_GROUPS}: nova-scheduler keeps to them, and may refuse, too"
-        yield "each server stays in its availability zone"
+        yield _zones(end.planning)
     yield from assumed_cells(snapshot.hosts)
     if any(s.image and snapshot.image_of(s) is None for s in snapshot.servers):
         yield "images that cannot be read are taken to ask for nothing"
+
+
+def _zones(planning: Planning) -> str:
+    if not planning.wishes.any_zone:
+        return "each server stays in its availability zone"
+    if planning.snapshot.zones_told:
+        return (
+            "servers that Nova binds to no availability zone may leave theirs: look "
+            "whether their volumes and networks are there, too"
+        )
+    return (
+        "servers may leave their availability zone, and nothing tells which of them "
+        "Nova binds to it: nova-scheduler refuses to move these"
+    )
 
 
 def _worse(end: Arrangement) -> Iterator[str]:

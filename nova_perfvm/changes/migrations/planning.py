@@ -25,11 +25,13 @@ class PlanOptions:
 
     :ivar cold: migrate all servers cold; otherwise running ones live
     :ivar excluded: hosts and servers to leave alone, by name or ID
+    :ivar any_zone: servers that Nova binds to no availability zone may leave theirs
     :ivar max_moves: the most migrations that make room; None for any number
     """
 
     cold: bool = False
     excluded: frozenset[str] = frozenset()
+    any_zone: bool = False
     max_moves: int | None = None
 
 
@@ -71,7 +73,8 @@ class Planning:
         if server.id not in self._kind_of:
             key = self._key(server)
             if key not in self._kinds:
-                request = request_to_move(self.snapshot, server)
+                any_zone = self.wishes.any_zone
+                request = request_to_move(self.snapshot, server, any_zone=any_zone)
                 # That of others, too, which may be where this one is to go.
                 request = replace(request, server="")
                 self._kinds[key] = self.kind_of_request(request)
@@ -96,6 +99,7 @@ class Planning:
             server.image,
             server.built,
             server.availability_zone,
+            server.bound_zone,
             server.project if self._projects_matter else "",
             group.id if (group := self.group_of(server)) else "",
         )

@@ -30,6 +30,8 @@ from nova_perfvm.rules import check_request
 
 # Of old files, and where the list is refused.
 NO_GROUPS: Final = "there are no server groups in this snapshot"
+# Of an aggregate's metadata.
+_ZONE: Final = "availability_zone"
 # More names make no line.
 _MOST_NAMED = 8
 
@@ -125,9 +127,11 @@ def request_of(
             )
         # Of a server on no host Nova shows the zone that was asked for.
         zone = "" if found.host else found.availability_zone
+        if snapshot.zones_told:
+            zone = found.bound_zone
         request = replace(
             moves.request_of(snapshot, found),
-            availability_zone=availability_zone or zone,
+            availability_zone=_asked(snapshot, availability_zone or zone),
             project=project or found.project,
         )
         return request, tuple(_about(snapshot, found))
@@ -145,10 +149,21 @@ def request_of(
     request = request_for(wanted, chosen, volume_backed=volume_backed)
     return replace(
         request,
-        availability_zone=availability_zone,
+        availability_zone=_asked(snapshot, availability_zone, new=True),
         project=project,
         group=None if group is None else _group(snapshot, group),
     ), ()
+
+
+def _asked(snapshot: Snapshot, zone: str, *, new: bool = False) -> str:
+    """Return the zone that Nova asks Placement for; empty where it asks for none.
+
+    It asks for none where no aggregate makes the zone: that of hosts without one.  Of
+    others nova-api lets no new server ask.
+    """
+    made = (aggregate.metadata.get(_ZONE) for aggregate in snapshot.aggregates)
+    known = {host.availability_zone for host in snapshot.hosts}
+    return zone if zone in made or (new and zone not in known) else ""
 
 
 def _group(snapshot: Snapshot, name: str) -> ServerGroup:
@@ -180,6 +195,11 @@ def _about(snapshot: Snapshot, server: Server) -> Iterator[str]:
         yield (
             f"{server.name} is {server.status} on {server.host}: explained is a move "
             "of it, while it is still counted there"
+        )
+    if server.host and server.availability_zone and not snapshot.zones_told:
+        yield (
+            f"whether Nova binds it to zone {server.availability_zone} is not known: "
+            "it is taken to go to any"
         )
     if snapshot.server_groups is None:
         yield f"{NO_GROUPS}: nova-scheduler keeps to that of {server.name}, if any"

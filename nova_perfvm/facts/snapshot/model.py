@@ -179,6 +179,7 @@ class Snapshot:
     :ivar volume_types: of Cinder; None without a Cinder, or where nobody asked
     :ivar server_groups: of all projects; None where they could not be listed, or
         nobody asked
+    :ivar zones_told: whether Nova tells the zones that servers are bound to
     :ivar migrations: those that are not over, or await their source
     :ivar names: the project's traits and resource classes that exist
     :ivar gaps: what could not be seen, and why
@@ -197,6 +198,7 @@ class Snapshot:
     volume_types: tuple[str, ...] | None = None
     root_volumes: tuple[RootVolume, ...] = ()
     server_groups: tuple[ServerGroup, ...] | None = None
+    zones_told: bool = False
     migrations: tuple[Migration, ...] = ()
     names: frozenset[str] = frozenset()
     gaps: tuple[str, ...] = ()

@@ -269,6 +269,15 @@ class NamesTest(ExplainCase):
         self.assertEqual(("a is ERROR: No valid host.",), self.about)
         # On no host, a server shows the zone that was asked for.
         self.cloud.change_server("a", availability_zone="east")
+        # For a zone that no aggregate makes Nova does not look.
+        self.assertEqual("", self.code(server="a"))
+        zone = {"availability_zone": "east"}
+        aggregate = Aggregate(1, "east", "east", zone, frozenset())
+        self.cloud.parts["aggregates"] = (aggregate,)
+        self.assertEqual(const.NOVA_AVAILABILITY_ZONE, self.code(server="a"))
+        self.cloud.parts["zones_told"] = True
+        self.assertEqual("", self.code(server="a"))
+        self.cloud.change_server("a", bound_zone="east")
         self.assertEqual(const.NOVA_AVAILABILITY_ZONE, self.code(server="a"))
         self.cloud.change_flavor(GENERAL, extra_specs={})
         pinned = self.explain(GENERAL, image="linux").request.facts.pinned
