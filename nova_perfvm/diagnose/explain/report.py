@@ -12,7 +12,7 @@ from nova_perfvm.diagnose.verdicts import HostVerdict, SchedulerSettings, judge_
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request, request_for
-from nova_perfvm.facts.host_view import views_of
+from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import (
     ASSUMED,
     ComputeHost,
@@ -23,7 +23,7 @@ from nova_perfvm.facts.snapshot import (
     Snapshot,
 )
 from nova_perfvm.facts.snapshot.groups import SOFT
-from nova_perfvm.placement.candidates import DISABLED
+from nova_perfvm.placement.candidates import DISABLED, OWNED
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of, some_of
 from nova_perfvm.rules import check_request
@@ -245,6 +245,7 @@ def explain(
             f"{', '.join(request.unseen)}: what Nova asks of Placement for it is not "
             "looked at"
         )
+    notes += _not_owned(everything)
     group = request.group
     if group is not None and group.policy.startswith(SOFT):
         notes.append(groups.preferred(snapshot, group))
@@ -264,6 +265,17 @@ def _compared(verdict: HostVerdict, offered: frozenset[str]) -> HostVerdict:
     if verdict.placement or (view.tree and DISABLED in view.tree[0].traits):
         return verdict
     return replace(verdict, placement=(Reason(const.PLACEMENT_REFUSED, {}),))
+
+
+def _not_owned(views: Iterable[HostView]) -> Iterator[str]:
+    """Yield that hosts lack the trait which Nova asks for from 34 on."""
+    trees = [view for view in views if view.tree]
+    lacking = [view.name for view in trees if OWNED not in view.root.traits]
+    if 0 < len(lacking) < len(trees):
+        yield (
+            f"no trait {OWNED} on {some_of(lacking, _MOST_NAMED)}: Nova 34 refuses "
+            "such hosts when no nova-compute of the cloud is older: restart theirs then"
+        )
 
 
 def assumed_cells(hosts: Iterable[ComputeHost]) -> Iterator[str]:

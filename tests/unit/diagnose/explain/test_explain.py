@@ -298,6 +298,16 @@ class NamesTest(ExplainCase):
         self.assertIn("leave --image out", str(error))
 
 
+class TraitTest(ExplainCase):
+    def test_some_hosts_are_not_said_to_be_novas(self):
+        for name in ("hp1", "hp2"):
+            self.cloud.add_host(name)
+        self.assertNotIn("OWNER_NOVA", "".join(self.explain().notes))
+        traits = self.cloud.providers["hp1"].traits | {"OWNER_NOVA"}
+        self.cloud.change_provider("hp1", traits=traits)
+        self.assertIn("no trait OWNER_NOVA on hp2: Nova 34", self.explain().notes[-1])
+
+
 class LabelledTest(ExplainCase):
     """Hosts that have no label are none of the policy's."""
 
