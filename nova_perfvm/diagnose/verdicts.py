@@ -215,9 +215,7 @@ def rules_against(
     return reasons
 
 
-def _offered(
-    policy: Policy, request: Request, view: HostView
-) -> frozenset[int] | None:
+def _offered(policy: Policy, request: Request, view: HostView) -> frozenset[int] | None:
     """Return the NUMA nodes that Placement offers; None where it knows none."""
     return scheme_of(policy).nodes_offered(view, request.demand)
 
