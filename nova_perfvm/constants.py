@@ -90,6 +90,9 @@ SERVICE_DOWN: Final = "service.down"
 # Not in the zone that is asked for; an aggregate is for other projects.
 NOVA_AVAILABILITY_ZONE: Final = "nova.availability_zone"
 NOVA_TENANT_AGGREGATE: Final = "nova.tenant_aggregate"
+# ServerGroupAffinityFilter, or the other, keeps servers of a group together, or apart.
+NOVA_GROUP_AFFINITY: Final = "nova.group_affinity"
+NOVA_GROUP_ANTI_AFFINITY: Final = "nova.group_anti_affinity"
 # NUMATopologyFilter finds no cells where no rule has looked for any.
 NOVA_NUMA_TOPOLOGY: Final = "nova.numa_topology"
 # nova-compute does not know its NUMA nodes by the names that claims have.
@@ -122,6 +125,8 @@ OUTER_CODES: Final = frozenset(
         CELLS_UNKNOWN,
         NOVA_AVAILABILITY_ZONE,
         NOVA_TENANT_AGGREGATE,
+        NOVA_GROUP_AFFINITY,
+        NOVA_GROUP_ANTI_AFFINITY,
         NOVA_NUMA_TOPOLOGY,
         NOVA_NODES_UNNAMED,
         PLACEMENT_NO_PROVIDER,

@@ -8,6 +8,9 @@ from typing import Final
 # is pinned, flavors with extra specs (2.61) and a description (2.55), services by UUID
 # (2.53), embedded flavors (2.47) and UUIDs of aggregates (2.41).
 COMPUTE: Final = "2.86"
+# Since 2024.1.  Servers, as they are read: with the zone that each is bound to.  Where
+# Nova does not know it, they are read by the one above.
+SERVERS: Final = "2.96"
 # Since Newton.  Nova finds out whether a live migration has to copy disks.
 LIVE_MIGRATION: Final = "2.25"
 # Since Newton and Queens.  Live (2.30) and cold migrations (2.56) to a named host, of

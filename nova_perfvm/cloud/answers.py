@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from nova_perfvm import constants as const
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
-from nova_perfvm.facts.snapshot import ASSUMED, ComputeHost, assume_cells
+from nova_perfvm.facts.snapshot import ASSUMED, ComputeHost, ServerGroup, assume_cells
 from nova_perfvm.facts.snapshot.resources import (
     IMAGE_MEMBERS,
     Aggregate,
@@ -27,6 +27,8 @@ from nova_perfvm.policy import HostShape
 
 _VOLUMES: Final = "os-extended-volumes:volumes_attached"
 _HOST: Final = "OS-EXT-SRV-ATTR:host"
+# The availability zone that a server keeps to when it moves (2.96).
+BOUND_ZONE: Final = "pinned_availability_zone"
 # Extra specs, or images' properties, that give a server a NUMA topology.
 _TOPOLOGY_KEYS: Final = (
     const.CPU_POLICY,
@@ -191,6 +193,7 @@ def server(found: Mapping[str, Any], *, volume_root: bool = False) -> Server:
         volume_root=volume_root,
         fault=(found.get("fault") or {}).get("message") or "",
         availability_zone=found.get("OS-EXT-AZ:availability_zone") or "",
+        bound_zone=found.get(BOUND_ZONE) or "",
         created=found.get("created") or "",
         updated=found.get("updated") or "",
         launched=found.get("OS-SRV-USG:launched_at") or "",
@@ -289,6 +292,28 @@ def _cell(found: Mapping[str, Any]) -> ServerCell:
         memory_mb=found["memory_mb"],
         cpu_pinning={int(vcpu): cpu for vcpu, cpu in pinning.items()},
         siblings=tuple(frozenset(core) for core in found.get("siblings") or ()),
+    )
+
+
+@openstack_errors()
+def server_groups(api: API) -> tuple[ServerGroup, ...]:
+    """Return the server groups of all projects.
+
+    Nova pages them by their number only, and may make pages smaller than asked for.
+    """
+    path = "/os-server-groups?all_projects=1&limit=1000&offset="
+    listed: list[dict[str, Any]] = []
+    while page := api.nova("GET", f"{path}{len(listed)}", key="server_groups"):
+        listed += page
+    return tuple(
+        ServerGroup(
+            id=found["id"],
+            name=found["name"],
+            policy=found["policy"] or "",
+            members=frozenset(found["members"]),
+            max_server_per_host=int(found["rules"].get("max_server_per_host", 1)),
+        )
+        for found in {group["id"]: group for group in listed}.values()
     )
 
 

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from keystoneauth1 import exceptions as ksa_exceptions
 
 from nova_perfvm.cloud.errors import CloudError, ConflictError, NotThereError
-from nova_perfvm.microversions import COMPUTE, PLACEMENT
+from nova_perfvm.microversions import COMPUTE, PLACEMENT, SERVERS
 from nova_perfvm.printable import first_line
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class API:
         # The SDK makes a proxy when it is first asked for, and is no good at being
         # asked by several threads then.
         self._proxies = threading.Lock()
+        self._servers = SERVERS
 
     def project(self) -> str:
         """Return the ID of the project of the credentials, empty if they have none.
@@ -188,7 +189,9 @@ class API:
     ) -> requests.Response:
         arguments: dict[str, Any] = {} if body is None else {"json": body}
         if service in _MICROVERSIONS:
-            arguments["microversion"] = _MICROVERSIONS[service]
+            reads_servers = method == "GET" and path.startswith("/servers")
+            asked = self._servers if reads_servers else _MICROVERSIONS[service]
+            arguments["microversion"] = asked
         if (service, method) == ("image", "PATCH"):
             arguments["headers"] = {"Content-Type": _JSON_PATCH}
         try:
@@ -197,6 +200,9 @@ class API:
             response: requests.Response = proxy.request(path, method, **arguments)
         except _expected() as exc:
             raise _no_answer(_NAMES[service], exc) from exc
+        if response.status_code == 406 and arguments.get("microversion") == SERVERS:
+            self._servers = COMPUTE
+            return self._respond(service, method, path, body)
         if response.status_code >= 400:
             raise _error(service, f"{method} {path}", response)
         return response

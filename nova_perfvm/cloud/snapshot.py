@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Provider,
         RootVolume,
         Server,
+        ServerGroup,
     )
 
     # Told what is being read, how much of it is done, and of how much.
@@ -92,6 +93,7 @@ class _Reader:
         self._gaps: list[str] = []
         # (ID of a server, name of its root disk).
         self._root_disks: set[tuple[str, str]] = set()
+        self._zones_told = before.zones_told if before else False
         # Hosts whose cell is down, or is listed after one that is.
         self._unseen: list[str] = []
 
@@ -131,6 +133,8 @@ class _Reader:
             images=images,
             volume_types=volume_types,
             root_volumes=root_volumes,
+            server_groups=self._server_groups(),
+            zones_told=self._zones_told,
             migrations=migrations,
             names=names,
             gaps=tuple(self._gaps),
@@ -264,6 +268,16 @@ class _Reader:
             self._gaps.append(f"images: {exc}")
             return None
 
+    def _server_groups(self) -> tuple[ServerGroup, ...] | None:
+        """Return the server groups; without them all else can be judged."""
+        if self._some is not None:
+            return self._before.server_groups if self._before else None
+        try:
+            return answers.server_groups(self._api)
+        except CloudError as exc:
+            self._gaps.append(f"server groups: {exc}")
+            return None
+
     def _volumes(self) -> tuple[tuple[str, ...] | None, tuple[RootVolume, ...]]:
         """Return volume types and root volumes; without Cinder all else is judged."""
         try:
@@ -280,6 +294,7 @@ class _Reader:
         else:
             listed = self._at_once("hosts' servers", self._on_host, self._host_names())
             found = [server for servers in listed for server in servers]
+        self._zones_told |= any(answers.BOUND_ZONE in one for one in found)
         self._root_disks = {
             (one["id"], name) for one in found if (name := answers.root_device(one))
         }

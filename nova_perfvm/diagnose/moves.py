@@ -92,7 +92,10 @@ def request_of(snapshot: Snapshot, server: Server) -> Request:
     # One that failed to build has no size yet.
     vcpus = server.vcpus if server.built else None
     facts = request.facts._replace(running_vcpus=vcpus)
-    return replace(request, facts=facts, project=server.project, server=server.id)
+    group = snapshot.group_by_server.get(server.id)
+    return replace(
+        request, facts=facts, project=server.project, server=server.id, group=group
+    )
 
 
 def goes_elsewhere(server: Server) -> bool:

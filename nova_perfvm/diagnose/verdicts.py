@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nova_perfvm import constants as const
+from nova_perfvm.diagnose import groups
 from nova_perfvm.facts import NUMACell, Reason, RequestCell, RequestFacts
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
@@ -176,6 +177,8 @@ def _service(
         }
         if owners and request.project not in owners:
             yield Reason(const.NOVA_TENANT_AGGREGATE, {"project": request.project})
+    if request.group is not None:
+        yield from groups.reasons(request.group, request.server, view)
 
 
 def _ask(view: HostView, request: Request, settings: SchedulerSettings) -> Answer:
@@ -212,9 +215,7 @@ def rules_against(
     return reasons
 
 
-def _offered(
-    policy: Policy, request: Request, view: HostView
-) -> frozenset[int] | None:
+def _offered(policy: Policy, request: Request, view: HostView) -> frozenset[int] | None:
     """Return the NUMA nodes that Placement offers; None where it knows none."""
     return scheme_of(policy).nodes_offered(view, request.demand)
 

@@ -77,6 +77,13 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     const.NOVA_TENANT_AGGREGATE: lambda d: (
         f"filter_tenant_id of aggregates keeps project {d['project']} off the host"
     ),
+    const.NOVA_GROUP_AFFINITY: lambda d: (
+        f"{d['group']} has no server here, and servers on {', '.join(d['hosts'])}"
+    ),
+    const.NOVA_GROUP_ANTI_AFFINITY: lambda d: (
+        f"{d['group']} may have {number_of(d['most'], 'server')} on a host, and has "
+        f"here, or on the way: {', '.join(d['servers'])}"
+    ),
     const.NOVA_NUMA_TOPOLOGY: lambda d: (
         f"no NUMA nodes of the host for {_cells(d['cells'])}, which Nova's "
         "NUMATopologyFilter looks for"

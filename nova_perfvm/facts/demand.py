@@ -24,7 +24,8 @@ from nova_perfvm.facts import (
     RequestFacts,
     placement_request,
 )
-from nova_perfvm.facts.snapshot import Flavor, Image, Server
+from nova_perfvm.facts.snapshot import Flavor, Image, Server, ServerGroup
+from nova_perfvm.facts.snapshot.groups import AFFINITY
 from nova_perfvm.policy import even_share
 
 _PAGES: Final = {
@@ -100,6 +101,7 @@ class Request:
         where nothing is pinned
     :ivar project: its ID, empty if not known
     :ivar server: ID of the server that asks, empty for a new one
+    :ivar group: the server group that it is in
     :ivar unseen: extra specs that make Nova ask for more than is modelled here
     """
 
@@ -109,7 +111,15 @@ class Request:
     availability_zone: str = ""
     project: str = ""
     server: str = ""
+    group: ServerGroup | None = None
     unseen: tuple[str, ...] = ()
+
+    @property
+    def anchors(self) -> frozenset[str]:
+        """IDs of the servers without which a host does not take it."""
+        if self.group is None or self.group.policy != AFFINITY:
+            return frozenset()
+        return self.group.members
 
 
 def request_for(

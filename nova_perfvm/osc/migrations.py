@@ -51,6 +51,11 @@ class MigrationsLister(CarryingOut, LookingLister):
             "perfvm plan resume to go on from",
         ),
         YES,
+        flag(
+            "--any-zone",
+            "servers may leave their availability zone, but for those that Nova binds "
+            "to it, where it tells (2024.1 and newer)",
+        ),
         flag("--cold", "migrate running servers cold, too: they are stopped"),
         argument(
             "--exclude",
@@ -85,6 +90,7 @@ class MigrationsLister(CarryingOut, LookingLister):
         wishes = PlanOptions(
             cold=parsed_args.cold,
             excluded=excluded,
+            any_zone=parsed_args.any_zone,
             max_moves=max_moves,
         )
         return Planning(policy, snapshot, settings, wishes)

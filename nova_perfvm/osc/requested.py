@@ -7,6 +7,7 @@ import argparse
 from typing import Final
 
 from nova_perfvm.diagnose import explain
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import Arguments, argument, flag
@@ -25,6 +26,11 @@ REQUEST: Final[Arguments] = (
         help="availability zone that the server asks for",
     ),
     argument("--project", metavar="ID", default="", help="ID of the server's project"),
+    argument(
+        "--server-group",
+        metavar="GROUP",
+        help="server group that the new server is created in, by name or ID",
+    ),
 )
 
 
@@ -36,7 +42,13 @@ def request_of(
     :param server: ID or name of one that is there, in place of a flavor
     :raises NotFoundError: when there is no such thing, or more than one
     :raises RequestError: when nova-api would refuse it
+    :raises PerfVMError: when a group is named for a server that is there
     """
+    if server is not None and parsed_args.server_group is not None:
+        raise PerfVMError(
+            "--server-group is for a new server: one that is there has the group that "
+            "it was created in"
+        )
     return explain.request_of(
         snapshot,
         flavor=parsed_args.flavor,
@@ -45,4 +57,5 @@ def request_of(
         volume_backed=parsed_args.boot_from_volume or None,
         availability_zone=parsed_args.availability_zone,
         project=parsed_args.project,
+        group=parsed_args.server_group,
     )

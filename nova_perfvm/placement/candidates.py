@@ -17,6 +17,8 @@ from nova_perfvm.facts.snapshot import Provider
 from nova_perfvm.placement.schemes import SCHEMES
 
 DISABLED = "COMPUTE_STATUS_DISABLED"
+# What providers have of which nova-compute 34 says that they are Nova's.
+OWNED = "OWNER_NOVA"
 
 
 class Answer(NamedTuple):

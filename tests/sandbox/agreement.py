@@ -21,7 +21,6 @@ import uuid
 import sqlalchemy as sa
 from nova import context, exception, objects
 from nova.scheduler import rpcapi
-from nova.virt import hardware
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import candidates, errors, nova_database
@@ -33,6 +32,7 @@ from nova_perfvm.documents.config_file import read_settings
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.processes import waiting
 from nova_perfvm.sandbox.processes.sandbox import Sandbox
+from tests import request_specs
 from tests.sandbox.labelled_states import LabelledStates
 from tests.sandbox.states import States
 
@@ -71,7 +71,7 @@ class Scheduler:
         asker = context.RequestContext(
             user_id=self._user, project_id=asked.project, is_admin=True
         )
-        spec = self._spec(asker, server, asked, image)
+        spec = request_specs.new_server(asker, server, asked.flavor, image, asked.zone)
         spec.requested_destination = objects.Destination(host=host)
         try:
             self._client.select_destinations(asker, spec, [server], return_objects=True)
@@ -81,25 +81,6 @@ class Scheduler:
         self._api.placement("DELETE", f"/allocations/{server}")
         self._forget(host)
         return True, None
-
-    def _spec(self, asker, server, asked, image):
-        kind = objects.Flavor.get_by_name(asker, asked.flavor)
-        meta = objects.ImageMeta.from_dict(image)
-        spec = objects.RequestSpec.from_components(
-            asker,
-            server,
-            meta,
-            kind,
-            hardware.numa_get_constraints(kind, meta),
-            objects.InstancePCIRequests(requests=[]),
-            {},
-            None,
-            asked.zone or None,
-            security_groups=objects.SecurityGroupList(objects=[]),
-            request_level_params=objects.RequestLevelParams(),
-        )
-        spec.is_bfv = False
-        return spec
 
     def _forget(self, host):
         """Let the schedulers read the host again, not what they placed in thought."""

@@ -64,7 +64,10 @@ class SlotsTest(
     def test_commands_of_the_documentation(self):
         """On these hosts; test_elastic has the others."""
         server = self.boot(HP)
+        group = self.compute.create_server_group(name="docs", policy="anti-affinity")
+        self.addCleanup(self.compute.delete_server_group, group)
         names = {
+            "GROUP": group.id,
             "HOST": "dedicated1",
             "host1": "dedicated1",
             "hp2": "dedicated2",

@@ -15,6 +15,7 @@ from typing import Any
 from nova_perfvm.changes.migrations.hosts import recorded, server_added
 from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.changes.migrations.planning import Planning, ServerKind
+from nova_perfvm.diagnose import groups
 from nova_perfvm.diagnose.arrivals import arrived
 from nova_perfvm.diagnose.capacity import filled
 from nova_perfvm.facts.host_view import HostView
@@ -52,16 +53,23 @@ class PlannedHost:
             return 0
         policy, settings = self._planning.policy, self._planning.settings
         each = filled(policy, kind.request, self.view, settings)
+        most = groups.room(kind.request.group, self.view, most)
         return sum(1 for _ in itertools.islice(each, most))
 
-    def _score(self, kind: ServerKind) -> tuple[int, int]:
+    def _score(self, kind: ServerKind) -> tuple[int, int, int]:
         """Return how well it suits a server that it takes; the highest is best.
 
-        This is the weigher's score; among equal hosts the fullest is best.
+        A soft policy of its group counts most, then the weigher's score; among equal
+        hosts the fullest is best.
         """
         policy, view = self._planning.policy, self.view
         points = packing.score(policy, kind.request.facts, view.facts)
-        return points, view.root.used("MEMORY_MB") - view.root.total("MEMORY_MB")
+        liking = groups.rank(kind.request.group, view)
+        return (
+            liking,
+            points,
+            view.root.used("MEMORY_MB") - view.root.total("MEMORY_MB"),
+        )
 
 
 class Arrangement:
@@ -118,6 +126,8 @@ class Arrangement:
 
         :param most: where to stop counting
         """
+        if self.planning.share_a_host(kind):
+            return max(host.room(kind, most) for host in self.hosts.values())
         found = 0
         for host in self.hosts.values():
             found += host.room(kind, most)

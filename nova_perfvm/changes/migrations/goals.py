@@ -12,10 +12,12 @@ from nova_perfvm.changes.migrations.leaving import HostSearch
 from nova_perfvm.changes.migrations.model import MigrationPlan, MoveError
 from nova_perfvm.changes.migrations.openings import openings
 from nova_perfvm.changes.migrations.planning import Planning, ServerKind
+from nova_perfvm.diagnose import groups
 from nova_perfvm.diagnose.capacity import request_of_class
-from nova_perfvm.diagnose.explain.report import assumed_cells
+from nova_perfvm.diagnose.explain.report import NO_GROUPS, assumed_cells
 from nova_perfvm.exceptions import unknown_host
 from nova_perfvm.facts.demand import Request
+from nova_perfvm.facts.snapshot.groups import SOFT
 from nova_perfvm.policy import VMClass
 from nova_perfvm.printable import number_of, some_of
 
@@ -32,8 +34,8 @@ _MOST_PUSHED: Final = 8
 _MOST_TRIED_TOGETHER, _MOST_TRIED_ALONE = 400, 100
 _MOST_NAMED: Final = 5
 _UNSEEN: Final = (
-    "a snapshot has no server groups, PCI devices or ports with resources of their "
-    "own: nova-scheduler checks these, and may refuse a migration"
+    "a snapshot has no PCI devices or ports with resources of their own: "
+    "nova-scheduler checks these, and may refuse a migration"
 )
 
 
@@ -54,7 +56,7 @@ def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
         gained=gained - have,
         wanted=count - have,
         reasons=tuple(reasons),
-        notes=(*([there] if have else []), *_notes(planning)),
+        notes=(*([there] if have else []), *_notes(end)),
     )
 
 
@@ -87,7 +89,7 @@ def drain(planning: Planning, host: str) -> MigrationPlan:
         gained=len(servers) - len(reasons),
         wanted=len(servers),
         reasons=tuple(reasons),
-        notes=tuple(_notes(planning)),
+        notes=tuple(_notes(end)),
         after=end.snapshot(),
     )
 
@@ -136,7 +138,7 @@ def defragment(planning: Planning, vm_class: VMClass) -> MigrationPlan:
         gained=gained,
         wanted=max(1, gained),
         reasons=reasons,
-        notes=tuple(_notes(planning)),
+        notes=tuple(_notes(end)),
     )
 
 
@@ -219,12 +221,49 @@ def _not_moved(planning: Planning) -> Iterator[str]:
         yield f"not moved: {some_of(names, _MOST_NAMED)}: {why}"
 
 
-def _notes(planning: Planning) -> Iterator[str]:
-    """Yield the assumptions of a plan."""
-    snapshot = planning.snapshot
+def _notes(end: Arrangement) -> Iterator[str]:
+    """Yield the assumptions of a plan, and what it makes worse."""
+    snapshot = end.planning.snapshot
+    yield from _worse(end)
     if snapshot.servers:
         yield _UNSEEN
-        yield "each server stays in its availability zone"
+        if snapshot.server_groups is None:
+            yield f"{NO_GROUPS}: nova-scheduler keeps to them, and may refuse, too"
+        yield _zones(end.planning)
     yield from assumed_cells(snapshot.hosts)
     if any(s.image and snapshot.image_of(s) is None for s in snapshot.servers):
         yield "images that cannot be read are taken to ask for nothing"
+
+
+def _zones(planning: Planning) -> str:
+    if not planning.wishes.any_zone:
+        return "each server stays in its availability zone"
+    if planning.snapshot.zones_told:
+        return (
+            "servers that Nova binds to no availability zone may leave theirs: look "
+            "whether their volumes and networks are there, too"
+        )
+    return (
+        "servers may leave their availability zone, and nothing tells which of them "
+        "Nova binds to it: nova-scheduler refuses to move these"
+    )
+
+
+def _worse(end: Arrangement) -> Iterator[str]:
+    """Yield the soft server groups whose policy is met less than before."""
+    servers = end.planning.snapshot.server_by_id
+    moved = [end.planning.group_of(servers[move.server]) for move in end.moves]
+    for group in dict.fromkeys(group for group in moved if group is not None):
+        if not group.policy.startswith(SOFT):
+            continue
+        before = {m: s.host for m in group.members if (s := servers.get(m)) and s.host}
+        was = groups.unmet(group, list(before.values()))
+        now = groups.unmet(group, [end.host_of(member) for member in before])
+        if now > was:
+            hosts = {end.host_of(member) for member in before}
+            yield (
+                f"{group} is further from its policy afterwards: "
+                f"{number_of(len(before), 'server')} on "
+                f"{number_of(len(hosts), 'host')}, before on "
+                f"{len({*before.values()})}"
+            )

@@ -121,16 +121,20 @@ def cost_mb(memory_mb: int, *, pinned: bool) -> int:
     return (memory_mb + EACH_MB) * (PINNED_FACTOR if pinned else 1)
 
 
-def request_to_move(snapshot: Snapshot, server: Server) -> Request:
+def request_to_move(
+    snapshot: Snapshot, server: Server, *, any_zone: bool = False
+) -> Request:
     """Return what a server asks for when it moves.
 
-    It stays in the availability zone that it is in, as no API of the microversions
-    in use tells whether its owner has asked for that zone.
+    It stays in the availability zone that it is in.
 
+    :param any_zone: but for those that Nova does not bind to one; where nobody tells,
+        for all
     :raises RequestError: when nova-api would refuse its flavor and image today
     """
     request = ways.request_of(snapshot, server)
-    return replace(request, availability_zone=server.availability_zone)
+    zone = server.bound_zone if any_zone else server.availability_zone
+    return replace(request, availability_zone=zone)
 
 
 def allows(
@@ -154,7 +158,8 @@ def allows(
     view = next(iter(views_of(snapshot, {host})), None)
     if view is None:
         raise MoveError(f"there is no compute host {host!r} in the snapshot")
-    request = request_to_move(snapshot, server)
+    # A plan has chosen the zone.
+    request = request_to_move(snapshot, server, any_zone=True)
     found = judge(policy, request, view, settings or settings_for(policy))
     offered = scheme_of(policy).nodes_offered(view, request.demand)
     if found.accepted and shares(policy, request.facts, view.facts, offered) is None:

@@ -81,6 +81,8 @@ def _find_openings(
 ) -> Iterator[Opening]:
     """Yield the openings of one host, in which no server leaves needlessly."""
     host = now.hosts[name]
+    # The room that they would make is for nobody.
+    staying |= kind.request.anchors
     groups = [
         [server for server in group if server.id not in staying]
         for group in groups_of(now, name)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from nova_perfvm.changes.migrations import bugs
@@ -13,7 +13,8 @@ from nova_perfvm.diagnose import moves as ways
 from nova_perfvm.diagnose.verdicts import TENANT_KEY, SchedulerSettings
 from nova_perfvm.facts.demand import Request, RequestError
 from nova_perfvm.facts.host_view import HostView, views_of
-from nova_perfvm.facts.snapshot import Server, Snapshot
+from nova_perfvm.facts.snapshot import Server, ServerGroup, Snapshot
+from nova_perfvm.facts.snapshot.groups import AFFINITY
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request
 
@@ -24,11 +25,13 @@ class PlanOptions:
 
     :ivar cold: migrate all servers cold; otherwise running ones live
     :ivar excluded: hosts and servers to leave alone, by name or ID
+    :ivar any_zone: servers that Nova binds to no availability zone may leave theirs
     :ivar max_moves: the most migrations that make room; None for any number
     """
 
     cold: bool = False
     excluded: frozenset[str] = frozenset()
+    any_zone: bool = False
     max_moves: int | None = None
 
 
@@ -70,7 +73,10 @@ class Planning:
         if server.id not in self._kind_of:
             key = self._key(server)
             if key not in self._kinds:
-                request = request_to_move(self.snapshot, server)
+                any_zone = self.wishes.any_zone
+                request = request_to_move(self.snapshot, server, any_zone=any_zone)
+                # That of others, too, which may be where this one is to go.
+                request = replace(request, server="")
                 self._kinds[key] = self.kind_of_request(request)
             self._kind_of[server.id] = self._kinds[key]
         return self._kind_of[server.id]
@@ -93,7 +99,22 @@ class Planning:
             server.image,
             server.built,
             server.availability_zone,
+            server.bound_zone,
             server.project if self._projects_matter else "",
+            group.id if (group := self.group_of(server)) else "",
+        )
+
+    def group_of(self, server: Server) -> ServerGroup | None:
+        """Return the server group that a server is in."""
+        return self.snapshot.group_by_server.get(server.id)
+
+    def share_a_host(self, kind: ServerKind) -> bool:
+        """Return whether all new servers have to go where the first one goes."""
+        group = kind.request.group
+        return (
+            group is not None
+            and group.policy == AFFINITY
+            and not self.snapshot.hosts_of(group)
         )
 
     @cached_property
@@ -124,6 +145,9 @@ class Planning:
                 "nova-compute there"
             )
         yield from self._states(server)
+        group = self.group_of(server)
+        if group and group.policy == AFFINITY and len(snapshot.hosts_of(group)) == 1:
+            yield f"{group} has no server on another host: Nova moves none of it alone"
         host = self._services.get(server.host or "")
         if host is None or not host.compute.up:
             yield f"nova-compute on {server.host} does not run: evacuate it"

@@ -73,8 +73,9 @@ class Fixer:
         def enough(servers: Sequence[Server]) -> bool:
             return self._takes(view.without(servers), self.request)
 
-        # Nobody makes room for himself.
-        others = [s for s in view.servers if s.id != self.request.server]
+        # Nobody makes room for himself, nor those for whom it is to come.
+        kept = {self.request.server, *self.request.anchors}
+        others = [s for s in view.servers if s.id not in kept]
         if not enough(others):
             return None
         servers = _smallest([s for s in others if self._can_leave(s)], enough)
@@ -92,11 +93,12 @@ class Fixer:
         if not moves.goes_elsewhere(server):
             return True
         try:
-            request = moves.request_of(self.snapshot, server)
+            # As others that are alike, so that none is on its own host already.
+            request = replace(moves.request_of(self.snapshot, server), server="")
         except RequestError:
             # nova-api would refuse its flavor and image today.
             return False
-        asked = repr(replace(request, server=""))
+        asked = repr(request)
         if asked not in self.takers:
             takers = {v.host for v in self.views if self._takes(v, request)}
             self.takers[asked] = takers

@@ -3,33 +3,39 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose import moves
+from nova_perfvm.diagnose import groups, moves
 from nova_perfvm.diagnose.explain.fixes import Fix, Fixer
 from nova_perfvm.diagnose.verdicts import HostVerdict, SchedulerSettings, judge_all
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request, request_for
-from nova_perfvm.facts.host_view import views_of
+from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import (
     ASSUMED,
     ComputeHost,
     Flavor,
     Image,
     Server,
+    ServerGroup,
     Snapshot,
 )
-from nova_perfvm.placement.candidates import DISABLED
+from nova_perfvm.facts.snapshot.groups import SOFT
+from nova_perfvm.placement.candidates import DISABLED, OWNED
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of, some_of
 from nova_perfvm.rules import check_request
 
+# Of old files, and where the list is refused.
+NO_GROUPS: Final = "there are no server groups in this snapshot"
+# Of an aggregate's metadata.
+_ZONE: Final = "availability_zone"
 # More names make no line.
 _MOST_NAMED = 8
 
-_Named = TypeVar("_Named", Flavor, Image, Server)
+_Named = TypeVar("_Named", Flavor, Image, Server, ServerGroup)
 
 
 class NotFoundError(PerfVMError):
@@ -102,12 +108,14 @@ def request_of(
     volume_backed: bool | None = None,
     availability_zone: str = "",
     project: str = "",
+    group: str | None = None,
 ) -> tuple[Request, tuple[str, ...]]:
     """Return the request to explain, and what is to be said about it.
 
     :param flavor: name or ID; None if a server is named
     :param image: name or ID
     :param server: name or ID
+    :param group: name or ID of the server group of a new server
     :raises NotFoundError: when there is no such thing, or more than one
     :raises RequestError: when nova-api would refuse it
     """
@@ -119,9 +127,11 @@ def request_of(
             )
         # Of a server on no host Nova shows the zone that was asked for.
         zone = "" if found.host else found.availability_zone
+        if snapshot.zones_told:
+            zone = found.bound_zone
         request = replace(
             moves.request_of(snapshot, found),
-            availability_zone=availability_zone or zone,
+            availability_zone=_asked(snapshot, availability_zone or zone),
             project=project or found.project,
         )
         return request, tuple(_about(snapshot, found))
@@ -137,7 +147,29 @@ def request_of(
     if volume_backed is None and wanted.disk_gb:
         volume_backed = False
     request = request_for(wanted, chosen, volume_backed=volume_backed)
-    return replace(request, availability_zone=availability_zone, project=project), ()
+    return replace(
+        request,
+        availability_zone=_asked(snapshot, availability_zone, new=True),
+        project=project,
+        group=None if group is None else _group(snapshot, group),
+    ), ()
+
+
+def _asked(snapshot: Snapshot, zone: str, *, new: bool = False) -> str:
+    """Return the zone that Nova asks Placement for; empty where it asks for none.
+
+    It asks for none where no aggregate makes the zone: that of hosts without one.  Of
+    others nova-api lets no new server ask.
+    """
+    made = (aggregate.metadata.get(_ZONE) for aggregate in snapshot.aggregates)
+    known = {host.availability_zone for host in snapshot.hosts}
+    return zone if zone in made or (new and zone not in known) else ""
+
+
+def _group(snapshot: Snapshot, name: str) -> ServerGroup:
+    if snapshot.server_groups is None:
+        raise NotFoundError(f"{NO_GROUPS}: take one with an administrator's rights")
+    return _one("server group", name, snapshot.server_groups)
 
 
 def _one(kind: str, name: str, things: Iterable[_Named]) -> _Named:
@@ -150,7 +182,7 @@ def _one(kind: str, name: str, things: Iterable[_Named]) -> _Named:
     if not found:
         raise NotFoundError(
             f"there is no {kind} {name!r}: see openstack {kind} list --all"
-            f"{'-projects' if kind == 'server' else ''}"
+            f"{'-projects' if kind.startswith('server') else ''}"
         )
     ids = ", ".join(thing.id for thing in found[:5])
     raise NotFoundError(f"{len(found)} {kind}s are called {name!r}: name the ID: {ids}")
@@ -164,6 +196,13 @@ def _about(snapshot: Snapshot, server: Server) -> Iterator[str]:
             f"{server.name} is {server.status} on {server.host}: explained is a move "
             "of it, while it is still counted there"
         )
+    if server.host and server.availability_zone and not snapshot.zones_told:
+        yield (
+            f"whether Nova binds it to zone {server.availability_zone} is not known: "
+            "it is taken to go to any"
+        )
+    if snapshot.server_groups is None:
+        yield f"{NO_GROUPS}: nova-scheduler keeps to that of {server.name}, if any"
     if server.image and snapshot.image_of(server) is None:
         yield "its image is not to be seen, and is taken to ask for nothing"
 
@@ -206,6 +245,10 @@ def explain(
             f"{', '.join(request.unseen)}: what Nova asks of Placement for it is not "
             "looked at"
         )
+    notes += _not_owned(everything)
+    group = request.group
+    if group is not None and group.policy.startswith(SOFT):
+        notes.append(groups.preferred(snapshot, group))
     if fixer.stuck and not any(v.accepted for v in verdicts) and not any(fixes):
         hosts = some_of(fixer.stuck, _MOST_NAMED)
         notes.append(f"servers are in the way that no other host takes: {hosts}")
@@ -222,6 +265,17 @@ def _compared(verdict: HostVerdict, offered: frozenset[str]) -> HostVerdict:
     if verdict.placement or (view.tree and DISABLED in view.tree[0].traits):
         return verdict
     return replace(verdict, placement=(Reason(const.PLACEMENT_REFUSED, {}),))
+
+
+def _not_owned(views: Iterable[HostView]) -> Iterator[str]:
+    """Yield that hosts lack the trait which Nova asks for from 34 on."""
+    trees = [view for view in views if view.tree]
+    lacking = [view.name for view in trees if OWNED not in view.root.traits]
+    if 0 < len(lacking) < len(trees):
+        yield (
+            f"no trait {OWNED} on {some_of(lacking, _MOST_NAMED)}: Nova 34 refuses "
+            "such hosts when no nova-compute of the cloud is older: restart theirs then"
+        )
 
 
 def assumed_cells(hosts: Iterable[ComputeHost]) -> Iterator[str]:

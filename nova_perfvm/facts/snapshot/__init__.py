@@ -3,6 +3,7 @@
 
 from nova_perfvm.facts.snapshot.cells import assume_cells
 from nova_perfvm.facts.snapshot.document import dumps, load, loads
+from nova_perfvm.facts.snapshot.groups import ServerGroup
 from nova_perfvm.facts.snapshot.model import (
     ASSUMED,
     COLLECTED,
@@ -51,6 +52,7 @@ __all__ = [
     "RootVolume",
     "Server",
     "ServerCell",
+    "ServerGroup",
     "Snapshot",
     "assume_cells",
     "child_name",

@@ -10,6 +10,7 @@ from nova_perfvm.documents.keys import Expected, Time
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.migration_states import UNFINISHED
+from nova_perfvm.facts.snapshot.groups import ServerGroup
 from nova_perfvm.facts.snapshot.resources import (
     Aggregate,
     Flavor,
@@ -176,6 +177,9 @@ class Snapshot:
     :ivar providers: of all trees that a compute host or this project has
     :ivar images: None where they could not be listed
     :ivar volume_types: of Cinder; None without a Cinder, or where nobody asked
+    :ivar server_groups: of all projects; None where they could not be listed, or
+        nobody asked
+    :ivar zones_told: whether Nova tells the zones that servers are bound to
     :ivar migrations: those that are not over, or await their source
     :ivar names: the project's traits and resource classes that exist
     :ivar gaps: what could not be seen, and why
@@ -193,6 +197,8 @@ class Snapshot:
     images: tuple[Image, ...] | None = ()
     volume_types: tuple[str, ...] | None = None
     root_volumes: tuple[RootVolume, ...] = ()
+    server_groups: tuple[ServerGroup, ...] | None = None
+    zones_told: bool = False
     migrations: tuple[Migration, ...] = ()
     names: frozenset[str] = frozenset()
     gaps: tuple[str, ...] = ()
@@ -208,6 +214,7 @@ class Snapshot:
             ("providers", [provider.uuid for provider in self.providers]),
             ("servers", [server.id for server in self.servers]),
             ("flavors", [flavor.id for flavor in self.flavors]),
+            ("server_groups", [group.id for group in self.server_groups or ()]),
         ):
             seen: set[str] = set()
             for index, name in enumerate(ids):
@@ -246,6 +253,16 @@ class Snapshot:
             if server.host is not None:
                 found.setdefault(server.host, []).append(server)
         return {host: tuple(servers) for host, servers in found.items()}
+
+    @cached_property
+    def group_by_server(self) -> dict[str, ServerGroup]:
+        """The server group that each server is in, by the server's ID."""
+        return {m: group for group in self.server_groups or () for m in group.members}
+
+    def hosts_of(self, group: ServerGroup) -> frozenset[str]:
+        """Return the hosts that servers of a group are on."""
+        found = (self.server_by_id.get(member) for member in group.members)
+        return frozenset(server.host for server in found if server and server.host)
 
     @cached_property
     def moving_by_host(self) -> dict[str, tuple[Server, ...]]:

@@ -193,6 +193,8 @@ class Server:
         image, as one of a snapshot of a server that boots from a volume
     :ivar fault: message of its last fault, empty without one
     :ivar availability_zone: that of its host, or else the requested one
+    :ivar bound_zone: the one that it keeps to when it moves; empty for none, and
+        where Snapshot.zones_told is not
     :ivar created: when, ISO 8601; ``updated`` is when it last changed, ``launched``
         when Nova last built, resized, cold-migrated, evacuated or unshelved it
     :ivar cells: its NUMA topology, empty without one; None where it was not
@@ -218,6 +220,7 @@ class Server:
     volume_root: bool = False
     fault: str = ""
     availability_zone: str = ""
+    bound_zone: str = ""
     created: str = ""
     updated: str = ""
     launched: str = ""

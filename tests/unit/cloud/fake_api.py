@@ -51,6 +51,7 @@ class FakeAPI:
         # Hosts of cells that are down, and which is the first in the order in which
         # Nova lists hypervisors.
         self.lost = []
+        self.groups = []
         self.first_down = None
         self.no_hypervisors = None
 
@@ -118,6 +119,11 @@ class FakeAPI:
         self._count(path)
         if key == "hypervisors":
             return self._hypervisors(**query)
+        if key == "server_groups":
+            if isinstance(self.groups, Exception):
+                raise self.groups
+            # Two a page, whatever is asked for.
+            return self.groups[int(query["offset"]) :][:2]
         if path == "/servers":
             return self.servers
         if path.startswith("/servers/"):

@@ -8,7 +8,7 @@ from openstack import exceptions as sdk_exceptions
 
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, ConflictError, NotThereError
-from nova_perfvm.microversions import COMPUTE, PLACEMENT
+from nova_perfvm.microversions import COMPUTE, PLACEMENT, SERVERS
 from tests.unit.cloud.fake_api import answer
 
 
@@ -114,6 +114,15 @@ class APITest(testtools.TestCase):
         # A mistake of our own is not hidden.
         api = self.api(ZeroDivisionError())
         self.assertRaises(ZeroDivisionError, api.nova, "GET", "/x")
+
+    def test_servers_of_a_nova_that_is_older(self):
+        body = {"servers": [{"id": "1"}]}
+        api = self.api(answer(body=body), answer(406), answer(body=body), answer())
+        for _ in range(2):
+            self.assertEqual(body, api.nova("GET", "/servers/detail"))
+        api.nova("GET", "/servers/1")
+        asked = [given["microversion"] for *_, given in self.proxy.requests]
+        self.assertEqual([SERVERS, SERVERS, COMPUTE, COMPUTE], asked)
 
     def test_what_each_service_is_asked(self):
         api = self.api(answer(body={"a": 1}), answer(204), answer(body={}))

@@ -15,6 +15,7 @@ from nova.virt.libvirt import migration as libvirt_migration
 from nova_perfvm import constants as const
 from nova_perfvm.cloud.errors import CloudError, NotThereError
 from nova_perfvm.cloud.snapshot import read_snapshot
+from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.migration_states import UNFINISHED
 from tests.unit.cloud.fake_api import DEDICATED, FakeAPI
 
@@ -127,6 +128,27 @@ class TakeTest(testtools.TestCase):
         found = read_snapshot(api)
         self.assertIsNone(found.volume_types)
         self.assertEqual(("volumes: Cinder does not answer",), found.gaps)
+
+    def test_server_groups(self):
+        api = FakeAPI()
+        rules = {"max_server_per_host": "2"}
+        api.groups = [
+            {"id": f"g{n}", "name": "n", "policy": "anti-affinity", "rules": rules}
+            | {"members": ["a"]}
+            for n in range(3)
+        ]
+        found = read_snapshot(api)
+        self.assertEqual(["g0", "g1", "g2"], [g.id for g in found.server_groups])
+        self.assertEqual(2, found.server_groups[0].max_server_per_host)
+        self.assertEqual(found, snapshot.loads(snapshot.dumps(found)))
+        # A cloud without any, and who may not see those of all projects.
+        api.groups = []
+        self.assertEqual((), read_snapshot(api).server_groups)
+        api.groups = CloudError("Nova: this needs the rights of an administrator", 403)
+        found = read_snapshot(api)
+        self.assertIsNone(found.server_groups)
+        self.assertIn("server groups: Nova: this needs the rights", found.gaps[0])
+        self.assertIsNone(snapshot.loads(snapshot.dumps(found)).server_groups)
 
     def test_faults_that_are_in_no_list(self):
         """As up to 2025.2 those of servers in another cell than nova-api's own."""

@@ -137,6 +137,10 @@ class ExplainTest(SavedCase):
             ("/no cannot be read", *saved, "--nova-conf", "/no"),
             ("one of the arguments --flavor --server is required",),
             ("not allowed with", "--flavor", "x", "--server", "y"),
+            (
+                "is for a new server",
+                *("--server", "hp1-a", "--server-group", "x", *saved[2:]),
+            ),
             ("not allowed with", "--flavor", "x", "--snapshot", "y", "--from-nova-db"),
         ):
             self.assert_refused(3, words, "explain", *arguments)

@@ -21,6 +21,7 @@ GENERAL = ((1, 2), (2, 4), (4, 8), (8, 16))
 VCPUS = 4
 MOST = 4
 PLAIN = ("1x8", "2x8", "4x8")
+POLICIES = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
 # With SMT: a vCPU owns a core of the first, a thread of the second.
 CORES, THREADS = "2x8x2", "2x4x2"
 
@@ -243,7 +244,28 @@ def scene(rng, most_hosts=6, most_servers=14):
         for host in rng.sample(names, len(names)):
             if builder.add(name, host):
                 break
-    return Scene(builder.cloud.policy, builder.cloud.snapshot(), rng.choice(flavors))
+    flavor = rng.choice(flavors)
+    _add_groups(rng, builder.cloud)
+    return Scene(builder.cloud.policy, builder.cloud.snapshot(), flavor)
+
+
+def _add_groups(rng, cloud):
+    """Put servers into groups of which none is against its policy.
+
+    But for some that are to be together: these are on two hosts, so that they may move.
+    """
+    free = rng.sample(sorted(cloud.servers), len(cloud.servers))
+    for policy in rng.sample(POLICIES, len(POLICIES)):
+        most = rng.choice((1, 1, 2))
+        hosts = rng.choice((1, 2)) if policy == "affinity" else len(cloud.hosts)
+        chosen = []
+        for name in list(free):
+            here = collections.Counter(cloud.servers[n].host for n in (*chosen, name))
+            crowded = policy == "anti-affinity" and max(here.values()) > most
+            if len(chosen) < 5 and len(here) <= hosts and not crowded:
+                chosen.append(name)
+                free.remove(name)
+        cloud.add_group(policy, *chosen, most=most)
 
 
 def joined(now, kind, host):
@@ -255,6 +277,39 @@ def joined(now, kind, host):
     server = Server(name, name, None, "BUILD", facts.vcpus, {})
     server = dataclasses.replace(server, memory_mb=facts.memory_mb)
     return now.changed(server_added(now.planning, kind, server, view))
+
+
+def torn(before, after):
+    """List the server groups to which a step did what it may not, in words."""
+    for group in before.server_groups:
+        was, now = _hosts_of(group, before), _hosts_of(group, after)
+        if group.policy == "affinity" and now.keys() - was.keys():
+            yield f"{group} comes to a host where it was not"
+        for host, count in now.items():
+            allowed = max(group.max_server_per_host, was[host])
+            if group.policy == "anti-affinity" and count > allowed:
+                yield f"{group} has {count} servers on {host}"
+
+
+def worsened(before, after):
+    """Return the IDs of soft server groups that are further from their policy."""
+    found = set()
+    for group in before.server_groups:
+        was, now = _hosts_of(group, before), _hosts_of(group, after)
+        worse = {
+            "soft-affinity": len(now) > len(was),
+            "soft-anti-affinity": len(now) < len(was),
+        }
+        if worse.get(group.policy):
+            found.add(group.id)
+    return found
+
+
+def _hosts_of(group, snapshot):
+    """Count the servers of a group on each host."""
+    return collections.Counter(
+        s.host for s in snapshot.servers if s.id in group.members
+    )
 
 
 def complaints(policy, snapshot):

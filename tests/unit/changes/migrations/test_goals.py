@@ -44,16 +44,23 @@ def taking(policy, snapshot, flavor):
 class PlanCase(testtools.TestCase):
     def walk(self, policy, snapshot, plan):
         """Make all migrations; look at the cloud after each."""
-        before = found_by_audit(policy, snapshot)
+        before, start = found_by_audit(policy, snapshot), snapshot
         now = Arrangement(planning_of(policy, snapshot))
         for step in plan.moves:
             server = snapshot.server_by_id[step.server]
             verdict = model.allows(policy, snapshot, server, step.target)
             self.assertEqual((), verdict.reasons, step)
             now = now.moved(step.server, step.target)
-            snapshot = now.snapshot()
+            before_it, snapshot = snapshot, now.snapshot()
+            self.assertEqual([], list(clouds.torn(before_it, snapshot)), step)
             self.assertEqual([], clouds.complaints(policy, snapshot), step)
             self.assertEqual(set(), found_by_audit(policy, snapshot) - before, step)
+        told = {
+            group.id
+            for group in start.server_groups
+            if any(str(group) in note for note in plan.notes)
+        }
+        self.assertEqual(clouds.worsened(start, snapshot), told)
         return snapshot
 
 
@@ -217,6 +224,9 @@ class FreeTest(FewHostsCase):
             hosts[name] = dataclasses.replace(hosts[name], availability_zone=name)
         self.cloud.change_server("a-16", availability_zone="a")
         self.assertEqual((), self.free("hp48").moves)
+        self.assertEqual(1, len(self.free("hp48", any_zone=True).moves))
+        self.cloud.change_server("a-16", bound_zone="a")
+        self.assertEqual((), self.free("hp48", any_zone=True).moves)
         hosts["a"] = dataclasses.replace(hosts["a"], up=False)
         plan = goals.drain(self.planning(), "a")
         self.assertIn("nova-compute on a does not run", plan.reasons[0])

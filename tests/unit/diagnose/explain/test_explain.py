@@ -269,6 +269,15 @@ class NamesTest(ExplainCase):
         self.assertEqual(("a is ERROR: No valid host.",), self.about)
         # On no host, a server shows the zone that was asked for.
         self.cloud.change_server("a", availability_zone="east")
+        # For a zone that no aggregate makes Nova does not look.
+        self.assertEqual("", self.code(server="a"))
+        zone = {"availability_zone": "east"}
+        aggregate = Aggregate(1, "east", "east", zone, frozenset())
+        self.cloud.parts["aggregates"] = (aggregate,)
+        self.assertEqual(const.NOVA_AVAILABILITY_ZONE, self.code(server="a"))
+        self.cloud.parts["zones_told"] = True
+        self.assertEqual("", self.code(server="a"))
+        self.cloud.change_server("a", bound_zone="east")
         self.assertEqual(const.NOVA_AVAILABILITY_ZONE, self.code(server="a"))
         self.cloud.change_flavor(GENERAL, extra_specs={})
         pinned = self.explain(GENERAL, image="linux").request.facts.pinned
@@ -287,6 +296,16 @@ class NamesTest(ExplainCase):
         self.cloud.parts["images"] = None
         error = self.assertRaises(NotFoundError, self.explain, image="linux")
         self.assertIn("leave --image out", str(error))
+
+
+class TraitTest(ExplainCase):
+    def test_some_hosts_are_not_said_to_be_novas(self):
+        for name in ("hp1", "hp2"):
+            self.cloud.add_host(name)
+        self.assertNotIn("OWNER_NOVA", "".join(self.explain().notes))
+        traits = self.cloud.providers["hp1"].traits | {"OWNER_NOVA"}
+        self.cloud.change_provider("hp1", traits=traits)
+        self.assertIn("no trait OWNER_NOVA on hp2: Nova 34", self.explain().notes[-1])
 
 
 class LabelledTest(ExplainCase):

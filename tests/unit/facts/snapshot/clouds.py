@@ -14,6 +14,7 @@ from nova_perfvm.facts.snapshot import (
     Provider,
     Server,
     ServerCell,
+    ServerGroup,
     Snapshot,
     assume_cells,
 )
@@ -49,7 +50,7 @@ class Cloud:
         self.hosts = {}
         self.providers = {}
         self.servers = {}
-        self.parts = {}
+        self.parts = {"server_groups": ()}
 
     def add_host(self, name, mode="dedicated", shape="2x20", memory_gb=500):
         """Add a host; general ones are ``shared``."""
@@ -107,6 +108,15 @@ class Cloud:
         self.parts["aggregates"] = (
             Aggregate(1, "elastic", "elastic", metadata, names),
         )
+
+    def add_group(self, policy, *servers, most=1):
+        """Put servers into a server group of its own; return its ID."""
+        members = frozenset(f"i-{server}" for server in servers)
+        known = self.parts["server_groups"]
+        name = f"group{len(known)}"
+        group = ServerGroup(f"i-{name}", name, policy, members, most)
+        self.parts["server_groups"] = (*known, group)
+        return group.id
 
     def allocate_units(self, consumer, host):
         """Let a general VM have a unit of each child of an elastic host."""

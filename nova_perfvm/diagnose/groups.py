@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where servers of a server group may be, and where Nova would rather have them.
+
+As ServerGroupAffinityFilter, ServerGroupAntiAffinityFilter and nova-compute at its
+claim judge it, and the weighers of the soft policies.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts import Reason
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.snapshot import Server, ServerGroup, Snapshot
+from nova_perfvm.facts.snapshot.groups import AFFINITY, ANTI_AFFINITY, SOFT
+
+
+def reasons(group: ServerGroup, server: str, view: HostView) -> Iterator[Reason]:
+    """Yield why Nova keeps a server of a group off a host.
+
+    One of an affinity group comes only to hosts that have one of the group, its own
+    host included: by itself, none ever leaves the only host of its group.
+
+    :param server: its ID; empty for a new one
+    """
+    here = _members(group, view.servers)
+    if group.policy == AFFINITY and not here:
+        if hosts := view.cloud.hosts_of(group):
+            data = {"group": str(group), "hosts": sorted(hosts)}
+            yield Reason(const.NOVA_GROUP_AFFINITY, data)
+    elif group.policy == ANTI_AFFINITY and server not in {one.id for one in here}:
+        # nova-compute counts those, too, and refuses what the filter lets pass.
+        moving = _members(group, view.cloud.moving_by_host.get(view.host, ()))
+        there = {one.id: str(one) for one in (*here, *moving) if one.id != server}
+        most = group.max_server_per_host
+        if len(there) >= most:
+            servers = list(there.values())
+            yield Reason(
+                const.NOVA_GROUP_ANTI_AFFINITY,
+                {"group": str(group), "servers": servers, "most": most},
+            )
+
+
+def room(group: ServerGroup | None, view: HostView, most: int) -> int:
+    """Return how many new servers of a group a host may get that takes one.
+
+    :param most: where to stop counting
+    """
+    if group is None or group.policy != ANTI_AFFINITY:
+        return most
+    here = len(_members(group, view.servers))
+    return min(most, max(1, group.max_server_per_host - here))
+
+
+def rank(group: ServerGroup | None, view: HostView) -> int:
+    """Return how well a host suits a soft policy; the highest is best."""
+    if group is None or not group.policy.startswith(SOFT):
+        return 0
+    here = len(_members(group, view.servers))
+    return -here if group.policy.endswith(ANTI_AFFINITY) else here
+
+
+def unmet(group: ServerGroup, hosts: Sequence[str]) -> int:
+    """Return by how much a soft policy is not met.
+
+    The hosts that are too many, or the servers that share a host with another.
+
+    :param hosts: of each server of the group
+    """
+    if group.policy.endswith(ANTI_AFFINITY):
+        return len(hosts) - len(set(hosts))
+    return max(0, len(set(hosts)) - 1)
+
+
+def preferred(snapshot: Snapshot, group: ServerGroup) -> str:
+    """Return in words where Nova would rather have a server of a group."""
+    hosts = ", ".join(sorted(snapshot.hosts_of(group))) or "no host"
+    other = "other hosts" if group.policy.endswith(ANTI_AFFINITY) else "these"
+    return f"{group} has servers on {hosts}: nova-scheduler prefers {other}"
+
+
+def _members(group: ServerGroup, servers: Sequence[Server]) -> list[Server]:
+    return [server for server in servers if server.id in group.members]

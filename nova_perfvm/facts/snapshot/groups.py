@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Server groups of Nova: servers that are to share a host, or are not to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from nova_perfvm.printable import one_line
+
+AFFINITY: Final = "affinity"
+ANTI_AFFINITY: Final = "anti-affinity"
+SOFT: Final = "soft-"
+
+
+@dataclass(frozen=True)
+class ServerGroup:
+    """One server group.
+
+    :ivar policy: ``affinity`` or ``anti-affinity``, which filters enforce, or either
+        with ``soft-`` before it, which weighers prefer
+    :ivar members: IDs of its servers that are not deleted
+    :ivar max_server_per_host: so many of a group of anti-affinity may share a host
+    """
+
+    id: str
+    name: str
+    policy: str
+    # A text of a request names the group, not all that are in it.
+    members: frozenset[str] = field(default=frozenset(), repr=False)
+    max_server_per_host: int = 1
+
+    def __str__(self) -> str:
+        """Return policy, name and ID."""
+        return f"{self.policy} group {one_line(self.name)} ({self.id})"
