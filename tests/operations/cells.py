@@ -67,13 +67,15 @@ COUNTED_AT_ONCE = {
         steps.Steps.run_periodics,
     )
 }
-# What is done; the rest is of general VMs, or of hosts that nobody is asked about.
+# What is done; the rest is of general VMs, or of hosts that nobody is asked about, or
+# of VMs that do not leave their hosts when they are shelved.
 WEIGHTS = {CellsSteps.boot_several_on_host: 4} | {
     kind: weight
     for kind, weight in steps.WEIGHTS.items()
     if kind
     not in {
         steps.Steps.boot_general,
+        steps.Steps.offload,
         steps.Steps.boot_on_forced_host,
         steps.Steps.live_migrate_forced,
         steps.Steps.evacuate_forced,
