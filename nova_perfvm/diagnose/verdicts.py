@@ -14,7 +14,6 @@ from nova_perfvm.facts.snapshot import UNKNOWN
 from nova_perfvm.generate.options import ENABLED_FILTERS, FileOptions, wanted
 from nova_perfvm.placement.candidates import Answer, ask
 from nova_perfvm.placement.schemes import scheme_of
-from nova_perfvm.placement.schemes.cells import unnamed
 from nova_perfvm.placement.settings import (
     FALLBACK_QUERY,
     ISOLATED_AGGREGATES,
@@ -23,6 +22,7 @@ from nova_perfvm.placement.settings import (
 )
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_host, check_request, resolve_class
+from nova_perfvm.rules.cells import unnamed
 from nova_perfvm.rules.host.cpu_sets import NO_NUMA
 
 TENANT_KEY: Final = "filter_tenant_id"

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic of a host's NUMA nodes in an operator's words."""
+"""What a host's NUMA nodes have, in an operator's words, and how they are called."""
 
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+
+from nova_perfvm import constants as const
 from nova_perfvm import cpuset
 from nova_perfvm.facts import HostFacts, RequestFacts
 from nova_perfvm.policy import Policy
@@ -42,3 +46,19 @@ def describe_cells(
             line += f"; shared {cpuset.format_cpus(cell.cpuset)}"
         lines.append(line)
     return tuple(lines)
+
+
+def unnamed(
+    physnets: Mapping[int, AbstractSet[str]], nodes: AbstractSet[int]
+) -> list[int]:
+    """Return the NUMA nodes of a host whose network in name only is not theirs alone.
+
+    :param physnets: physical networks that have affinity to each node
+    :param nodes: those that VMs are to come to; others need have none
+    """
+    found = []
+    for node, every in physnets.items():
+        names = {name for name in every if name.startswith(const.CELL_PHYSNET)}
+        if names != {f"{const.CELL_PHYSNET}{node}"} and (names or node in nodes):
+            found.append(node)
+    return sorted(found)

@@ -27,7 +27,7 @@ from oslo_log import log as logging
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot import child_name, child_uuid
-from nova_perfvm.placement.schemes.cells import unnamed
+from nova_perfvm.rules.cells import unnamed
 from nova_perfvm.scheduler import alike, candidates, instances, unreadable
 from nova_perfvm.scheduler.candidates import Candidate
 

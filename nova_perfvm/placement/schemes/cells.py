@@ -348,22 +348,6 @@ def node_of(name: str) -> int | None:
     return int(number) if number.isdecimal() else None
 
 
-def unnamed(
-    physnets: Mapping[int, AbstractSet[str]], nodes: AbstractSet[int]
-) -> list[int]:
-    """Return the NUMA nodes of a host whose network in name only is not theirs alone.
-
-    :param physnets: physical networks that have affinity to each node
-    :param nodes: those that VMs are to come to; others need have none
-    """
-    found = []
-    for node, every in physnets.items():
-        names = {name for name in every if name.startswith(const.CELL_PHYSNET)}
-        if names != {f"{const.CELL_PHYSNET}{node}"} and (names or node in nodes):
-            found.append(node)
-    return sorted(found)
-
-
 def _shares(policy: Policy, resident: Resident) -> list[dict[str, int]]:
     """Return what a server takes of each NUMA node that it is on.
 

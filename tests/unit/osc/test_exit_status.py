@@ -15,11 +15,12 @@ JUDGING = {
     *("audit", "preflight", "policy check", "explain", "survey", "certify", "prove"),
     *("host check", "guest check", "server check", "bench compare", "bench scaling"),
     *("plan disk", "plan free", "plan drain", "plan defragment", "plan what-if"),
+    "known-bugs",
 }
 # What they look at is a cloud, or what the option --snapshot names.
 LOOKING = {
     *("audit", "survey", "explain", "capacity show", "map", "metrics"),
-    *("plan free", "plan drain", "plan defragment", "plan what-if"),
+    *("plan free", "plan drain", "plan defragment", "plan what-if", "known-bugs"),
 }
 # Those that always have a cloud.
 ON_A_CLOUD = {
@@ -51,6 +52,7 @@ ARGUMENTS = {
     "plan drain": ["nowhere"],
     "plan defragment": ["--budget", "1"],
     "plan what-if": ["--remove", "nowhere"],
+    "known-bugs": ["--to", "33"],
     "host config": ["--mode", "shared", "--topology", "2x20"],
     "certify": ["--flavor", "f", "--output", "/nowhere/a"],
     "prove": [
