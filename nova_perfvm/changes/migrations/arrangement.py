@@ -8,7 +8,8 @@ stay the same, with all that is known about these.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Any
 
@@ -77,6 +78,10 @@ class Arrangement:
 
     :ivar hosts: by name of the compute service
     :ivar moves: the migrations that led here, in their order
+    :ivar before: the one that it was made of, of which much is known
+    :ivar differing: the names of the hosts that differ from there
+    :ivar fitting_hosts: those that take a server, by its kind, where that was asked
+    :ivar rooms: how many servers of a kind find room; see :meth:`room`
     """
 
     def __init__(
@@ -84,12 +89,17 @@ class Arrangement:
         planning: Planning,
         hosts: Mapping[str, PlannedHost] | None = None,
         moves: tuple[Move, ...] = (),
+        before: Arrangement | None = None,
+        differing: Iterable[str] = (),
     ) -> None:
         self.planning = planning
         self.hosts = hosts or {
             view.host: PlannedHost(planning, view) for view in planning.views
         }
         self.moves = moves
+        self.before, self.differing = before, frozenset(differing)
+        self.fitting_hosts: dict[ServerKind, frozenset[str]] = {}
+        self.rooms: dict[tuple[ServerKind, int], int] = {}
 
     @property
     def cost_mb(self) -> int:
@@ -113,10 +123,17 @@ class Arrangement:
             if not self.planning.why_not(server):
                 yield server
 
-    def taking(self, kind: ServerKind, among: Collection[str]) -> list[str]:
+    def taking(self, kind: ServerKind, among: AbstractSet[str]) -> list[str]:
         """Return those of some hosts that would take a server, the best first."""
+        known, changed = self._known("fitting_hosts", kind)
+        if known is None:
+            fitting = frozenset(n for n, host in self.hosts.items() if host.fits(kind))
+        else:
+            more = frozenset(n for n in changed if self.hosts[n].fits(kind))
+            fitting = known.fitting_hosts[kind] - changed | more
+        self.fitting_hosts[kind] = fitting
         return sorted(
-            (name for name in among if self.hosts[name].fits(kind)),
+            among & fitting,
             key=lambda name: (self.hosts[name].score(kind), name),
             reverse=True,
         )
@@ -128,12 +145,31 @@ class Arrangement:
         """
         if self.planning.share_a_host(kind):
             return max(host.room(kind, most) for host in self.hosts.values())
-        found = 0
-        for host in self.hosts.values():
-            found += host.room(kind, most)
-            if found >= most:
-                return most
-        return found
+        known, changed = self._known("rooms", (kind, most))
+        if known is not None and (found := known.rooms[kind, most]) < most:
+            for name in changed:
+                found += self.hosts[name].room(kind, most)
+                found -= known.hosts[name].room(kind, most)
+        else:
+            found = 0
+            for host in self.hosts.values():
+                found += host.room(kind, most)
+                if found >= most:
+                    break
+        self.rooms[kind, most] = found
+        return min(found, most)
+
+    def _known(self, what: str, key: Hashable) -> tuple[Arrangement | None, set[str]]:
+        """Return the last one of which something is known, None if there is none.
+
+        And the hosts that have changed since.
+        """
+        now: Arrangement | None = self
+        changed: set[str] = set()
+        while now is not None and key not in getattr(now, what):
+            changed |= now.differing
+            now = now.before
+        return now, changed
 
     def moved(self, server_id: str, target: str) -> Arrangement | None:
         """Return it after a migration; None if the target refuses the server.
@@ -162,7 +198,7 @@ class Arrangement:
         """
         made = {view.host: PlannedHost(self.planning, view) for view in views}
         moves = self.moves if move is None else (*self.moves, move)
-        return Arrangement(self.planning, {**self.hosts, **made}, moves)
+        return Arrangement(self.planning, {**self.hosts, **made}, moves, self, made)
 
     def snapshot(self) -> Snapshot:
         """Return the cloud as it would be."""
