@@ -168,6 +168,10 @@ NOT_RUN = (
     NotRun("kill -HUP $(systemctl", "it needs systemd; tests send the signal"),
     # Of long runs
     NotRun("python -m tests.benchmark.coverage", "minutes; make benchmark"),
+    NotRun(
+        "python -m tests.benchmark.large_cloud",
+        "minutes; tests/unit/benchmark/test_large_cloud.py has fewer hosts",
+    ),
     NotRun("python -m tests.benchmark.proof", "minutes; make benchmark"),
     NotRun("python -m tests.benchmark.slots_left", "minutes; make benchmark"),
     NotRun(
