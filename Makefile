@@ -120,12 +120,13 @@ guest: $(STAMP)  ## real guests under emulation: collected, judged, cured
 fuzz: $(STAMP)  ## thousands of odd files, PERFVM_FUZZ_FILES of each kind (1250)
 	$(BIN)/stestr --test-path ./tests/fuzz run --concurrency $(CONCURRENCY)
 
-benchmark: $(STAMP)  ## the filter's cost, the weigher's slots, needless refusals, intervals' coverage
+benchmark: $(STAMP)  ## the filter's cost, slots, needless refusals, intervals' coverage, large clouds
 	$(BIN)/python -m tests.benchmark.filter_cost
 	$(BIN)/python -m tests.benchmark.slots_left
 	$(BIN)/python -m tests.benchmark.needless_refusals
 	$(BIN)/python -m tests.benchmark.coverage
 	$(BIN)/python -m tests.benchmark.proof
+	$(BIN)/python -m tests.benchmark.large_cloud
 
 bench: $(STAMP)  ## what scheduling costs, on real schedulers, Placement and MariaDB: half an hour
 	$(BIN)/python -m tests.benchmark.scheduling $(BENCH_ARGUMENTS)
