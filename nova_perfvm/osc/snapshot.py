@@ -29,6 +29,7 @@ from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
+# How many objects come before Python looks which of them are garbage.
 _OBJECTS: Final = 1_000_000
 
 SNAPSHOT: Final = file_argument(
@@ -97,8 +98,8 @@ def look(
         database has
     :raises PerfVMError: when it cannot be read, or the cloud or the database fails
     """
-    # What is read and found are millions of objects, of which hardly any is garbage:
-    # to go through them each time 700 have come takes a third of a command's time.
+    # A large snapshot has millions of objects, and hardly any is garbage.  By default
+    # Python looks after 700: that took a third of a command's time.
     gc.set_threshold(_OBJECTS)
     if saved is not None:
         found = snapshot.load(saved)
