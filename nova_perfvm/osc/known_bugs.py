@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
+from nova_perfvm.diagnose.audit import Subject
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.hypervisor import by_host
 from nova_perfvm.known_bugs import (
     CloudFacts,
     Hit,
@@ -84,9 +84,7 @@ class ListBugs(JudgingLister):
             parsed_args.snapshot,
             nova_conf=parsed_args.from_nova_db,
         )
-        there, others = by_host(seen.hosts, collected)
-        for other in others:
-            raise PerfVMError(f"{other.source}: the cloud has no {other.hostname}")
+        there = Subject(policy, seen, collected=collected).hypervisors
         found = in_order(CloudFacts(seen, there, target))
         for bug in of_release(target):
             if bug.rule is None or bug.rule.of_all:
