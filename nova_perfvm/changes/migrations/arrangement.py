@@ -8,7 +8,7 @@ stay the same, with all that is known about these.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Any
@@ -125,7 +125,7 @@ class Arrangement:
 
     def taking(self, kind: ServerKind, among: AbstractSet[str]) -> list[str]:
         """Return those of some hosts that would take a server, the best first."""
-        known, changed = self._known("fitting_hosts", kind)
+        known, changed = self._known(lambda now: kind in now.fitting_hosts)
         if known is None:
             fitting = frozenset(n for n, host in self.hosts.items() if host.fits(kind))
         else:
@@ -145,7 +145,7 @@ class Arrangement:
         """
         if self.planning.share_a_host(kind):
             return max(host.room(kind, most) for host in self.hosts.values())
-        known, changed = self._known("rooms", (kind, most))
+        known, changed = self._known(lambda now: (kind, most) in now.rooms)
         if known is not None and (found := known.rooms[kind, most]) < most:
             for name in changed:
                 found += self.hosts[name].room(kind, most)
@@ -159,14 +159,16 @@ class Arrangement:
         self.rooms[kind, most] = found
         return min(found, most)
 
-    def _known(self, what: str, key: Hashable) -> tuple[Arrangement | None, set[str]]:
-        """Return the last one of which something is known, None if there is none.
+    def _known(
+        self, is_known: Callable[[Arrangement], bool]
+    ) -> tuple[Arrangement | None, set[str]]:
+        """Return the last arrangement of which something is known, if there is one.
 
-        And the hosts that have changed since.
+        And the names of the hosts that have changed since.
         """
         now: Arrangement | None = self
         changed: set[str] = set()
-        while now is not None and key not in getattr(now, what):
+        while now is not None and not is_known(now):
             changed |= now.differing
             now = now.before
         return now, changed
