@@ -21,7 +21,7 @@ from nova_perfvm.placement.settings import (
     is_true,
 )
 from nova_perfvm.policy import Policy
-from nova_perfvm.rules import check_host, check_request, resolve_class
+from nova_perfvm.rules import check_host, check_request, decide, resolve_class
 from nova_perfvm.rules.cells import unnamed
 from nova_perfvm.rules.host.cpu_sets import NO_NUMA
 
@@ -204,8 +204,9 @@ def rules_against(
     :param wrong: what ``check_request`` has said, where many hosts are asked
     """
     if wrong is None:
-        wrong = check_request(policy, request)
-    reasons = wrong or check_host(policy, request, view.facts)
+        reasons = decide(policy, request, view.facts).reasons
+    else:
+        reasons = wrong or check_host(policy, request, view.facts)
     if view.compute.cells_source != UNKNOWN:
         return reasons
     if reasons and reasons[0].code == NO_NUMA.code:
