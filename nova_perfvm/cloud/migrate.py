@@ -222,6 +222,7 @@ class MigrationRun:
             seen,
             move.target,
             settings=self.settings,
+            any_zone=self.execution.any_zone,
         )
         if not verdict.accepted:
             said = "; ".join(words(reason) for reason in verdict.reasons)

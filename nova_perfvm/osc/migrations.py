@@ -116,7 +116,12 @@ class MigrationsLister(CarryingOut, LookingLister):
         if not plan.complete:
             self.exit_status = _PARTIAL if plan.gained else _NONE
         if parsed_args.execute and plan.moves:
-            execution = begin(planning.policy.digest, summary, plan.moves)
+            execution = begin(
+                planning.policy.digest,
+                summary,
+                plan.moves,
+                any_zone=planning.wishes.any_zone,
+            )
             path = parsed_args.record
             with textfile.exclusively(path) if path else contextlib.nullcontext():
                 return self.carry_out(parsed_args, planning, execution)

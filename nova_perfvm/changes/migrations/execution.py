@@ -50,11 +50,13 @@ class Execution:
 
     :ivar policy_digest: digest of the policy that the plan was made with
     :ivar purpose: what the plan is for, in words
+    :ivar any_zone: whether servers may leave their zone, as the plan's options had it
     """
 
     policy_digest: str
     purpose: str
     moves: tuple[MoveProgress, ...]
+    any_zone: bool = False
 
     @property
     def done(self) -> tuple[MoveProgress, ...]:
@@ -75,9 +77,11 @@ class Execution:
         return replace(self, moves=moves)
 
 
-def begin(policy_digest: str, purpose: str, moves: Iterable[Move]) -> Execution:
+def begin(
+    policy_digest: str, purpose: str, moves: Iterable[Move], *, any_zone: bool = False
+) -> Execution:
     """Return the execution of a plan of which nothing is done yet."""
-    return Execution(policy_digest, purpose, tuple(map(MoveProgress, moves)))
+    return Execution(policy_digest, purpose, tuple(map(MoveProgress, moves)), any_zone)
 
 
 class NextAction(NamedTuple):

@@ -144,6 +144,7 @@ def allows(
     host: str,
     *,
     settings: SchedulerSettings | None = None,
+    any_zone: bool = False,
 ) -> HostVerdict:
     """Return the verdict on moving a server to a host of the cloud as it is now.
 
@@ -152,14 +153,14 @@ def allows(
 
     :param host: name of the compute service
     :param settings: those of nova-scheduler; None for what the policy needs
+    :param any_zone: as :func:`request_to_move` has it
     :raises MoveError: when there is no such host
     :raises RequestError: when nova-api would refuse its flavor and image today
     """
     view = next(iter(views_of(snapshot, {host})), None)
     if view is None:
         raise MoveError(f"there is no compute host {host!r} in the snapshot")
-    # A plan has chosen the zone.
-    request = request_to_move(snapshot, server, any_zone=True)
+    request = request_to_move(snapshot, server, any_zone=any_zone)
     found = judge(policy, request, view, settings or settings_for(policy))
     offered = scheme_of(policy).nodes_offered(view, request.demand)
     if found.accepted and shares(policy, request.facts, view.facts, offered) is None:

@@ -83,8 +83,9 @@ class AllowsTest(testtools.TestCase):
 
         self.assertTrue(verdict("hp2").accepted)
         self.assertIn("placement.", verdict("g1").code)
-        zoned = dataclasses.replace(server, bound_zone="az1")
+        zoned = dataclasses.replace(server, availability_zone="az1")
         snapshot = dataclasses.replace(snapshot, servers=(zoned,))
         server = zoned
         self.assertEqual(const.NOVA_AVAILABILITY_ZONE, verdict("hp2").code)
+        self.assertTrue(verdict("hp2", any_zone=True).accepted)
         self.assertRaises(MoveError, verdict, "nowhere")
