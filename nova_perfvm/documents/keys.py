@@ -169,7 +169,7 @@ class _Reader:
     def read_as(self, of: _Type, value: Any, path: KeyPath) -> Any:
         """Do the same with a type that is taken apart."""
         before = len(self.mistakes)
-        shape, expected, words = of
+        shape, expected, words, _ = of
         if not shape.fits(value):
             self.say(path, f"found {shown(value)}, expected {words}")
             return None
@@ -218,10 +218,10 @@ class _Shape:
 class _Scalar(_Shape):
     def __init__(self, words: str, holds: Callable[[Any], bool]) -> None:
         self.words = words
-        self._holds = holds
+        self.holds = holds
 
     def fits(self, value: Any) -> bool:
-        return self._holds(value)
+        return self.holds(value)
 
 
 class _Choice(_Shape):
@@ -273,8 +273,8 @@ class _Several(_Shape):
         of = self.types[0]
         return tuple(
             [
-                reader.read_as(of, item, (*path, str(index)))
-                for index, item in enumerate(value)
+                item if of.is_read(item) else reader.read_as(of, item, (*path, str(i)))
+                for i, item in enumerate(value)
             ]
         )
 
@@ -309,6 +309,9 @@ class _Mapping(_Shape):
         found = {}
         of_key, of_item = self.types
         for key, item in value.items():
+            if of_key.is_read(key) and of_item.is_read(item):
+                found[key] = item
+                continue
             here = (*path, key)
             name: Any = key
             if self.of[0] is int and key.isdecimal() and len(key) <= _MOST_DIGITS:
@@ -351,8 +354,10 @@ class _Fields(_Shape):
             if key.is_name:
                 given[key.field] = reader.read_as(of, path[-1], path)
             elif key.name in value:
-                here = (*path, key.name)
-                given[key.field] = reader.read_as(of, value[key.name], here)
+                item = value[key.name]
+                if not of.is_read(item):
+                    item = reader.read_as(of, item, (*path, key.name))
+                given[key.field] = item
             elif key.required or key.default is MISSING:
                 reader.say((*path, key.name), f"missing; expected {of.words}")
         for unknown in value.keys() - self._names:
@@ -389,11 +394,14 @@ class _Type(NamedTuple):
     """A field's type, taken apart.
 
     :ivar words: what is expected
+    :ivar is_read: whether a value of a file is the value that is read from it, as most
+        are in the snapshot of a large cloud
     """
 
     shape: _Shape
     expected: tuple[Expected, ...]
     words: str
+    is_read: Callable[[Any], bool]
 
 
 @functools.cache
@@ -413,7 +421,13 @@ def _taken_apart(kind: Any) -> _Type:
         shape = _Parsed("text", kind.parse, str)
     else:
         shape = _Fields(kind)
-    return _Type(shape, expected, expected[0].words if expected else shape.words)
+    words = expected[0].words if expected else shape.words
+    is_read = shape.holds if isinstance(shape, _Scalar) and not expected else _never
+    return _Type(shape, expected, words, is_read)
+
+
+def _never(_value: Any) -> bool:
+    return False
 
 
 def shown(value: Any) -> str:
