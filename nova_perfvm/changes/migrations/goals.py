@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -30,6 +31,9 @@ _DEPTHS: Final = range(3)
 _MOST_TRIED: Final = 300
 _SMALL: Final = 30
 _MOST_PUSHED: Final = 8
+# Of openings by which as many servers of the same kinds leave, no more than so many are
+# tried: where these found no place, the next will not.
+_MOST_ALIKE: Final = 30
 # At most so many hosts are tried for servers that leave one.
 _MOST_TRIED_TOGETHER, _MOST_TRIED_ALONE = 400, 100
 _MOST_NAMED: Final = 5
@@ -174,10 +178,15 @@ def _cheapest(
             break
         found = openings(start, kind, start.hosts, wanted=count - have, limit=count)
         tries = _MOST_TRIED if small or not depth else _MOST_PUSHED
+        alike: Counter[Hashable] = Counter()
         for opening in islice(found, tries):
             least = opening.cost_mb / min(opening.gain, count - have)
             if best is not None and least >= best[0]:
                 break
+            kinds = tuple(start.kind(name) for name in opening.servers)
+            alike[kinds] += 1
+            if alike[kinds] > _MOST_ALIKE:
+                continue
             leaving = HostSearch(
                 goal=kind,
                 limit=count,
