@@ -114,7 +114,7 @@ def as_rst(title, draw, trials, noises=NOISES):
     rows = []
     for noise, autocorrelation in itertools.product(noises, AUTOCORRELATIONS):
         held = [coverage(draw, n, autocorrelation, noise, trials) for n in ROUNDS]
-        percents = [f"{100 * part:.1f} %" for part in held]
+        percents = [f"{100 * part:.1f}" for part in held]
         rows.append((noise.name, autocorrelation, *percents))
     by_rounds = [f"{rounds} rounds" for rounds in ROUNDS]
     return as_csv(title, ("Variation", "Autocorrelation", *by_rounds), rows)
@@ -128,9 +128,9 @@ def as_csv(title, head, rows):
 
 def tables(trials):
     """Yield the tables as text."""
-    yield as_rst(f"Interleaved rounds, {trials} trials each", interleaved, trials)
+    yield as_rst(f"Interleaved rounds, {trials} trials each, %", interleaved, trials)
     yield as_rst(
-        "Host and VM on machines whose noise has nothing in common",
+        "Host and VM on machines whose noise has nothing in common, %",
         apart,
         trials,
         NOISES[1:2],

@@ -170,7 +170,7 @@ def tables(trials):
     """Yield the tables as text."""
     by_rounds = [f"{rounds} rounds" for rounds in ROUNDS]
     yield coverage.as_csv(
-        f"Proven of VMs as fast as their host, {trials // 4} trials each",
+        f"Proven of VMs as fast as their host, {trials // 4} trials each, %",
         ("Variation", *by_rounds),
         (
             (noise.name, *(percent(rightly(n, noise, trials // 4)) for n in ROUNDS))
@@ -178,7 +178,7 @@ def tables(trials):
         ),
     )
     yield coverage.as_csv(
-        f"Proven of VMs that miss the target, or just reach it, {trials} trials each",
+        f"Proven of VMs that miss the target, or just reach it, {trials} trials each, %",
         ("Part of the target", "The VM's noise", *by_rounds),
         (
             (part, bad.name, *(percent(wrongly(n, bad, part, trials)) for n in ROUNDS))
@@ -187,7 +187,7 @@ def tables(trials):
         ),
     )
     yield coverage.as_csv(
-        f"Plans of more rounds that tell, {trials} plans each",
+        f"Plans of more rounds that tell, {trials} plans each, %",
         ("VM / host", *(noise.name for noise in PLANNED)),
         (
             (ratio, *(percent(told(ratio, noise, trials)) for noise in PLANNED))
@@ -198,7 +198,7 @@ def tables(trials):
 
 def percent(part):
     """Return a part as the tables have it."""
-    return f"{100 * part:.1f} %"
+    return f"{100 * part:.1f}"
 
 
 if __name__ == "__main__":
