@@ -14,10 +14,6 @@ TEXT = (ROOT / "CONTRIBUTING.rst").read_text()
 EXAMPLES = {
     "Add a check": (r"ksm", ("nova_perfvm", "doc/source/admin", "tests")),
     "Add a scheme": (r"\bTOKENS\b|TokensScheme", ("nova_perfvm", "tests")),
-    "Add a format": (
-        r"PrometheusFormatter|monitoring\.prometheus",
-        ("nova_perfvm", "tests"),
-    ),
     "Add a release of Nova": (
         r"2025\.2",
         ("tox.ini", ".zuul.yaml", "doc/source", "tests"),
