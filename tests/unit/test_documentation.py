@@ -171,9 +171,11 @@ class PathsTest(testtools.TestCase):
 
 
 class CodesTest(testtools.TestCase):
-    """Each code has a row on its page, with its level and in its order."""
+    """Each code is on its page, with its level and in its order."""
 
-    def rows(self, page, pattern=r"^   \* - ``([a-z_.]+)``$"):
+    CODE = r"^``([a-z_.]+)``\n   \S"
+
+    def rows(self, page, pattern=CODE):
         text = (ROOT / f"doc/source/admin/{page}.rst").read_text()
         return re.findall(pattern, text, re.MULTILINE)
 
@@ -191,12 +193,16 @@ class CodesTest(testtools.TestCase):
         self.assertEqual({code: LEVELS[code] for code in AUDIT_CODES}, documented)
 
     def test_of_others(self):
-        documented = self.rows(
-            "policy", r"^   \* - ``([a-z_.]+)``\n     - (\w+)\n     - \S"
-        )
+        documented = [
+            (code, level.lower())
+            for level, below in self.rows(
+                "policy", r"^\.\. rubric:: (\w+)\n\n((?:``.+\n(?:   .+\n)+)+)"
+            )
+            for code in re.findall(self.CODE, below, re.MULTILINE)
+        ]
         self.assertEqual(
-            {c: LEVELS[c].value for c in LEVELS if c not in AUDIT_CODES},
-            dict(documented),
+            sorted((c, LEVELS[c].value) for c in LEVELS if c not in AUDIT_CODES),
+            sorted(documented),
         )
         documented = self.rows("explain", r"^``([a-z]+\.[a-z_]+)``  ")
         self.assertEqual(sorted(const.OUTER_CODES), sorted(documented))
