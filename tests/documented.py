@@ -190,7 +190,6 @@ NOT_RUN = (
     NotRun("tox -e nova-", "all suites on all releases: hours"),
     NotRun("python -m tests.releases", "it needs what tox has left of all releases"),
     # Of tests
-    NotRun("stestr --test-path ./tests/", _EXAMPLE),
     NotRun(".venv/bin/stestr", _EXAMPLE),
     NotRun(".venv/bin/python -c", "it lists checks, as many tests do"),
     NotRun("OS_NOVA_DISABLE_EVENTLET_PATCHING=1 .venv/bin/stestr", _EXAMPLE),
