@@ -178,7 +178,7 @@ def tables(trials):
         ),
     )
     yield coverage.as_csv(
-        f"Proven of VMs that miss the target, or just reach it, {trials} trials each, %",
+        f"Proven of VMs that miss or just reach the target, {trials} trials each, %",
         ("Part of the target", "The VM's noise", *by_rounds),
         (
             (part, bad.name, *(percent(wrongly(n, bad, part, trials)) for n in ROUNDS))
