@@ -139,13 +139,11 @@ class AuditCodesDirective(TableDirective):
 
 
 def first_sentences(page: str) -> Mapping[str, str]:
-    """Return what a page says first of each code that its tables list.
+    """Return what a page says first of each code that it lists.
 
-    :param page: with tables of codes and texts, as reStructuredText
+    :param page: with lists of codes and what they mean, as reStructuredText
     """
-    listed = re.findall(
-        r"^   \* - ``([a-z_.]+)``\n     - (.*\n(?:       .*\n)*)", page, re.MULTILINE
-    )
+    listed = re.findall(r"^``([a-z_.]+)``\n((?:   .*\n)+)", page, re.MULTILINE)
     return {
         code: re.split(r"(?<=\.) ", " ".join(text.split()), maxsplit=1)[0]
         for code, text in listed

@@ -187,7 +187,7 @@ class CodesTest(testtools.TestCase):
             heading = f"\n{title}\n{'=' * len(title)}\n"
             section = text[text.index(heading) + len(heading) :]
             section = re.split(r"\n=+\n", section)[0]
-            for code in re.findall(r"^   \* - ``([a-z_.]+)``$", section, re.MULTILINE):
+            for code in re.findall(self.CODE, section, re.MULTILINE):
                 self.assertNotIn(code, documented)
                 documented[code] = level
         self.assertEqual({code: LEVELS[code] for code in AUDIT_CODES}, documented)
