@@ -90,7 +90,7 @@ class CoverageTest(testtools.TestCase):
             (coverage.STRAGGLING, 0.9),
         ):
             found = self.held(5, autocorrelation, noise, trials)
-            row = f'   "{noise.name}","{autocorrelation}","{100 * found:.1f} %",'
+            row = f'   "{noise.name}","{autocorrelation}","{100 * found:.1f}",'
             self.assertIn(row, page)
 
 
