@@ -28,11 +28,13 @@ class ConfiguredSets(NamedTuple):
 
     :ivar saves_power: what Nova does to dedicated CPUs that no VM owns: ``cpu_state``
         takes them offline, ``governor`` slows them down; empty for nothing
+    :ivar connections: of a live migration, at once
     """
 
     dedicated: frozenset[int]
     shared: frozenset[int]
     saves_power: str
+    connections: int = 1
 
 
 def read(path: str) -> str:
@@ -69,10 +71,12 @@ def parse(text: str) -> ConfiguredSets:
         raise NovaConfError("nothing of Nova in it")
     saves = found.get(("libvirt", "cpu_power_management"), "").lower() in _TRUE
     strategy = found.get(("libvirt", "cpu_power_management_strategy")) or "cpu_state"
+    many = found.get(("libvirt", "live_migration_parallel_connections"), "1")
     return ConfiguredSets(
         _set(found, "cpu_dedicated_set"),
         _set(found, "cpu_shared_set"),
         strategy if saves else "",
+        int(many) if many.isdecimal() else 1,
     )
 
 

@@ -113,6 +113,11 @@ def _flavors_without_room(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
 def notes_of(host: HostConfig) -> Iterator[str]:
     """Yield what to do besides copying the lines."""
     policy, provider = host.request.policy, host.provider
+    if host.cpus.dedicated and not host.request.reserve:
+        yield (
+            "Leave [libvirt]live_migration_parallel_connections at 1: each connection "
+            "may take a whole CPU, and this host keeps none for itself (--reserve)."
+        )
     yield (
         "Remove cpu_dedicated_set, cpu_shared_set, vcpu_pin_set and reserved_host_cpus "
         "from the host's nova.conf where they are not below: nova-compute does not "

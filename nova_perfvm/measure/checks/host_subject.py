@@ -32,6 +32,7 @@ class VMCPUSets(NamedTuple):
         there have, and others may come
     :ivar saves_power: what Nova does to dedicated CPUs that no VM owns, as
         :class:`nova_conf.ConfiguredSets` has it; None: nobody said
+    :ivar connections: of a live migration, as the same has it
     """
 
     dedicated: frozenset[int]
@@ -39,6 +40,7 @@ class VMCPUSets(NamedTuple):
     source: str
     whole: bool
     saves_power: str | None = None
+    connections: int = 1
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,7 @@ class HostSubject:
                     *(told.dedicated, told.shared, nova_conf.PATH),
                     whole=True,
                     saves_power=told.saves_power,
+                    connections=told.connections,
                 )
         if self.nova and self.nova.hosts[0].cells_source in _TOLD:
             cells = self.nova.hosts[0].cells

@@ -36,7 +36,7 @@ def cpu_sets(host: HostSubject) -> Seen:
     yield Level.OK, f"dedicated {dedicated}, shared {shared or 'none'}, {sets.source}"
     if both := format_cpus(sets.dedicated & sets.shared):
         yield Level.FAILURE, f"CPUs {both} are dedicated and shared ({sets.source})"
-    yield from each_of((_running, _whole_vms, _housekeeping), host, sets)
+    yield from each_of((_running, _whole_vms, _housekeeping, _connections), host, sets)
     yield from host.unread()
 
 
@@ -86,6 +86,13 @@ def _housekeeping(host: HostSubject, sets: VMCPUSets) -> Seen:
     else:
         reason = f"today CPUs {left} are the host's own, but other VMs may come"
         yield Level.UNKNOWN, reason, Cause.OTHERS_MAY_COME
+
+
+def _connections(host: HostSubject, sets: VMCPUSets) -> Seen:
+    left = len(host.online.numbers - sets.dedicated - sets.shared)
+    if sets.connections > max(1, left):
+        shown = f"live_migration_parallel_connections = {sets.connections}: each may"
+        yield Level.WARNING, f"{shown} take a CPU, and {left} are the host's own"
 
 
 class _Argument(NamedTuple):

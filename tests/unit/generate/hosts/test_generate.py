@@ -92,6 +92,16 @@ class ModesTest(testtools.TestCase):
                 self.assertIsNone(config.provider)
         self.assertEqual(set(range(40, 80)), configured("2x20x2").cpus.idle)
 
+    def test_connections_of_live_migrations(self):
+        shared = configured("2x20", "shared")
+        for config, said in (
+            (configured(), True),
+            (configured("2x21", reserve=1), False),
+            (shared, False),
+        ):
+            notes = " ".join(config.notes)
+            self.assertEqual(said, "live_migration_parallel_connections" in notes)
+
     def test_how_to_enroll(self):
         one = {"name": "f", "memory_gb": [8]}
         small = policy_of("units", vcpus=4, max_per_host=None, flavors=one)

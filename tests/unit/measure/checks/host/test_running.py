@@ -374,6 +374,16 @@ class SettingsTest(HostCase):
             host = having(one, slow | {CONF: conf})
             self.assert_cases("governor", (status, "host", "", host))
 
+    def test_connections_of_live_migrations(self):
+        told = "[compute]\ncpu_dedicated_set = 0-39\n[libvirt]\n"
+        told += "live_migration_parallel_connections = "
+        takes = "connections = 3: each may take a CPU, and 2 are the host's own"
+        self.assert_cases(
+            "cpu_sets",
+            *((PASS, "host", "", {CONF: f"{told}{many}\n"}) for many in (1, 2, "x")),
+            (WARN, "host", takes, {CONF: f"{told}3\n"}),
+        )
+
     def test_hosts_without_pinned_vms(self):
         host = having(hosts.roomy(vms=0), {CONF: "[compute]\ncpu_shared_set = 0-41\n"})
         for code in ("ksm", "numa_balancing", "irq_affinity", "isolation", "cpu_sets"):
