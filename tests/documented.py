@@ -178,6 +178,10 @@ NOT_RUN = (
         "python -m tests.benchmark.plan_gap",
         "minutes; tests/unit/benchmark/test_plan_gap.py has fewer clouds",
     ),
+    NotRun(
+        "python -m tests.benchmark.migration_forecast",
+        "20 minutes; tests/long/test_migration_forecast.py",
+    ),
     NotRun("python -m tests.benchmark.overgranting", "hours; make overgranting"),
     NotRun("make bench", "half an hour; tests/bench/test_scheduling.py has a part"),
     NotRun("PERFVM_NUMA_REQUESTS=", "minutes; make unit has fewer requests"),

@@ -52,6 +52,8 @@ class RunningVM:
     :ivar source: the command that told it
     :ivar threads: {vCPU: CPU} as the kernel runs them, -1 for several CPUs
     :ivar threads_source: the files that told that
+    :ivar dirty_rate: what QEMU has calculated last, in MiB per second, and the seconds
+        that it took; None if nothing was calculated
     :ivar tuned: names of the elements that ``cputune`` of its XML has
     """
 
@@ -65,6 +67,7 @@ class RunningVM:
     threads: Mapping[int, int] | Unread
     threads_source: str = ""
     tuned: frozenset[str] = frozenset()
+    dirty_rate: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

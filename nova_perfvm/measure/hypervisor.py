@@ -132,6 +132,7 @@ def _vm(subject: HostSubject, domain: Domain) -> RunningVM:
         threads=threads,
         threads_source=source,
         tuned=frozenset(one.tag for one in domain.xml.iterfind("cputune/*")),
+        dirty_rate=domains.dirty_rate(subject.collected, domain.uuid),
     )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from nova_perfvm.changes.migrations import bugs, goals
+from nova_perfvm.changes.migrations import bugs, goals, window
 from nova_perfvm.changes.migrations.execution import begin
-from nova_perfvm.changes.migrations.model import MigrationPlan, command
+from nova_perfvm.changes.migrations.forecast import Forecast
+from nova_perfvm.changes.migrations.model import MigrationPlan, Move, command
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
@@ -25,15 +27,17 @@ from nova_perfvm.osc.base import (
     flag,
 )
 from nova_perfvm.osc.executing import MOVE_COLUMNS, CarryingOut, move_cells
+from nova_perfvm.osc.forecasting import ForecastingCommand
 from nova_perfvm.osc.judging import LookingLister
 from nova_perfvm.osc.requested import REQUEST, request_of
 from nova_perfvm.printable import number_of
 
-_COLUMNS: Final = ("Step", *MOVE_COLUMNS, "Memory MiB", "Pinned", "Commands")
+_COSTS: Final = ("Memory MiB", "Pinned", "Minutes", "Downtime ms", "Converges")
+_COLUMNS: Final = ("Step", *MOVE_COLUMNS, *_COSTS, "Commands")
 _PARTIAL, _NONE = 1, 2
 
 
-class MigrationsLister(CarryingOut, LookingLister):
+class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
     """A plan of migrations, one a row, which can be carried out at once.
 
     Exits with 0 if the plan is complete, 1 if it gives a part of what was asked for,
@@ -93,7 +97,8 @@ class MigrationsLister(CarryingOut, LookingLister):
             any_zone=parsed_args.any_zone,
             max_moves=max_moves,
         )
-        return Planning(policy, snapshot, settings, wishes)
+        estimates = self.estimates(parsed_args, policy)
+        return Planning(policy, snapshot, settings, wishes, estimates)
 
     def listed(
         self,
@@ -111,6 +116,7 @@ class MigrationsLister(CarryingOut, LookingLister):
         self.remark(plan.notes)
         self.remark(plan.reasons)
         self.remark(bugs.notes(planning.snapshot, plan.moves))
+        self.remark(planning.estimates.assumptions(plan.moves))
         summary = _summary(plan, what)
         self.remark([summary])
         if not plan.complete:
@@ -129,8 +135,7 @@ class MigrationsLister(CarryingOut, LookingLister):
             (
                 step,
                 *move_cells(move),
-                move.memory_mb,
-                "yes" if move.pinned else "no",
+                *_costs(move, planning.estimates.of(move)),
                 command(move),
             )
             for step, move in enumerate(plan.moves, 1)
@@ -153,6 +158,13 @@ def _check_execution(parsed_args: argparse.Namespace) -> None:
             f"--record {path}: it is there already: go on with that plan "
             f"(openstack perfvm plan resume {path}), or name another file"
         )
+
+
+def _costs(move: Move, found: Forecast | None) -> tuple[Any, ...]:
+    cells = move.memory_mb, "yes" if move.pinned else "no"
+    if found is None:
+        return *cells, "", "", ""
+    return *cells, found.minutes, round(1000 * found.downtime_s), str(found)
 
 
 def _summary(plan: MigrationPlan, what: str) -> str:
@@ -196,17 +208,38 @@ class PlanFree(MigrationsLister):
         return self.listed(parsed_args, planning, plan, room)
 
 
+def _window(text: str) -> int:
+    """Take hours or minutes from the command line; return seconds."""
+    found = re.fullmatch(r"0*([1-9][0-9]{0,4})([hm])", text, re.ASCII)
+    if not found:
+        message = f"{text!r}: expected hours or minutes, such as 2h or 90m"
+        raise argparse.ArgumentTypeError(message)
+    return int(found[1]) * (3600 if found[2] == "h" else 60)
+
+
 class PlanDrain(MigrationsLister):
     """Find hosts for all servers of a host, and the order in which they leave."""
 
-    arguments = (argument("host", metavar="HOST", help="compute host to be emptied"),)
+    arguments = (
+        argument("host", metavar="HOST", help="compute host to be emptied"),
+        argument(
+            "--window",
+            type=_window,
+            metavar="TIME",
+            help="only the migrations that are over within this time, such as 2h or "
+            "90m, by the forecast",
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Make the plan; the exit status says whether it is complete."""
         planning = self.planning(parsed_args)
-        plan = goals.drain(planning, parsed_args.host)
+        host, window_s = parsed_args.host, parsed_args.window
+        plan = goals.drain(planning, host)
+        if window_s is not None:
+            plan = window.within(planning, plan, host, window_s)
         wanted = number_of(plan.wanted, "server")
-        leaving = f"{plan.gained} of {wanted} leave {parsed_args.host}"
+        leaving = f"{plan.gained} of {wanted} leave {host}"
         return self.listed(parsed_args, planning, plan, leaving)
 
 

@@ -12,6 +12,7 @@ from nova_perfvm.changes.what_if.suppose import Supposed, suppose
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import Table, argument, count
 from nova_perfvm.osc.capacity import by_argument, counted
+from nova_perfvm.osc.forecasting import ForecastingCommand
 from nova_perfvm.osc.judging import LookingLister
 
 _COLUMNS: Final = ("Class", "Slots", "Before", "After", "Difference")
@@ -25,7 +26,7 @@ def _flip(text: str) -> str:
     return host
 
 
-class WhatIf(LookingLister):
+class WhatIf(ForecastingCommand, LookingLister):
     """Compare the slots of a cloud with those that it would have after changes.
 
     --policy is the new policy here, and that of PERFVM_POLICY the one in use. Servers
@@ -89,7 +90,8 @@ class WhatIf(LookingLister):
         afterwards = self.settings(parsed_args, new or old)
         snapshot = self.snapshot(parsed_args, old)
         found = suppose(old, snapshot, changes, afterwards)
-        self.remark(found.in_words())
+        estimates = self.estimates(parsed_args, found.policy)
+        self.remark(found.in_words(estimates))
         self.exit_status = int(bool(found.homeless or found.left_behind))
         by = parsed_args.by
         sides = [

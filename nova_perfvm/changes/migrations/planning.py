@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from nova_perfvm.changes.migrations import bugs
+from nova_perfvm.changes.migrations.estimates import Estimates
 from nova_perfvm.changes.migrations.model import Move, cost_mb, request_to_move
 from nova_perfvm.diagnose import moves as ways
 from nova_perfvm.diagnose.verdicts import TENANT_KEY, SchedulerSettings
@@ -57,6 +58,7 @@ class Planning:
     snapshot: Snapshot
     settings: SchedulerSettings
     wishes: PlanOptions = PlanOptions()
+    estimates: Estimates = field(default_factory=Estimates)
 
     def __post_init__(self) -> None:
         """Know no answer yet."""

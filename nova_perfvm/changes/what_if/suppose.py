@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from nova_perfvm.changes.enroll import plan_enroll
+from nova_perfvm.changes.migrations.estimates import Estimates
 from nova_perfvm.changes.migrations.goals import drain
 from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
@@ -67,12 +68,15 @@ class Supposition:
     left_behind: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def in_words(self) -> Iterator[str]:
+    def in_words(self, estimates: Estimates) -> Iterator[str]:
         """Yield what would happen to servers, one sentence each."""
         for move in self.moves:
-            yield (
-                f"{move.name} ({move.server}) goes from {move.source} to {move.target}"
-            )
+            where = f"from {move.source} to {move.target}"
+            if found := estimates.of(move):
+                where += f" in {found.minutes or 'endless'} minutes"
+                where += f" (converges: {found})"
+            yield f"{move.name} ({move.server}) goes {where}"
+        yield from estimates.assumptions(self.moves)
         for server in self.homeless:
             yield f"{server} on {server.host} fits no other host"
         if self.left_behind:

@@ -104,7 +104,8 @@ _LINKS = (
     "/sys/block/*/device/driver",
 )
 _OF_NIC = ("ethtool -l", "ethtool -i", "ethtool -S", "ethtool -x")
-_OF_DOMAIN = ("virsh -r dumpxml", "virsh -r schedinfo")
+# The last is what virsh domdirtyrate-calc has left.
+_OF_DOMAIN = tuple(_alternatives("virsh -r {dumpxml,schedinfo,domstats --dirtyrate}"))
 _OF_PROCESS = ("cmdline", "comm", "stat", "status", "cgroup", "numa_maps")
 _OF_TASK = ("comm", "stat", "status", "cgroup")
 _OF_KERNEL_THREAD = ("comm", "status")

@@ -193,6 +193,18 @@ def read(collected: Collected, uuid: str) -> Domain:
         raise NotReadError(command, f"it cannot be understood: {exc}") from exc
 
 
+def dirty_rate(collected: Collected, uuid: str) -> tuple[float, float] | None:
+    """Return QEMU's last dirty rate, in MiB per second, and the seconds it covers."""
+    done = collected.commands.get(f"virsh -r domstats --dirtyrate {uuid}")
+    found = dict(re.findall(r"dirtyrate\.(\w+)=(\d+)", done.stdout)) if done else {}
+    period_s = float(found.get("calc_period", 0))
+    # VIR_DOMAIN_DIRTYRATE_MEASURED; else it is under way, or there was none.
+    if found.get("calc_status") != "2" or not period_s:
+        return None
+    # It is rounded down.
+    return float(found.get("megabytes_per_second", 0)) + 0.5, period_s
+
+
 def attribute(element: ET.Element, path: str, name: str, default: str = "") -> str:
     """Return an attribute of the first element at a path; the default without it."""
     found = element.find(path)

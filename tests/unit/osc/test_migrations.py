@@ -2,10 +2,13 @@
 """``plan free``, ``plan drain`` and ``plan defragment``, of saved snapshots."""
 
 import json
+from dataclasses import replace
 
 from nova_perfvm.facts.snapshot import Inventory
+from nova_perfvm.measure.collect.collected import CommandOutput
 from tests.unit.diagnose.explain.test_explain import UNITS
 from tests.unit.facts.snapshot.clouds import HP, Cloud
+from tests.unit.measure import hosts
 from tests.unit.osc.base import CommandCase
 
 COLUMNS = ["Step", "Server", "From", "To", "Migration", "Memory MiB"]
@@ -71,6 +74,59 @@ class PlansTest(PlanCase):
         self.assertIn("server migration confirm", rows[0]["Commands"])
         self.assertIn("stays: no host was found for it", self.stderr)
 
+    def test_forecast(self):
+        (row,) = self.plan(0, "free", "--flavor", "hp.20c.200g")
+        self.assertEqual(("1.1", "yes"), (row["Minutes"], row["Converges"]))
+        self.assertLess(row["Downtime ms"], 50)
+        self.assertIn("1 of 1 servers, which nobody measured", self.stderr)
+        conf = self.write("nova.conf", "[libvirt]\nlive_migration_bandwidth = 110\n")
+        more = ("--compute-conf", conf, "--dirty-rate", "1")
+        (row,) = self.plan(0, "free", "--flavor", "hp.20c.200g", *more)
+        self.assertEqual("10.0", row["Minutes"])
+        rows = self.plan(0, "free", "--flavor", "hp.20c.200g", "--dirty-rate", "5000")
+        self.assertEqual(["no"], [row["Converges"] for row in rows])
+        rows = self.plan(0, "free", "--flavor", "hp.20c.200g", "--cold")
+        self.assertEqual([("", "")], [(r["Minutes"], r["Converges"]) for r in rows])
+        self.assertNotIn("forecast", self.stderr)
+
+    def test_measured_dirty_rates(self):
+        line = f"virsh -r domstats --dirtyrate {hosts.UUIDS[0]}"
+        free = ("free", "--flavor", "hp.20c.200g")
+        for told, minutes in (
+            ("calc_status=2 calc_period=1 megabytes_per_second=800", "2.5"),
+            ("calc_status=2 calc_period=1 megabytes_per_second=0", "1.0"),
+            # It is measuring, or has never.
+            ("calc_status=1 calc_period=1 megabytes_per_second=800", "1.1"),
+            ("calc_status=0", "1.1"),
+        ):
+            lines = [f"  dirtyrate.{word}\n" for word in told.split()]
+            output = CommandOutput(0, "".join(["Domain: 'x'\n", *lines]))
+            host = hosts.roomy()
+            host = replace(host, commands={**host.commands, line: output})
+            text = hosts.as_json(host).replace(hosts.UUIDS[0], "i-db1")
+            (row,) = self.plan(0, *free, "--collected", self.write("host.json", text))
+            self.assertEqual(minutes, row["Minutes"], told)
+            nobody = "which nobody measured" in self.stderr
+            self.assertEqual("calc_status=2" not in told, nobody)
+
+    def test_window(self):
+        drain = ("drain", "hp1", "--bandwidth", "1100", "--window")
+        for window, status, leaving in (("1h", 0, 2), ("2m", 1, 1), ("1m", 2, 0)):
+            rows = self.plan(status, *drain, window)
+            left = [row["Server"] for row in rows if row["From"] == "hp1"]
+            self.assertEqual(["db1 (i-db1)", "db2 (i-db2)"][:leaving], left)
+            said = f"{leaving} of 2 servers leave hp1" if leaving else "no plan"
+            self.assertIn(said, self.stderr)
+            # What makes way for the second is left out with it.
+            self.assertEqual(3 if leaving == 2 else leaving, len(rows))
+        self.assertIn("db1 (i-db1) stays: its migration takes 1.1 minutes", self.stderr)
+        self.assertIn("1.0 of the window are left", self.stderr)
+        self.assertEqual([], self.plan(2, *drain, "9h", "--dirty-rate", "5000"))
+        self.assertIn("its live migration does not converge", self.stderr)
+        # Cold ones take a minute each.
+        self.assertEqual(3, len(self.plan(0, *drain, "3m", "--cold")))
+        self.assertEqual(1, len(self.plan(1, *drain, "2m", "--cold")))
+
     def test_defragment(self):
         cloud = Cloud(UNITS)
         for name in ("e1", "e2"):
@@ -98,6 +154,9 @@ class PlansTest(PlanCase):
             ("is not pinned", "defragment", "--budget", "1", "--class", "general"),
             ("expected a whole number above 0", *free, "--count", "0"),
             ("a snapshot is no cloud", *drain, "--execute"),
+            ("'2': expected hours or minutes", *drain, "--window", "2"),
+            ("'0h': expected hours or minutes", *drain, "--window", "0h"),
+            ("expected a number above 0", *drain, "--bandwidth", "0"),
             ("are for --execute", *drain, "--yes"),
             ("are for --execute", *drain, "--policy-changed"),
             ("are for --execute", *drain, "--record", str(record)),

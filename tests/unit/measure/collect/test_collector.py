@@ -39,6 +39,7 @@ case "$*" in
 "-r list --all --uuid") printf '{UUID}\\n\\n--pool\\n' ;;
 "-r dumpxml {UUID}") echo '<domain><uuid>{UUID}</uuid></domain>' ;;
 "-r schedinfo {UUID}") echo 'Scheduler      : posix' ;;
+"-r domstats --dirtyrate {UUID}") echo '  dirtyrate.calc_status=0' ;;
 "-r capabilities") echo 'error: no connection' >&2; exit 1 ;;
 *) echo "$*" > "$0.asked" ;;
 esac"""

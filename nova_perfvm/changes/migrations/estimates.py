@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forecasts of the live migrations of a plan, by Nova's options and what is known.
+
+Guests are taken to write to all their memory: nobody tells the pages that they keep to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
+
+from nova_perfvm.changes.migrations.forecast import Forecast, Limits, Writing, forecast
+from nova_perfvm.changes.migrations.model import Move
+from nova_perfvm.exceptions import PerfVMError
+
+# What a network of 10 Gbit/s carries, and what a guest writes that nobody measured, in
+# MiB per second.
+USUAL_LINK, ASSUMED_RATE = 1100.0, 100.0
+# Nova counts at least so much of a server.
+_LEAST_GIB: Final = 2
+_TRUE: Final = ("true", "1", "on", "yes")
+
+
+@dataclass(frozen=True)
+class LiveMigrationOptions:
+    """``[libvirt]live_migration_*``, with the defaults and units that Nova has."""
+
+    bandwidth: int = 0
+    downtime: int = 500
+    downtime_steps: int = 10
+    downtime_delay: int = 75
+    completion_timeout: int = 800
+    timeout_action: str = "abort"
+    permit_auto_converge: bool = False
+    permit_post_copy: bool = False
+
+    @classmethod
+    def of(cls, settings: Mapping[tuple[str, str], str]) -> LiveMigrationOptions:
+        """Return those of a nova.conf.
+
+        :raises PerfVMError: with all that are no numbers and should be
+        """
+        found: dict[str, Any] = {}
+        mistakes = []
+        for one in fields(cls):
+            option, default = f"live_migration_{one.name}", one.default
+            text = settings.get(("libvirt", option), str(default))
+            if isinstance(default, bool):
+                found[one.name] = text.lower() in _TRUE
+            elif isinstance(default, str):
+                found[one.name] = text
+            elif text.isdecimal():
+                found[one.name] = int(text)
+            else:
+                mistakes.append(f"[libvirt]{option} = {text}: expected a whole number")
+        if mistakes:
+            raise PerfVMError("\n".join(mistakes))
+        return cls(**found)
+
+    def limits(self, memory_mb: int) -> Limits:
+        """Return what the migration of a server may cost.
+
+        As ``downtime_steps()`` and ``_live_migration_monitor()`` of Nova 34 have it.
+        """
+        gib, steps = max(_LEAST_GIB, memory_mb / 1024), max(1, self.downtime_steps)
+        first_ms = self.downtime / steps
+        more_ms = (self.downtime - first_ms) / steps
+        step_s = int(self.downtime_delay * gib)
+        forced = "post-copy" if self.permit_post_copy else "pause"
+        return Limits(
+            downtimes=tuple(
+                (step * step_s, int(first_ms + more_ms * step) / 1000)
+                for step in range(steps + 1)
+            ),
+            timeout_s=int(self.completion_timeout * gib),
+            action=forced if self.timeout_action == "force_complete" else "abort",
+            # Where post-copy is permitted, Nova asks for no auto-converge.
+            auto_converge=self.permit_auto_converge and not self.permit_post_copy,
+        )
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """What is known, and assumed, of migrations; MiB per second.
+
+    :ivar options_of: the file that told Nova's options
+    :ivar link: what the network between hosts carries
+    :ivar dirty_rate: of servers that nobody measured
+    :ivar measured: {ID of a server: its dirty rate, seconds of measuring}
+    """
+
+    options: LiveMigrationOptions = LiveMigrationOptions()
+    options_of: str = ""
+    link: float = USUAL_LINK
+    dirty_rate: float = ASSUMED_RATE
+    measured: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def bandwidth(self) -> float:
+        """What a migration may use."""
+        return min(self.link, self.options.bandwidth or self.link)
+
+    def of(self, move: Move) -> Forecast | None:
+        """Return what becomes of a live migration; None for a cold one."""
+        if not move.live:
+            return None
+        memory = float(move.memory_mb)
+        rate, period_s = self.measured.get(move.server, (self.dirty_rate, 1.0))
+        guest = Writing.measured(memory, rate, period_s, memory)
+        limits = self.options.limits(move.memory_mb)
+        return forecast(guest, self.bandwidth, limits, self.link)
+
+    def assumptions(self, moves: Sequence[Move]) -> Iterator[str]:
+        """Yield what the forecasts of migrations rest on."""
+        live = {move.server for move in moves if move.live}
+        if not live:
+            return
+        words = (
+            f"forecast of live migrations, one at a time: {self.bandwidth:g} MiB/s "
+            "(--bandwidth), [libvirt]live_migration_* of "
+            f"{self.options_of or 'Nova as it comes (--compute-conf)'}"
+        )
+        if guessed := len(live - set(self.measured)):
+            words += (
+                f"; {guessed} of {len(live)} servers, which nobody measured, are taken "
+                f"to write {self.dirty_rate:g} MiB/s (--collected, --dirty-rate)"
+            )
+        yield words
