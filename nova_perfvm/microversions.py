@@ -17,6 +17,8 @@ LIVE_MIGRATION: Final = "2.25"
 # which nova-scheduler is asked whether it takes the server.
 LIVE_TO_HOST: Final = "2.30"
 COLD_TO_HOST: Final = "2.56"
+# Since Zed.  A shelved server comes to a named host, which nova-scheduler checks.
+UNSHELVE_TO_HOST: Final = "2.91"
 # Since Xena.  A provider that has a parent may be given another one, or none (1.37);
 # consumer generations (1.28), provider generations with aggregates (1.19) and with a
 # new provider (1.20).  Not 1.38: it wants the type of a consumer, which Nova does not

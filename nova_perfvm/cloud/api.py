@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from keystoneauth1 import exceptions as ksa_exceptions
 
 from nova_perfvm.cloud.errors import CloudError, ConflictError, NotThereError
-from nova_perfvm.microversions import COMPUTE, PLACEMENT, SERVERS
+from nova_perfvm.microversions import COMPUTE, PLACEMENT, SERVERS, UNSHELVE_TO_HOST
 from nova_perfvm.printable import first_line
 
 if TYPE_CHECKING:
@@ -191,7 +191,8 @@ class API:
         if service in _MICROVERSIONS:
             reads_servers = method == "GET" and path.startswith("/servers")
             asked = self._servers if reads_servers else _MICROVERSIONS[service]
-            arguments["microversion"] = asked
+            unshelves = isinstance(body, dict) and body.get("unshelve")
+            arguments["microversion"] = UNSHELVE_TO_HOST if unshelves else asked
         if (service, method) == ("image", "PATCH"):
             arguments["headers"] = {"Content-Type": _JSON_PATCH}
         try:

@@ -11,12 +11,14 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from nova_perfvm.changes.migrations import bugs
+from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.execution import (
     Execution,
     MoveProgress,
     next_action,
 )
 from nova_perfvm.changes.migrations.model import Move, allows
+from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import (
@@ -27,7 +29,8 @@ from nova_perfvm.cloud.errors import (
 )
 from nova_perfvm.cloud.refresh import refresh
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.verdicts import SchedulerSettings
+from nova_perfvm.diagnose.moves import kinds
+from nova_perfvm.diagnose.verdicts import SchedulerSettings, settings_for
 from nova_perfvm.diagnose.words import words
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Migration, Server, Snapshot
@@ -108,7 +111,7 @@ class MigrationRun:
         for number, progress in enumerate(self.execution.moves):
             if progress.state == "done":
                 continue
-            if self.watcher.stopping():
+            if self.watcher.stopping() and not self.execution.shelved:
                 return ExecutionOutcome(self.execution, "interrupted", interrupted=True)
             try:
                 self._make(number)
@@ -116,8 +119,25 @@ class MigrationRun:
                 now = self.execution.moves[number]
                 self._keep(number, replace(now, note=str(exc)))
                 why = f"{describe(progress.move)}: {exc}"
+                self._bring_back()
                 return ExecutionOutcome(self.execution, why)
         return ExecutionOutcome(self.execution)
+
+    def _bring_back(self) -> None:
+        """Unshelve servers on the hosts that they left, where these still take them."""
+        for number, progress in enumerate(self.execution.moves):
+            move = progress.move
+            if move not in self.execution.shelved:
+                continue
+            home = replace(move, source="", target=move.source)
+            self._keep(number, MoveProgress(home))
+            try:
+                self._make(number)
+            except PerfVMError as exc:
+                self.watcher.tell(f"{describe(home)}: {exc}")
+                self._keep(number, progress)
+            else:
+                self._keep(number, MoveProgress(move))
 
     def _make(self, number: int) -> None:
         """Make one move.
@@ -135,19 +155,22 @@ class MigrationRun:
             action = next_action(progress, server, migrations, asked_now=asked_now)
             if action.kind == "start":
                 assert server is not None
-                found = self._checked(move)
+                found = self._checked(number)
                 self._start(number, server, migrations)
                 asked_now = True
             elif action.kind == "confirm":
                 self._confirm(move)
+            elif action.kind == "offload":
+                self._offload(move)
             elif action.kind == "done":
                 self._check_after(move, found)
-                if not move.live:
+                if move.how in {"cold", "shelve"}:
                     # Until then the source counts the server, and would refuse the
                     # VM that this move makes room for.
                     self._wait_for_report(move)
                 self._keep(number, replace(progress, state="done", note=""))
-                self.watcher.tell(f"{move.name} ({move.server}) is on {move.target}")
+                where = f"on {move.target}" if move.target else "shelved"
+                self.watcher.tell(f"{move.name} ({move.server}) is {where}")
                 return
             elif action.kind == "stop":
                 if progress.state != "asked":
@@ -201,17 +224,20 @@ class MigrationRun:
                 return server, migrations
         raise AssertionError
 
-    def _checked(self, move: Move) -> set[tuple[str, str]]:
+    def _checked(self, number: int) -> set[tuple[str, str]]:
         """Check both hosts and the rules; return the audit's findings before the move.
 
         :raises StoppedError: when something is in the way
         """
+        move = self.execution.moves[number].move
+        if move.how == "shelve":
+            return self._checked_trade(number)
         self._refresh(move)
         target = next((h for h in self.snapshot.hosts if h.host == move.target), None)
         if target is None:
             raise StoppedError(f"host {move.target} is no longer in the cloud")
         seen = self.snapshot.server_by_id.get(move.server)
-        if seen is None or seen.host != move.source:
+        if seen is None or (seen.host or "") != move.source:
             raise StoppedError("somebody else is moving the server")
         met = bugs.of_moves(self.snapshot).get(move.server, ())
         if why := bugs.failing(met, move.how):
@@ -227,6 +253,36 @@ class MigrationRun:
         if not verdict.accepted:
             said = "; ".join(words(reason) for reason in verdict.reasons)
             raise StoppedError(f"{move.target} no longer takes it: {said}")
+        return self._findings()
+
+    def _checked_trade(self, number: int) -> set[tuple[str, str]]:
+        """Check all moves from a server's shelving to its unshelving, as they will be.
+
+        :raises StoppedError: when one of them is not possible now
+        """
+        stop, *later = (progress.move for progress in self.execution.moves[number:])
+        last = next(n for n, m in enumerate(later, 1) if m.server == stop.server)
+        moves = [stop, *later[:last]]
+        self._refresh(*moves)
+        settings = self.settings or settings_for(self.policy)
+        wishes = PlanOptions(any_zone=self.execution.any_zone)
+        planning = Planning(self.policy, self.snapshot, settings, wishes)
+        servers, now = self.snapshot.server_by_id, Arrangement(planning)
+        seen = servers.get(stop.server)
+        if seen is None or not planning.may_stop(seen):
+            raise StoppedError("the server is not to be shelved as it is now")
+        for move in moves:
+            server, after = servers.get(move.server), None
+            if (
+                server is not None
+                and now.host_of(server.id) == move.source
+                and move.how in {"shelve", "unshelve", *kinds(server)}
+                and move.target in {"", *planning.targets}
+            ):
+                after = now.made([move])
+            if after is None:
+                raise StoppedError(f"then Nova would not {describe(move)}")
+            now = after
         return self._findings()
 
     def _check_after(self, move: Move, before: set[tuple[str, str]] | None) -> None:
@@ -262,9 +318,16 @@ class MigrationRun:
             if finding.level > Level.UNKNOWN
         }
 
-    def _refresh(self, move: Move) -> None:
-        hosts = (move.source, move.target)
+    @openstack_errors()
+    def _refresh(self, *moves: Move) -> None:
+        hosts = {host for move in moves for host in (move.source, move.target) if host}
         self.snapshot = refresh(self.api, self.snapshot, hosts)
+        known = self.snapshot.servers
+        if moves[0].how == "unshelve" and moves[0].server not in {s.id for s in known}:
+            # It is on no host.
+            with contextlib.suppress(NotThereError):
+                seen = answers.one_server(self.api, moves[0].server)
+                self.snapshot = replace(self.snapshot, servers=(*known, seen))
 
     # What is done
 
@@ -281,7 +344,11 @@ class MigrationRun:
         # The plan was shown before the first move began.
         self.watcher.tell(f"{number + 1} of {len(self.execution.moves)}: {move.name}")
         body: dict[str, Any] = {"migrate": {"host": move.target}}
-        if move.live:
+        if move.how == "shelve":
+            body = {"shelve": None}
+        elif move.how == "unshelve":
+            body = {"unshelve": {"host": move.target}}
+        elif move.live:
             # Without force, which microversions before 2.68 have, Nova asks its
             # filters and Placement.
             body = {"os-migrateLive": {"host": move.target, "block_migration": "auto"}}
@@ -297,6 +364,11 @@ class MigrationRun:
         # Nova confirms by itself where it was told to.
         with contextlib.suppress(ConflictError):
             self._act(move, {"confirmResize": None})
+
+    def _offload(self, move: Move) -> None:
+        # Nova offloads by itself after shelved_offload_time.
+        with contextlib.suppress(ConflictError):
+            self._act(move, {"shelveOffload": None})
 
     def _act(self, move: Move, body: dict[str, Any]) -> None:
         self.api.nova("POST", f"/servers/{quote(move.server)}/action", body)
@@ -334,5 +406,9 @@ class MigrationRun:
 
 def describe(move: Move) -> str:
     """Return a move in words."""
+    if move.how == "shelve":
+        return f"stop and shelve {move.name} ({move.server}) on {move.source}"
+    if move.how == "unshelve":
+        return f"unshelve {move.name} ({move.server}) on {move.target}"
     how = "live-migrate" if move.live else "migrate"
     return f"{how} {move.name} ({move.server}) from {move.source} to {move.target}"

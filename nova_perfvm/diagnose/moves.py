@@ -14,6 +14,8 @@ from nova_perfvm.facts.demand import Request, request_for
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.microversions import LIVE_MIGRATION
 
+# Shelved, and on no host.
+OFFLOADED: Final = "SHELVED_OFFLOADED"
 _READY: Final = frozenset({"ACTIVE", "SHUTOFF"})
 _RUNNING: Final = frozenset({"ACTIVE", "PAUSED"})
 # What leaves a host in another way than by a migration, and how.
@@ -29,7 +31,7 @@ _FIRST: Final = {
     "PAUSED": "server unpause",
     "RESCUE": "server unrescue",
     "SHELVED": "server unshelve",
-    "SHELVED_OFFLOADED": "server unshelve",
+    OFFLOADED: "server unshelve",
     "SOFT_DELETED": "server restore",
     "SUSPENDED": "server resume",
     "VERIFY_RESIZE": "server resize confirm",

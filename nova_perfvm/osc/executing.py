@@ -28,8 +28,8 @@ from nova_perfvm.osc.recording import RecordingCommand
 MOVE_COLUMNS: Final = ("Server", "From", "To", "Migration")
 _REMAIN: Final = 1
 _INTERRUPTED: Final = (
-    "interrupted: the migration under way is finished, and no other one begun; Ctrl-C "
-    "again leaves it to Nova"
+    "interrupted: the migration under way is finished, and no other one begun unless a "
+    "server is shelved; Ctrl-C again leaves it to Nova"
 )
 
 
@@ -101,6 +101,12 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
         self.remark(
             [
                 f"stopped: {outcome.why}",
+                *(
+                    f"{move.name} ({move.server}) is shelved, and so off: openstack "
+                    f"server unshelve {move.server} starts it where nova-scheduler "
+                    "finds room"
+                    for move in execution.shelved
+                ),
                 f"{said}, and {len(remaining)} remain: see to that, then {remedy}",
             ]
         )

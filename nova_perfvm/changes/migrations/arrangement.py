@@ -107,7 +107,7 @@ class Arrangement:
         return sum(move.cost_mb for move in self.moves)
 
     def host_of(self, server_id: str) -> str:
-        """Return the host of a server."""
+        """Return the host of a server; empty for one that was shelved."""
         for move in reversed(self.moves):
             if move.server == server_id:
                 return move.target
@@ -178,20 +178,42 @@ class Arrangement:
 
         The target is asked while the server still holds its former resources.
         """
-        kind, source = self.kind(server_id), self.hosts[self.host_of(server_id)].view
-        if source.host == target:
+        kind, source = self.kind(server_id), self.host_of(server_id)
+        if source == target:
             return self
         if not self.hosts[target].fits(kind):
             return None
-        server = next(s for s in source.servers if s.id == server_id)
+        server, left = self._taken_off(server_id)
         after = server_added(self.planning, kind, server, self.hosts[target].view)
         if after is None:
             return None
-        return self.changed(
-            source.without([server]),
-            after,
-            move=self.planning.move(server, source.host, target),
-        )
+        move = self.planning.move(server, source, target)
+        return self.changed(*left, after, move=move)
+
+    def shelved(self, server_id: str) -> Arrangement:
+        """Return it after a server was stopped and taken off its host."""
+        server, left = self._taken_off(server_id)
+        move = self.planning.move(server, self.host_of(server_id), "")
+        return self.changed(*left, move=move)
+
+    def made(self, moves: Iterable[Move]) -> Arrangement | None:
+        """Return it after some moves; None if a target refuses its server."""
+        now: Arrangement | None = self
+        for move in moves:
+            if now is not None and move.target:
+                now = now.moved(move.server, move.target)
+            elif now is not None:
+                now = now.shelved(move.server)
+        return now
+
+    def _taken_off(self, server_id: str) -> tuple[Server, list[HostView]]:
+        """Return a server, and the host that it is on without it, if it is on one."""
+        source = self.host_of(server_id)
+        if not source:
+            return self.planning.snapshot.server_by_id[server_id], []
+        view = self.hosts[source].view
+        server = next(s for s in view.servers if s.id == server_id)
+        return server, [view.without([server])]
 
     def changed(self, *views: HostView, move: Move | None = None) -> Arrangement:
         """Return it with some of its hosts replaced.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
 from nova_perfvm.changes.migrations.model import Move
-from nova_perfvm.diagnose.moves import kinds
+from nova_perfvm.diagnose.moves import OFFLOADED, kinds
 from nova_perfvm.facts.snapshot import Migration, Server
 
 State = Literal["pending", "asked", "done"]
@@ -68,6 +68,18 @@ class Execution:
         """The moves that are not done, in order."""
         return tuple(found for found in self.moves if found.state != "done")
 
+    @property
+    def shelved(self) -> tuple[Move, ...]:
+        """The moves by which servers were shelved that are not back yet."""
+        found: dict[str, Move] = {}
+        for progress in self.moves:
+            move, how = progress.move, progress.move.how
+            if how == "shelve" and progress.state != "pending":
+                found[move.server] = move
+            elif how == "unshelve" and progress.state == "done":
+                found.pop(move.server, None)
+        return tuple(found.values())
+
     def updated(self, number: int, progress: MoveProgress) -> Execution:
         """Return the execution with the progress of one move replaced.
 
@@ -88,11 +100,12 @@ class NextAction(NamedTuple):
     """The next action of a move.
 
     :ivar kind: ``start``: ask Nova for it; ``wait``: Nova is at work; ``confirm``;
-        ``done``; ``stop``: it does not go as planned
+        ``offload``: what was shelved is still on its host; ``done``; ``stop``: it does
+        not go as planned
     :ivar why: for ``stop``, in words
     """
 
-    kind: Literal["start", "wait", "confirm", "done", "stop"]
+    kind: Literal["start", "wait", "confirm", "offload", "done", "stop"]
     why: str = ""
 
 
@@ -112,6 +125,9 @@ def next_action(
     """
     if server is None:
         return NextAction("stop", "the server was deleted")
+    if progress.move.how in {"shelve", "unshelve"}:
+        at_work = any(map(_is_at_work, migrations))
+        return _shelving(progress, server, asked_now=asked_now, at_work=at_work)
     if progress.state == "asked":
         return _asked(progress, server, migrations, asked_now=asked_now)
     return _pending(progress.move, server, migrations)
@@ -121,10 +137,7 @@ def _pending(move: Move, server: Server, migrations: Sequence[Migration]) -> Nex
     # An evacuation is done before the host that failed has cleaned up.
     at_work = any(map(_is_at_work, migrations))
     if server.task is not None or server.status == _TO_CONFIRM or at_work:
-        state = server.task or server.status
-        return NextAction(
-            "stop", f"somebody else is moving or changing the server ({state})"
-        )
+        return _somebody_else(server)
     if server.host == move.target:
         # Another run was faster.
         return NextAction("done")
@@ -173,6 +186,32 @@ def _asked(
     return _ended(progress, server, newest)
 
 
+def _shelving(
+    progress: MoveProgress, server: Server, *, asked_now: bool, at_work: bool
+) -> NextAction:
+    """Return the next action where a server is shelved, or unshelved."""
+    move, asked = progress.move, progress.state == "asked"
+    offloaded = server.status == OFFLOADED
+    if server.task is not None or at_work or (offloaded and server.host is not None):
+        # Nova forgets the host of what it has offloaded a moment later.
+        if asked and not at_work:
+            return NextAction("wait")
+        return _somebody_else(server)
+    ready, done = offloaded, server.status == "ACTIVE" and server.host == move.target
+    if move.how == "shelve":
+        if asked and server.status == "SHELVED" and server.host == move.source:
+            return NextAction("offload")
+        ready = server.status == "ACTIVE" and server.host == move.source
+        # Somebody else may have meant it to stay away.
+        done = asked and offloaded
+    if done:
+        return NextAction("done")
+    if ready and not asked_now:
+        return NextAction("start")
+    failed = f"Nova did not {move.how} the server: " if asked else ""
+    return NextAction("stop", f"{failed}{_elsewhere(server)}")
+
+
 def _ended(
     progress: MoveProgress, server: Server, newest: Migration | None
 ) -> NextAction:
@@ -191,6 +230,12 @@ def _ended(
         why = f"the server was {progress.status}, and is {server.status} now"
         return NextAction("stop", why)
     return NextAction("done")
+
+
+def _somebody_else(server: Server) -> NextAction:
+    state = server.task or server.status
+    why = f"somebody else is moving or changing the server ({state})"
+    return NextAction("stop", why)
 
 
 def _elsewhere(server: Server) -> str:

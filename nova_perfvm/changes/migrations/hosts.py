@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from nova_perfvm.changes.migrations.planning import Planning, ServerKind
 from nova_perfvm.diagnose.arrivals import Share, arrived
+from nova_perfvm.diagnose.moves import OFFLOADED
 from nova_perfvm.facts import RequestCell
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import ComputeHost, Server, ServerCell, Snapshot
@@ -39,7 +40,13 @@ def recorded(snapshot: Snapshot, views: Iterable[HostView]) -> Snapshot:
     """Return a cloud with some of its hosts replaced."""
     by_host = {view.host: view for view in views}
     providers = {p.uuid: p for v in by_host.values() for p in v.providers}
-    servers = {s.id: s for s in snapshot.servers}
+    # Who is on none of them any more was shelved.
+    servers = {
+        s.id: replace(s, host=None, node=None, status=OFFLOADED)
+        if s.host in by_host
+        else s
+        for s in snapshot.servers
+    }
     servers |= {s.id: s for v in by_host.values() for s in v.servers}
     return replace(
         snapshot,

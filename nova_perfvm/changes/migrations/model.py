@@ -25,7 +25,7 @@ from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Server, Snapshot
-from nova_perfvm.microversions import COLD_TO_HOST, LIVE_TO_HOST
+from nova_perfvm.microversions import COLD_TO_HOST, LIVE_TO_HOST, UNSHELVE_TO_HOST
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 
@@ -41,11 +41,11 @@ class MoveError(PerfVMError):
 
 @dataclass(frozen=True)
 class Move:
-    """One migration.
+    """One migration, or one half of it: a server is shelved, and later unshelved.
 
     :ivar server: its ID
-    :ivar source: name of the compute service that it leaves
-    :ivar target: name of the one that it comes to
+    :ivar source: name of the compute service that it leaves; empty: it is unshelved
+    :ivar target: name of the one that it comes to; empty: it is shelved and offloaded
     :ivar live: whether the server runs meanwhile; otherwise it is stopped, moved and
         started again
     :ivar pinned: whether the server owns CPUs
@@ -61,7 +61,11 @@ class Move:
 
     @property
     def how(self) -> str:
-        """The kind of migration."""
+        """The kind of migration, or ``shelve`` or ``unshelve``."""
+        if not self.target:
+            return "shelve"
+        if not self.source:
+            return "unshelve"
         return "live" if self.live else "cold"
 
     @property
@@ -96,24 +100,29 @@ class MigrationPlan:
         return self.gained >= self.wanted and not self.reasons
 
     @property
+    def migrations(self) -> tuple[Move, ...]:
+        """The moves of servers that are not shelved."""
+        return tuple(move for move in self.moves if move.source and move.target)
+
+    @property
     def memory_mb(self) -> int:
         """Memory of the servers, counted once for each migration."""
-        return sum(move.memory_mb for move in self.moves)
+        return sum(move.memory_mb for move in self.migrations)
 
     @property
     def live(self) -> int:
         """The number of live migrations."""
-        return sum(move.live for move in self.moves)
+        return sum(move.live for move in self.migrations)
 
     @property
     def cold(self) -> int:
         """The number of cold migrations."""
-        return len(self.moves) - self.live
+        return len(self.migrations) - self.live
 
     @property
     def pinned(self) -> int:
         """The number of migrations of servers that own CPUs."""
-        return sum(move.pinned for move in self.moves)
+        return sum(move.pinned for move in self.migrations)
 
 
 def cost_mb(memory_mb: int, *, pinned: bool) -> int:
@@ -171,11 +180,18 @@ def allows(
 
 
 def command(move: Move) -> str:
-    """Return the commands of one migration, which wait until it is over.
+    """Return the commands of one move, which wait until it is over.
 
     nova-scheduler checks the host; nothing is forced.
     """
     server, host = quote(move.server), quote(move.target)
+    if move.how == "shelve":
+        return f"openstack server shelve --offload --wait {server}"
+    if move.how == "unshelve":
+        return (
+            f"openstack --os-compute-api-version {UNSHELVE_TO_HOST} server unshelve "
+            f"--host {host} --wait {server}"
+        )
     if move.live:
         return (
             f"openstack --os-compute-api-version {LIVE_TO_HOST} server migrate "

@@ -16,6 +16,7 @@ from nova_perfvm.facts.demand import Request, RequestError
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Server, ServerGroup, Snapshot
 from nova_perfvm.facts.snapshot.groups import AFFINITY
+from nova_perfvm.microversions import UNSHELVE_TO_HOST
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request
 
@@ -28,12 +29,15 @@ class PlanOptions:
     :ivar excluded: hosts and servers to leave alone, by name or ID
     :ivar any_zone: servers that Nova binds to no availability zone may leave theirs
     :ivar max_moves: the most migrations that make room; None for any number
+    :ivar stops: whether servers may be shelved where nothing else helps; False: say
+        what that would do, None: do not look for it
     """
 
     cold: bool = False
     excluded: frozenset[str] = frozenset()
     any_zone: bool = False
     max_moves: int | None = None
+    stops: bool | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +181,23 @@ class Planning:
             if why := bugs.failing(self._bugs.get(server.id, ()), how):
                 yield why
 
+    def may_stop(self, server: Server) -> bool:
+        """Return whether a server can be shelved and is afterwards as it was.
+
+        What an ephemeral disk has is lost, and a stopped server would be started.
+        """
+        return (
+            self._unshelves_to_hosts
+            and server.status == "ACTIVE"
+            and not server.other_disks_gb
+            and not self.why_not(server)
+        )
+
+    @cached_property
+    def _unshelves_to_hosts(self) -> bool:
+        newest = tuple(map(int, (self.snapshot.microversion or "0").split(".")))
+        return newest >= tuple(map(int, UNSHELVE_TO_HOST.split(".")))
+
     @cached_property
     def _bugs(self) -> dict[str, bugs.BugHits]:
         return bugs.of_moves(self.snapshot)
@@ -197,13 +218,15 @@ class Planning:
         )
 
     def move(self, server: Server, source: str, target: str) -> Move:
-        """Return the migration of a server."""
+        """Return the move of a server; see there for one without source or target."""
         return Move(
             server=server.id,
             name=server.name,
             source=source,
             target=target,
-            live=not self.wishes.cold and "live" in ways.kinds(server),
+            live=bool(source and target)
+            and not self.wishes.cold
+            and "live" in ways.kinds(server),
             memory_mb=server.memory_mb,
             pinned=self.kind(server).request.facts.pinned,
         )

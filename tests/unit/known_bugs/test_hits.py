@@ -214,9 +214,7 @@ class PlansTest(testtools.TestCase):
         for name in "ab":
             made.change_server(name, launched=OLD, created=OLD, updated=OLD)
         run = Run(None, POLICY, made.snapshot(), begin("", "", plan.moves))
-        error = self.assertRaises(
-            migrate.StoppedError, run._checked, run.execution.moves[0].move
-        )
+        error = self.assertRaises(migrate.StoppedError, run._checked, 0)
         self.assertIn(f"LP {PIN}: ", str(error))
 
     def test_nodes_in_placement(self):

@@ -48,9 +48,11 @@ class PlanCase(testtools.TestCase):
         now = Arrangement(planning_of(policy, snapshot))
         for step in plan.moves:
             server = snapshot.server_by_id[step.server]
-            verdict = model.allows(policy, snapshot, server, step.target)
-            self.assertEqual((), verdict.reasons, step)
-            now = now.moved(step.server, step.target)
+            self.assertEqual(step.source, server.host or "")
+            if step.target:
+                verdict = model.allows(policy, snapshot, server, step.target)
+                self.assertEqual((), verdict.reasons, step)
+            now = now.made([step])
             before_it, snapshot = snapshot, now.snapshot()
             self.assertEqual([], list(clouds.torn(before_it, snapshot)), step)
             self.assertEqual([], clouds.complaints(policy, snapshot), step)
