@@ -60,6 +60,11 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
             "servers may leave their availability zone, but for those that Nova binds "
             "to it, where it tells (2024.1 and newer)",
         ),
+        flag(
+            "--allow-stop",
+            "where nothing else helps, shelve a running server while others take its "
+            "place, and unshelve it on another host",
+        ),
         flag("--cold", "migrate running servers cold, too: they are stopped"),
         argument(
             "--exclude",
@@ -96,6 +101,7 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
             excluded=excluded,
             any_zone=parsed_args.any_zone,
             max_moves=max_moves,
+            stops=parsed_args.allow_stop,
         )
         estimates = self.estimates(parsed_args, policy)
         return Planning(policy, snapshot, settings, wishes, estimates)
@@ -170,10 +176,12 @@ def _costs(move: Move, found: Forecast | None) -> tuple[Any, ...]:
 def _summary(plan: MigrationPlan, what: str) -> str:
     if not plan.moves:
         return "nothing is to be migrated" if plan.complete else "no plan"
+    stops = sum(move.how == "shelve" for move in plan.moves)
+    stopped = f", {number_of(stops, 'server')} stopped for a while" if stops else ""
     return (
-        f"{number_of(len(plan.moves), 'migration')}, {plan.live} live and {plan.cold} "
-        f"cold, {plan.pinned} of servers that own CPUs, "
-        f"{plan.memory_mb} MiB of memory: {what}"
+        f"{number_of(len(plan.migrations), 'migration')}, {plan.live} live and "
+        f"{plan.cold} cold, {plan.pinned} of servers that own CPUs, "
+        f"{plan.memory_mb} MiB of memory{stopped}: {what}"
     )
 
 
@@ -233,8 +241,13 @@ class PlanDrain(MigrationsLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Make the plan; the exit status says whether it is complete."""
-        planning = self.planning(parsed_args)
         host, window_s = parsed_args.host, parsed_args.window
+        if window_s is not None and parsed_args.allow_stop:
+            raise PerfVMError(
+                "--window, --allow-stop: nothing tells how long a server stays "
+                "shelved: leave one out"
+            )
+        planning = self.planning(parsed_args)
         plan = goals.drain(planning, host)
         if window_s is not None:
             plan = window.within(planning, plan, host, window_s)

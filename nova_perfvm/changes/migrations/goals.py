@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from nova_perfvm.changes.migrations import swaps
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.leaving import HostSearch
 from nova_perfvm.changes.migrations.model import MigrationPlan, MoveError
@@ -18,6 +19,7 @@ from nova_perfvm.diagnose.capacity import request_of_class
 from nova_perfvm.diagnose.explain.report import NO_GROUPS, assumed_cells
 from nova_perfvm.exceptions import unknown_host
 from nova_perfvm.facts.demand import Request
+from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.facts.snapshot.groups import SOFT
 from nova_perfvm.policy import VMClass
 from nova_perfvm.printable import number_of, some_of
@@ -36,6 +38,8 @@ _MOST_PUSHED: Final = 8
 _MOST_ALIKE: Final = 30
 # At most so many hosts are tried for servers that leave one.
 _MOST_TRIED_TOGETHER, _MOST_TRIED_ALONE = 400, 100
+# For so many servers that stay on a host trades are looked for.
+_MOST_STAYING: Final = 5
 _MOST_NAMED: Final = 5
 _UNSEEN: Final = (
     "a snapshot has no PCI devices or ports with resources of their own: "
@@ -47,11 +51,13 @@ def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
     """Return the migrations after which a number of new VMs find room."""
     start, kind = Arrangement(planning), planning.kind_of_request(request)
     end = enlarged(start, kind, count, planning.wishes.max_moves)
+    end, offers = _traded(end, kind, count)
     have, gained = start.room(kind, count), end.room(kind, count)
     reasons: list[str] = []
     if gained < count:
         reasons += [
             f"no migrations were found that make room for {count}, only for {gained}",
+            *offers,
             *_not_moved(planning),
         ]
     there = f"there is room for {have} of {count} already"
@@ -79,6 +85,7 @@ def drain(planning: Planning, host: str) -> MigrationPlan:
         key=lambda server: (-planning.kind(server).cost_mb, server.id),
     )
     end = _emptied(start, host, [server.id for server in leaving])
+    end, offers = _left_by_trades(end, host, leaving)
     reasons = [
         f"{server} stays: "
         + (
@@ -92,7 +99,7 @@ def drain(planning: Planning, host: str) -> MigrationPlan:
         moves=end.moves,
         gained=len(servers) - len(reasons),
         wanted=len(servers),
-        reasons=tuple(reasons),
+        reasons=(*reasons, *offers),
         notes=tuple(_notes(end)),
         after=end.snapshot(),
     )
@@ -125,18 +132,66 @@ def _left(
     return None
 
 
+def _left_by_trades(
+    end: Arrangement, host: str, servers: Sequence[Server]
+) -> tuple[Arrangement, tuple[str, ...]]:
+    """Let servers leave after others have traded hosts; see :func:`_traded`."""
+    targets = end.planning.targets - {host}
+    offers: tuple[str, ...] = ()
+    staying = [server.id for server in servers if end.host_of(server.id) == host]
+    for server in staying[:_MOST_STAYING]:
+        kind = end.kind(server)
+
+        def room(now: Arrangement, kind: ServerKind = kind) -> int:
+            return len(now.taking(kind, targets))
+
+        end, said = _traded(end, kind, 1, room, frozenset({host}))
+        offers = offers or said
+        if taking := end.taking(kind, targets):
+            end = end.moved(server, taking[0]) or end
+    return end, offers
+
+
+def _traded(
+    start: Arrangement,
+    kind: ServerKind,
+    count: int,
+    room: Callable[[Arrangement], int] | None = None,
+    avoided: frozenset[str] = frozenset(),
+) -> tuple[Arrangement, tuple[str, ...]]:
+    """Return it after trades that make room, and what a stop would do besides.
+
+    :param room: how much there is, by default for VMs; ``count`` is wanted
+    :param avoided: hosts that no server may come to
+    """
+    wishes, end = start.planning.wishes, start
+    room = room or (lambda now: now.room(kind, count))
+    while wishes.stops is not None and room(end) < count:
+        more = swaps.traded(end, kind, count, room, avoided)
+        most = wishes.max_moves
+        if more is None or (most is not None and len(more.moves) > most):
+            break
+        if not wishes.stops and any(move.how == "shelve" for move in more.moves):
+            return end, (swaps.offered(end, more),)
+        end = more
+    return end, ()
+
+
 def defragment(planning: Planning, vm_class: VMClass) -> MigrationPlan:
     """Return the migrations after which the most slots of a class are free."""
     start = Arrangement(planning)
     kind = planning.kind_of_request(request_of_class(planning.policy, vm_class))
     most_moves = planning.wishes.max_moves
     end = enlarged(start, kind, ALL_SLOTS, most_moves)
+    offers: tuple[str, ...] = ()
+    if not end.moves:
+        end, offers = _traded(end, kind, ALL_SLOTS)
     gained = end.room(kind, ALL_SLOTS) - start.room(kind, ALL_SLOTS)
     reasons: tuple[str, ...] = ()
     if not gained:
         budget = number_of(most_moves or 0, "migration")
         why = f"no way was found to free a slot by {budget}"
-        reasons = (why, *_not_moved(planning))
+        reasons = (why, *offers, *_not_moved(planning))
     return MigrationPlan(
         moves=end.moves,
         gained=gained,
@@ -211,10 +266,7 @@ def _without_detours(
 ) -> Arrangement:
     """Leave out each migration without which there is as much room."""
     for left_out in end.moves:
-        now: Arrangement | None = start
-        for move in end.moves:
-            if now is not None and move != left_out:
-                now = now.moved(move.server, move.target)
+        now = start.made(move for move in end.moves if move != left_out)
         if now is not None and now.room(kind, count) >= end.room(kind, count):
             end = now
     return end
@@ -233,6 +285,7 @@ def _not_moved(planning: Planning) -> Iterator[str]:
 def _notes(end: Arrangement) -> Iterator[str]:
     """Yield the assumptions of a plan, and what it makes worse."""
     snapshot = end.planning.snapshot
+    yield from swaps.stops(end)
     yield from _worse(end)
     if snapshot.servers:
         yield _UNSEEN

@@ -144,6 +144,29 @@ class PlansTest(PlanCase):
         arguments = ("defragment", "--budget", "1", "--policy", policy)
         self.plan(2, *arguments, "--exclude", "e1")
 
+    def test_a_trade_by_a_short_stop(self):
+        cloud = Cloud(UNITS)
+        cloud.parts["microversion"] = "2.91"
+        for name, slots in (("e1", 2), ("e2", 1)):
+            cloud.add_elastic(name, slots)
+        cloud.add_general("g", "e1")
+        cloud.allocate_units("i-g", "e1")
+        cloud.add_hp("h", "e2")
+        cloud.allocate("i-h", "e2", {"VCPU": 20, "MEMORY_MB": 65536})
+        cloud.allocate("i-h", "e2_perfvm_a", {"CUSTOM_PERFVM_UNIT": 1000})
+        self.save(cloud)
+        policy = self.file('schema_version: "1.0"\nplacement: units\n')
+        free = ("free", "--flavor", HP, "--policy", policy)
+        self.assertEqual([], self.plan(2, *free))
+        self.assertIn("a short stop of g (i-g) would help", self.stderr)
+        rows = self.plan(0, *free, "--allow-stop")
+        self.assertEqual(
+            [("shelve", "e1", ""), ("live", "e2", "e1"), ("unshelve", "", "e2")],
+            [(row["Migration"], row["From"], row["To"]) for row in rows],
+        )
+        self.assertIn("1 migration, 1 live and 0 cold", self.stderr)
+        self.assertIn("MiB of memory, 1 server stopped for a while: room", self.stderr)
+
     def test_mistakes(self):
         free, drain = ("free", "--flavor", HP), ("drain", "hp1")
         record = self.directory / "plan.json"
@@ -153,6 +176,7 @@ class PlansTest(PlanCase):
             ("no compute host 'x' (the nearest: ", "drain", "x"),
             ("is not pinned", "defragment", "--budget", "1", "--class", "general"),
             ("expected a whole number above 0", *free, "--count", "0"),
+            ("leave one out", *drain, "--window", "2h", "--allow-stop"),
             ("a snapshot is no cloud", *drain, "--execute"),
             ("'2': expected hours or minutes", *drain, "--window", "2"),
             ("'0h': expected hours or minutes", *drain, "--window", "0h"),
