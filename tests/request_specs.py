@@ -2,6 +2,7 @@
 """What nova-conductor asks nova-scheduler for."""
 
 from nova import objects
+from nova.pci import request as pci_request
 from nova.virt import hardware
 
 
@@ -13,13 +14,14 @@ def new_server(asker, server, flavor, image, zone=""):
     """
     kind = objects.Flavor.get_by_name(asker, flavor)
     meta = objects.ImageMeta.from_dict(image)
+    policy = hardware.get_pci_numa_policy_constraint(kind, meta)
     spec = objects.RequestSpec.from_components(
         asker,
         server,
         meta,
         kind,
         hardware.numa_get_constraints(kind, meta),
-        objects.InstancePCIRequests(requests=[]),
+        pci_request.get_pci_requests_from_flavor(kind, affinity_policy=policy),
         {},
         None,
         zone or None,

@@ -6,19 +6,19 @@ import itertools
 import random
 import uuid
 
-from nova import context, exception, objects
-from nova.scheduler import rpcapi, utils
+from nova import context, objects
+from nova.scheduler import utils
 from testtools.content import text_content
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import candidates
-from nova_perfvm.cloud.answers import allocation
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.verdicts import settings_for
 from tests import request_specs
 from tests.functional import base
 from tests.functional.client import ClientMixin
+from tests.functional.scheduling import SchedulingMixin
 
 POLICIES = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
 HOSTS = ("east1", "east2", "west1", "none1")
@@ -53,7 +53,7 @@ class GroupsCase(ClientMixin, base.FunctionalTest):
         return group
 
 
-class TestAgreement(GroupsCase):
+class TestAgreement(SchedulingMixin, GroupsCase):
     """tests/long has more of them.
 
     :cvar VERDICTS: so many are compared, at least
@@ -134,43 +134,17 @@ class TestAgreement(GroupsCase):
 
     def scheduled(self, group, zone, host, server):
         """Return whether nova-scheduler, asked as nova-conductor does, takes a host."""
-        admin = context.RequestContext("user", str(uuid.uuid4()), is_admin=True)
-        asking = server or str(uuid.uuid4())
+        admin = self.admin()
         if server is None:
-            image = {"id": self.cloud.image}
+            image, asking = {"id": self.cloud.image}, str(uuid.uuid4())
             spec = request_specs.new_server(admin, asking, base.GENERAL_2, image, zone)
         else:
             spec = objects.RequestSpec.get_by_instance_uuid(admin, server)
             spec.requested_resources = []
             spec.request_level_params = objects.RequestLevelParams()
         spec.instance_group = objects.InstanceGroup.get_by_uuid(admin, group)
-        spec.requested_destination = objects.Destination(host=host)
         utils.setup_instance_group(admin, spec)
-        before = allocation(self.admin_api, asking)
-        try:
-            rpcapi.SchedulerAPI().select_destinations(
-                admin, spec, [asking], return_objects=True
-            )
-        except exception.NoValidHost:
-            return False
-        self.put_back(asking, before)
-        # In thought the server is on the host; a compute tells what is there, else
-        # every two minutes.
-        here = objects.InstanceList.get_uuids_by_host(admin, host)
-        manager = self.cloud._services.scheduler.manager
-        manager.sync_instance_info(admin, host, here)
-        return True
-
-    def put_back(self, consumer, before):
-        """Take away what the scheduler claimed."""
-        path = f"/allocations/{consumer}"
-        if not before["allocations"]:
-            self.admin_api.placement("DELETE", path)
-            return
-        now = allocation(self.admin_api, consumer)
-        self.admin_api.placement(
-            "PUT", path, now | {"allocations": before["allocations"]}
-        )
+        return self.takes(admin, spec, host)
 
 
 class TestPlan(GroupsCase):
