@@ -6,6 +6,8 @@ time.  Nova is told nothing but which hosts are left; here, why the others are
 not.
 """
 
+import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -19,6 +21,10 @@ from nova_perfvm.placement.schemes import SCHEMES
 DISABLED = "COMPUTE_STATUS_DISABLED"
 # What providers have of which nova-compute 34 says that they are Nova's.
 OWNED = "OWNER_NOVA"
+
+
+# Resources of a group, traits that it requires, and those that it forbids.
+_Kind = tuple[frozenset[tuple[str, int]], frozenset[str], frozenset[str]]
 
 
 class Answer(NamedTuple):
@@ -57,7 +63,7 @@ def ask(view: HostView, demand: Demand, *, isolated: bool) -> Answer:
         reasons += _why_not(view, part)
     if reasons:
         return Answer(tuple(reasons))
-    found = _fill(view, demand, parts, [])
+    found = None if _too_many(view, parts) else _fill(view, demand, parts, [])
     if found is None:
         return Answer((Reason(const.PLACEMENT_GROUPS, {"groups": len(parts)}),))
     return Answer((), _summed(found))
@@ -187,6 +193,31 @@ def _resource(provider: Provider, name: str, amount: int) -> Reason:
     )
 
 
+def _alike(part: _Part) -> _Kind:
+    """Return what is the same of groups of which each may have the other's provider."""
+    group = part.group
+    return frozenset(part.resources.items()), group.required, group.forbidden
+
+
+def _too_many(view: HostView, parts: list[_Part]) -> bool:
+    """Return whether groups that are alike, as of PCI devices, find no room together.
+
+    To find that out by trying takes for ever.
+    """
+    several = Counter(_alike(part) for part in parts if part.whole and part.resources)
+    for (resources, required, forbidden), count in several.items():
+        name, amount = min(resources)
+        room = sum(
+            max(0, inventory.capacity - provider.used(name)) // amount
+            for provider in view.providers
+            if required <= provider.traits and not forbidden & provider.traits
+            if (inventory := provider.inventories.get(name))
+        )
+        if room < count:
+            return True
+    return False
+
+
 def _fill(
     view: HostView,
     demand: Demand,
@@ -197,7 +228,12 @@ def _fill(
     if len(chosen) == len(parts):
         return chosen if _complete(demand, chosen) else None
     part = parts[len(chosen)]
-    for provider in view.providers:
+    providers = view.providers
+    if chosen and part.whole and _alike(part) == _alike(chosen[-1][0]):
+        # The others are tried in each other's place.
+        last = chosen[-1][1]
+        providers = tuple(itertools.dropwhile(lambda p: p is not last, providers))
+    for provider in providers:
         taken = _summed(chosen).get(provider.uuid, {})
         if (
             part.whole
