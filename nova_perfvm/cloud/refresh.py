@@ -11,7 +11,8 @@ from typing import Any
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import NotThereError, openstack_errors
 from nova_perfvm.cloud.snapshot import read_snapshot
-from nova_perfvm.facts.snapshot import ComputeHost, Snapshot
+from nova_perfvm.facts.snapshot import ComputeHost, Server, Snapshot
+from nova_perfvm.facts.snapshot.pci import returned
 from nova_perfvm.generate.inventory import with_inventory
 
 
@@ -31,6 +32,7 @@ def refresh(api: API, snapshot: Snapshot, hosts: Iterable[str]) -> Snapshot:
         found = list(_hypervisors(api, before))
     fresh = read_snapshot(api, hosts=found, before=snapshot)
     fresh = _with_cells(fresh, before)
+    fresh = _with_devices(fresh, snapshot)
     roots = {host.provider for host in before}
     roots |= {provider.uuid for provider in fresh.providers}
     seen = {server.id for server in fresh.servers}
@@ -82,6 +84,34 @@ def _with_cells(fresh: Snapshot, before: Iterable[ComputeHost]) -> Snapshot:
         for host in found.hosts
     )
     return replace(found, hosts=hosts)
+
+
+def _with_devices(fresh: Snapshot, snapshot: Snapshot) -> Snapshot:
+    """Keep what Nova's database has told of PCI devices.
+
+    Who left a host has given its devices back; those that came, with whichever devices
+    nova-compute gave them, nova-scheduler counts.
+    """
+    known, now = snapshot.server_by_id, {s.id: s.host for s in fresh.servers}
+    free = {host.host: host.pci_pools for host in snapshot.hosts}
+    for server in snapshot.servers:
+        if server.pci_devices and now.get(server.id) != server.host:
+            host = server.host or ""
+            free[host] = returned(free.get(host) or (), server.pci_devices)
+
+    def complete(server: Server) -> Server:
+        was = known.get(server.id)
+        if was is None:
+            return server
+        held = was.pci_devices if was.host == server.host else ()
+        return replace(server, pci_requests=was.pci_requests, pci_devices=held)
+
+    return replace(
+        fresh,
+        hosts=tuple(replace(h, pci_pools=free.get(h.host)) for h in fresh.hosts),
+        servers=tuple(map(complete, fresh.servers)),
+        pci_aliases=snapshot.pci_aliases,
+    )
 
 
 def _hypervisors(api: API, hosts: Iterable[ComputeHost]) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ server asks for is told by the flavor that is embedded in it.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -26,6 +26,7 @@ from nova_perfvm.facts import (
 )
 from nova_perfvm.facts.snapshot import Flavor, Image, Server, ServerGroup
 from nova_perfvm.facts.snapshot.groups import AFFINITY
+from nova_perfvm.facts.snapshot.pci import POLICIES, PCIRequest
 from nova_perfvm.policy import even_share
 
 _PAGES: Final = {
@@ -36,17 +37,21 @@ _PAGES: Final = {
 # Nova takes 2147483647 vCPUs, whose numbers alone would fill the memory.
 _MOST_CPUS: Final = cpuset.MAX_CPU + 1
 HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
+_PCI_POLICY: Final = "hw:pci_numa_affinity_policy"
+_PCI_ALIAS: Final = "pci_passthrough:alias"
+# Of one kind; each may be a group of a request to Placement.
+_MOST_DEVICES: Final = 256
+# Of PCI devices nobody can tell anything where [pci]alias is not known.
+_OF_ALIASES: Final = (_PCI_POLICY, _PCI_ALIAS)
 # Nova asks Placement for something on account of these, and explain does not.
 _UNSEEN: Final = (
     "accel:device_profile",
     "hw:cpu_realtime",
     "hw:maxphysaddr_mode",
     "hw:mem_encryption",
-    "hw:pci_numa_affinity_policy",
     "hw:pmem",
     "hw:tpm_version",
     "os:secure_boot",
-    "pci_passthrough:alias",
 )
 
 
@@ -102,6 +107,7 @@ class Request:
     :ivar project: its ID, empty if not known
     :ivar server: ID of the server that asks, empty for a new one
     :ivar group: the server group that it is in
+    :ivar pci: the PCI devices that it asks for
     :ivar unseen: extra specs that make Nova ask for more than is modelled here
     """
 
@@ -112,6 +118,7 @@ class Request:
     project: str = ""
     server: str = ""
     group: ServerGroup | None = None
+    pci: tuple[PCIRequest, ...] = ()
     unseen: tuple[str, ...] = ()
 
     @property
@@ -127,12 +134,16 @@ def request_for(
     image: Image | None = None,
     *,
     volume_backed: bool | None = None,
+    aliases: Mapping[str, PCIRequest] | None = None,
+    devices: Sequence[PCIRequest] | None = None,
 ) -> Request:
     """Return what a server of a flavor would ask for, in any zone and project.
 
     :param image: None for one that has no properties that matter
     :param volume_backed: None where it is not known; the flavor's root disk is
         then asked for
+    :param aliases: those of [pci]alias, None where they are not known
+    :param devices: PCI devices that a server is known to have asked for
     :raises RequestError: when nova-api refuses the flavor with the image, or no host
         has as many CPUs as the flavor has vCPUs
     """
@@ -156,7 +167,10 @@ def request_for(
     shared = {"VCPU": flavor.vcpus}
     isolates = specs.get(const.EMULATOR_THREADS) == "isolate"
     threads = _either(specs, properties, const.CPU_THREAD_POLICY)
-    return Request(
+    if devices is None and aliases is not None:
+        devices = _devices(flavor, properties, aliases)
+    unseen = _UNSEEN if devices is not None else (*_UNSEEN, *_OF_ALIASES)
+    request = Request(
         facts=facts,
         demand=_demand(
             flavor,
@@ -166,11 +180,67 @@ def request_for(
         ),
         fallback=_demand(flavor, facts, shared) if pinned else None,
         unseen=tuple(
-            key
-            for key in _UNSEEN
-            if key in specs or key.replace(":", "_") in properties
+            key for key in unseen if key in specs or key.replace(":", "_") in properties
         ),
     )
+    asked = tuple(devices or ())
+    counted = (one for one in asked if one.resource_class)
+    groups = [
+        Group(f"_pci{number}_{each}", {one.resource_class: 1}, one.traits)
+        for number, one in enumerate(counted)
+        for each in range(one.count)
+    ]
+    return replace(with_groups(request, groups), pci=asked)
+
+
+def with_groups(request: Request, groups: Sequence[Group]) -> Request:
+    """Return a request that asks Placement for more: what no flavor names."""
+    if not groups:
+        return request
+    demand, fallback = (
+        None
+        if demand is None
+        else Demand(
+            (*demand.groups, *groups),
+            # As nova-scheduler chooses it, where the flavor has no two groups.
+            demand.group_policy or ("none" if len(demand.groups) <= 2 else None),
+        )
+        for demand in (request.demand, request.fallback)
+    )
+    assert demand is not None
+    return replace(request, demand=demand, fallback=fallback)
+
+
+def _devices(
+    flavor: Flavor, properties: Mapping[str, str], aliases: Mapping[str, PCIRequest]
+) -> list[PCIRequest]:
+    """Return the PCI devices that a flavor asks for, by the names of aliases."""
+    asked = (
+        flavor.extra_specs.get(_PCI_POLICY),
+        properties.get("hw_pci_numa_affinity_policy"),
+    )
+    policies = {policy for policy in asked if policy}
+    if len(policies) > 1 or not policies <= {*POLICIES}:
+        raise RequestError(
+            f"nova-api refuses PCI NUMA policy {' and '.join(sorted(policies))} of "
+            f"flavor {flavor.name} and image: expected one of {', '.join(POLICIES)}"
+        )
+    found = []
+    text = flavor.extra_specs.get(_PCI_ALIAS)
+    for part in text.split(",") if text is not None else ():
+        name, _, number = part.partition(":")
+        count = placement_request.whole_number(number)
+        alias = aliases.get(name.strip())
+        if alias is None or count is None or count > _MOST_DEVICES:
+            raise RequestError(
+                f"nova-api refuses flavor {flavor.name}: {_PCI_ALIAS}={text}: expected "
+                f"NAME:COUNT, at most {_MOST_DEVICES}, of names that [pci]alias has: "
+                f"{', '.join(sorted(aliases)) or 'none'}"
+            )
+        found.append(
+            replace(alias, count=count, policy=next(iter(policies), alias.policy))
+        )
+    return found
 
 
 def server_facts(server: Server, image: Image | None = None) -> RequestFacts:

@@ -19,6 +19,7 @@ from nova_perfvm.facts.snapshot import (
     child_uuid,
     host_facts,
 )
+from nova_perfvm.facts.snapshot.pci import returned
 
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
 _NO_CLOUD: Final = Snapshot("")
@@ -184,8 +185,14 @@ class HostView:
             num_instances=self.facts.num_instances - len(servers),
             unpinned=self.facts.unpinned - sum(not s.owns_cpus for s in servers),
         )
+        freed = [device for server in servers for device in server.pci_devices]
+        compute = self.compute
+        if freed:
+            pools = returned(compute.pci_pools or (), freed)
+            compute = replace(compute, pci_pools=pools)
         return replace(
             self,
+            compute=compute,
             facts=facts,
             tree=tuple(provider.without(gone) for provider in self.tree),
             sharing=tuple(provider.without(gone) for provider in self.sharing),

@@ -42,8 +42,9 @@ NOVA_DB: Final = argument(
     metavar="NOVA_CONF",
     nargs="?",
     const="/etc/nova/nova.conf",
-    help="read the hosts' NUMA nodes from Nova's database, as nova-scheduler does: on "
-    "a controller, where Nova is installed (default file: %(const)s)",
+    help="read the hosts' NUMA nodes and PCI devices from Nova's database, as "
+    "nova-scheduler does: on a controller, where Nova is installed (default file: "
+    "%(const)s)",
 )
 INVENTORY: Final = file_argument(
     "--inventory",
@@ -182,11 +183,12 @@ def _nova_database(nova_conf: str) -> Callable[[Snapshot], Snapshot]:
     nodes = nova_database.compute_nodes(skipped)
     # What was skipped was said already.
     versions = nova_database.service_versions([])
+    devices = nova_database.server_devices([])
 
     def with_cells(found: Snapshot) -> Snapshot:
-        gaps = tuple(f"NUMA nodes: {why}" for why in skipped)
+        gaps = tuple(f"NUMA nodes, PCI: {why}" for why in skipped)
         found = replace(found, gaps=found.gaps + gaps)
-        return nova_database.with_cells(found, nodes, versions)
+        return nova_database.with_cells(found, nodes, versions, devices)
 
     return with_cells
 

@@ -38,6 +38,11 @@ objects.ComputeNode(
     memory_mb=1, local_gb=1, vcpus_used=2, memory_mb_used=0, local_gb_used=0,
     hypervisor_type="QEMU", hypervisor_version=1, cpu_info="",
     stats={"num_instances": "1"}, numa_topology=topology._to_json(),
+    pci_device_pools=objects.PciDevicePoolList(objects=[
+        objects.PciDevicePool.from_dict(
+            {"vendor_id": "10de", "product_id": "1db4", "numa_node": 1, "count": 2}
+        )
+    ]),
 ).create()
 objects.Service(admin, host="hp1", binary="nova-compute").create()
 """
@@ -52,11 +57,13 @@ try:
     nova_database.configure(sys.argv[1])
     nodes = nova_database.compute_nodes([])
     versions = nova_database.service_versions([])
-    taken = nova_database.with_cells(taken, nodes, versions)
+    devices = nova_database.server_devices([])
+    taken = nova_database.with_cells(taken, nodes, versions, devices)
     print(snapshot.dumps(taken))
 except nova_database.NovaDBError as exc:
     sys.exit(str(exc))
 """
+IDS = {"vendor_id": "10de", "product_id": "1db4"}
 UUID = "b5e2f0b4-8a0c-4b7a-9a0a-222222222222"
 
 
@@ -83,11 +90,17 @@ class TestController(DirectoryCase):
 
     def test_what_a_compute_reported(self):
         self.write(api_database="api.db", database="main.db")
+        with self.conf.open("a") as file:
+            file.write(f"[pci]\nalias = {json.dumps(IDS | {'name': 'gpu'})}\n")
         filled = self.run_process(FILL)
         self.assertEqual(0, filled.returncode, filled.stderr)
         done = self.run_process(READ)
         self.assertEqual(0, done.returncode, done.stderr)
-        (host,) = json.loads(done.stdout)["hosts"]
+        found = json.loads(done.stdout)
+        asked = {"name": "gpu", "count": 1, "specs": [IDS]}
+        self.assertEqual({"gpu": asked}, found["pci_aliases"])
+        (host,) = found["hosts"]
+        self.assertEqual([{"count": 2, "node": 1, "tags": IDS}], host["pci_pools"])
         self.assertEqual(
             ("nova database", 2, 1),
             (host["cells_source"], host["vcpus_used"], host["num_instances"]),
@@ -99,6 +112,16 @@ class TestController(DirectoryCase):
         installed = releases.Release.parse(metadata.version("nova"))
         told = releases.of_service(host["service_version"])
         self.assertEqual(installed.major, told.major)
+
+    def test_aliases_that_nova_would_not_take(self):
+        self.write(api_database="api.db", database="main.db")
+        self.assertEqual(0, self.run_process(FILL).returncode)
+        with self.conf.open("a") as file:
+            file.write('[pci]\nalias = {"name": "gpu"}\n')
+        done = self.run_process(READ)
+        self.assertEqual(1, done.returncode, done.stdout)
+        self.assertIn("[pci]alias of nova.conf: ", done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
 
     def test_files_that_will_not_do(self):
         for text, words in (

@@ -11,6 +11,7 @@ from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.facts.snapshot.groups import ServerGroup
+from nova_perfvm.facts.snapshot.pci import PCIPool, PCIRequest
 from nova_perfvm.facts.snapshot.resources import (
     Aggregate,
     Flavor,
@@ -50,6 +51,7 @@ class HostCell:
     :ivar mempages: pages by size; no API shows them
     :ivar physnets: physical networks that nova-compute has affinity to it for; None:
         nobody tells
+    :ivar socket: that it is on; None: nobody tells
     """
 
     id: int
@@ -61,6 +63,7 @@ class HostCell:
     memory_usage_mb: int | None = None
     mempages: tuple[PagePool, ...] = ()
     physnets: frozenset[str] | None = None
+    socket: int | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ class ComputeHost:
     :ivar cells_source: one of :data:`CELL_SOURCES`
     :ivar vcpus_used: as the compute reports it; None: what its servers have
     :ivar num_instances: as the compute reports it; None: its servers
+    :ivar pci_pools: its free PCI devices; None where nobody looked
     :ivar unreadable: why what it reports cannot be read in Nova's database, if so
     :ivar service_version: of its nova-compute, by Nova's database
     :ivar reported: what else the compute reports, and nova-scheduler weighs hosts by,
@@ -100,6 +104,7 @@ class ComputeHost:
     cells_source: CellsSource = UNKNOWN
     vcpus_used: int | None = None
     num_instances: int | None = None
+    pci_pools: tuple[PCIPool, ...] | None = None
     unreadable: str = ""
     service_version: int | None = None
     reported: Mapping[str, float] = field(default_factory=dict)
@@ -179,6 +184,8 @@ class Snapshot:
     :ivar volume_types: of Cinder; None without a Cinder, or where nobody asked
     :ivar server_groups: of all projects; None where they could not be listed, or
         nobody asked
+    :ivar pci_aliases: those of [pci]alias, as requests of one device each; None where
+        nobody looked
     :ivar zones_told: whether Nova tells the zones that servers are bound to
     :ivar migrations: those that are not over, or await their source
     :ivar names: the project's traits and resource classes that exist
@@ -198,6 +205,7 @@ class Snapshot:
     volume_types: tuple[str, ...] | None = None
     root_volumes: tuple[RootVolume, ...] = ()
     server_groups: tuple[ServerGroup, ...] | None = None
+    pci_aliases: Mapping[str, PCIRequest] | None = None
     zones_told: bool = False
     migrations: tuple[Migration, ...] = ()
     names: frozenset[str] = frozenset()
@@ -263,6 +271,22 @@ class Snapshot:
         """Return the hosts that servers of a group are on."""
         found = (self.server_by_id.get(member) for member in group.members)
         return frozenset(server.host for server in found if server and server.host)
+
+    @cached_property
+    def held_by_ports(self) -> dict[str, dict[str, dict[str, int]]]:
+        """What servers hold for their ports, by the server's ID and the provider.
+
+        Providers of Neutron have it, below those of the hosts.
+        """
+        found: dict[str, dict[str, dict[str, int]]] = {}
+        for provider in self.providers:
+            if not any(name.startswith("NET_") for name in provider.inventories):
+                continue
+            for consumer, taken in provider.allocations.items():
+                mine = {n: a for n, a in taken.items() if n.startswith("NET_")}
+                if mine:
+                    found.setdefault(consumer, {})[provider.uuid] = mine
+        return found
 
     @cached_property
     def moving_by_host(self) -> dict[str, tuple[Server, ...]]:

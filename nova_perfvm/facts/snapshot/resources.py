@@ -18,6 +18,7 @@ from typing import Final
 from nova_perfvm import constants as const
 from nova_perfvm.facts.labels import labels_of
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
+from nova_perfvm.facts.snapshot.pci import PCIPool, PCIRequest
 from nova_perfvm.printable import one_line
 
 # Of providers that this project creates.
@@ -200,6 +201,8 @@ class Server:
     :ivar cells: its NUMA topology, empty without one; None where it was not
         looked up, as for servers that have no reason to have one
     :ivar page_size_kb: size of its memory pages in KiB, None where not told
+    :ivar pci_requests: PCI devices that it asked for; None where nobody looked
+    :ivar pci_devices: those that it has of its host
     """
 
     id: str
@@ -226,6 +229,8 @@ class Server:
     launched: str = ""
     cells: tuple[ServerCell, ...] | None = None
     page_size_kb: int | None = None
+    pci_requests: tuple[PCIRequest, ...] | None = None
+    pci_devices: tuple[PCIPool, ...] = ()
 
     def __str__(self) -> str:
         """Return name and ID."""

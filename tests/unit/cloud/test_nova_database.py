@@ -43,7 +43,7 @@ NOT_TOLD = {
     reader: set(),
     # Cells are assumed afterwards; the rest is in Nova's database alone.
     answers: {"cells", "cells_source", "vcpus_used", "num_instances", "unreadable"}
-    | {"service_version"},
+    | {"service_version", "pci_pools"},
 }
 
 POLICY = """
@@ -115,6 +115,7 @@ def compute_node(name, text, vcpus=0, vms=0):
         numa_topology=text,
         vcpus_used=vcpus,
         stats={"num_instances": str(vms)},
+        pci_device_pools=None,
     )
 
 

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PCI devices of hosts, and what servers ask for of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+# NUMA policies of requests; Nova's default is the first.
+LEGACY: Final = "legacy"
+REQUIRED: Final = "required"
+SOCKET: Final = "socket"
+POLICIES: Final = (LEGACY, "preferred", REQUIRED, SOCKET)
+
+
+@dataclass(frozen=True)
+class PCIPool:
+    """Devices of a host that are alike: free ones, or those of a server.
+
+    :ivar node: the NUMA node that they are on; None where the host does not tell
+    :ivar tags: by what else Nova tells devices apart: ``vendor_id``, ``product_id``,
+        ``dev_type``, ``address`` of the card, ``rp_uuid`` of its resource provider,
+        and those of [pci]device_spec
+    """
+
+    count: int
+    node: int | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PCIRequest:
+    """Devices that a server asks for; or one device, as [pci]alias describes it.
+
+    :ivar specs: a device has all tags of one of them
+    :ivar policy: one of :data:`POLICIES`
+    :ivar port: whether a port asks for them, not the flavor
+    :ivar resource_class: as which Placement counts them; empty where it does not
+    :ivar traits: that their provider has to have
+    """
+
+    name: str
+    count: int
+    specs: tuple[Mapping[str, str], ...]
+    policy: str = LEGACY
+    port: bool = False
+    resource_class: str = ""
+    traits: frozenset[str] = frozenset()
+
+    @property
+    def migrates_live(self) -> bool:
+        """Return whether Nova migrates a server live that has such devices."""
+        return self.port or all(
+            spec.get("live_migratable") == "true" for spec in self.specs
+        )
+
+
+def returned(
+    pools: Iterable[PCIPool], devices: Iterable[PCIPool]
+) -> tuple[PCIPool, ...]:
+    """Return the free devices of a host when a server has given its own back.
+
+    A card of which the last virtual function comes back stays divided: nothing tells
+    that it was the last.
+    """
+    found = list(pools)
+    for device in devices:
+        for index, pool in enumerate(found):
+            # What a device was divided into, or is called, no database has.
+            if pool.node == device.node and device.tags.items() <= pool.tags.items():
+                found[index] = replace(pool, count=pool.count + device.count)
+                break
+        else:
+            found.append(device)
+    return tuple(found)
