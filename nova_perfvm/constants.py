@@ -95,6 +95,9 @@ NOVA_GROUP_AFFINITY: Final = "nova.group_affinity"
 NOVA_GROUP_ANTI_AFFINITY: Final = "nova.group_anti_affinity"
 # NUMATopologyFilter finds no cells where no rule has looked for any.
 NOVA_NUMA_TOPOLOGY: Final = "nova.numa_topology"
+# PciPassthroughFilter finds no devices; NUMATopologyFilter none where CPUs are free.
+NOVA_PCI: Final = "nova.pci_passthrough"
+NOVA_PCI_NUMA: Final = "nova.pci_numa"
 # nova-compute does not know its NUMA nodes by the names that claims have.
 NOVA_NODES_UNNAMED: Final = "nova.nodes_unnamed"
 # The host has no resource provider.
@@ -117,6 +120,8 @@ PLACEMENT_GROUPS: Final = "placement.groups"
 PLACEMENT_REFUSED: Final = "placement.refused"
 # No API shows the host's NUMA nodes, so the rules cannot judge it.
 CELLS_UNKNOWN: Final = "cells.unknown"
+# No API shows the host's PCI devices.
+PCI_UNKNOWN: Final = "pci.unknown"
 
 OUTER_CODES: Final = frozenset(
     {
@@ -129,6 +134,9 @@ OUTER_CODES: Final = frozenset(
         NOVA_GROUP_ANTI_AFFINITY,
         NOVA_NUMA_TOPOLOGY,
         NOVA_NODES_UNNAMED,
+        NOVA_PCI,
+        NOVA_PCI_NUMA,
+        PCI_UNKNOWN,
         PLACEMENT_NO_PROVIDER,
         PLACEMENT_NO_INVENTORY,
         PLACEMENT_RESOURCE,

@@ -3,14 +3,16 @@
 
 As :func:`nova.virt.hardware.numa_fit_instance_to_host` chooses: the cells with
 the most free CPUs, then with the most free memory, come first, unless the VM
-needs all of them.  Where Placement knows NUMA nodes, those come first that have the
-fewest, as :mod:`nova_perfvm.scheduler.steering` wants it.
+needs all of them; before, those with the most PCI devices for who asks for some.  Where
+Placement knows NUMA nodes, those come first that have the fewest, as
+:mod:`nova_perfvm.scheduler.steering` wants it.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from nova_perfvm.diagnose import devices
 from nova_perfvm.diagnose.verdicts import SchedulerSettings, match_cells, offer
 from nova_perfvm.facts import HostFacts, NUMACell, RequestCell, RequestFacts
 from nova_perfvm.facts.demand import Request
@@ -38,31 +40,34 @@ class Share(NamedTuple):
 
 
 def shares(
-    policy: Policy,
-    request: RequestFacts,
-    host: HostFacts,
-    offered: frozenset[int] | None = None,
+    policy: Policy, request: Request, view: HostView
 ) -> tuple[Share, ...] | None:
     """Return what each cell of a request gets; None where they have no room.
 
     Empty for VMs without a NUMA topology, which have none of any cell.
-
-    :param offered: the cells that Placement offers, None where it knows of none
     """
-    if not request.cells:
+    facts = request.facts
+    if not facts.cells:
         return ()
-    cells = host.cells
+    # Those that Placement offers; None where it knows of none.
+    offered = scheme_of(policy).nodes_offered(view, request.demand)
     if offered is None:
-        cells = _ordered(request.cells, cells)
+        cells = _ordered(request, view)
     else:
-        open_ = (cell for cell in cells if cell.id in offered)
+        open_ = (cell for cell in view.facts.cells if cell.id in offered)
         cells = sorted(open_, key=lambda cell: len(cell.free_pcpus))
-    vm_class = resolve_class(policy, request)
-    if vm_class is not None and vm_class.pinned:
-        return _of_class(
-            vm_class.of_size(request.vcpus), request, host._replace(cells=cells)
-        )
-    return _of_any(request.cells, cells)
+    vm_class = resolve_class(policy, facts)
+    pinned = vm_class is not None and vm_class.pinned
+    size = vm_class.of_size(facts.vcpus) if vm_class and pinned else None
+    host = view.facts._replace(cells=cells)
+    if request.pci:
+        near = devices.beside(request, view, cells)
+        if near is None:
+            return None
+        host = host._replace(cells=near)
+    if size is None:
+        return _of_any(facts.cells, host.cells)
+    return _of_class(size, facts, host)
 
 
 def arrived(
@@ -83,13 +88,17 @@ def arrived(
     if allocation is None:
         return None
     scheme = scheme_of(policy)
-    offered = scheme.nodes_offered(view, request.demand)
-    found = shares(policy, request.facts, view.facts, offered)
+    found = shares(policy, request, view)
     if found is None:
         return None
-    if offered is not None:
-        nodes = [share.cell for share in found]
+    nodes = [share.cell for share in found]
+    if scheme.nodes_offered(view, request.demand) is not None:
         allocation = scheme.on_nodes(view, allocation, nodes)
+    if request.pci:
+        got = devices.given(request.pci, view, nodes)
+        assert got is not None
+        pools = devices.occupied(got.pools, got.devices)
+        view = replace(view, compute=replace(view.compute, pci_pools=pools))
     by_cell = {share.cell: share for share in found}
     facts = view.facts._replace(
         cells=[
@@ -103,17 +112,20 @@ def arrived(
     return replace(view, facts=facts).allocated(consumer, allocation), found
 
 
-def _ordered(
-    wanted: Sequence[RequestCell], cells: Sequence[NUMACell]
-) -> Sequence[NUMACell]:
-    if len(cells) <= len(wanted):
+def _ordered(request: Request, view: HostView) -> Sequence[NUMACell]:
+    cells = view.facts.cells
+    if len(cells) <= len(request.facts.cells):
         return cells
-    pinned = any(cell.pcpus for cell in wanted)
+    pinned = request.facts.pinned
+    free_devices = dict.fromkeys((cell.id for cell in cells), 0)
+    for pool in view.compute.pci_pools or () if request.pci else ():
+        if pool.node in free_devices:
+            free_devices[pool.node] -= pool.count
 
-    def key(cell: NUMACell) -> tuple[int, int]:
+    def key(cell: NUMACell) -> tuple[int, int, int]:
         # What unpinned VMs use of a cell's CPUs is not known.
         free = len(cell.free_pcpus) if pinned else 0
-        return -free, cell.memory_usage_mb - cell.memory_mb
+        return free_devices[cell.id], -free, cell.memory_usage_mb - cell.memory_mb
 
     return sorted(cells, key=key)
 

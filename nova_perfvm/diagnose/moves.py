@@ -6,11 +6,11 @@ paused it migrates live.  Whatever else a server is, it has to be brought there
 first: see check_instance_state of each action in nova.compute.api.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from nova_perfvm.facts.demand import Request, request_for
+from nova_perfvm.facts.demand import Group, Request, request_for, with_groups
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.microversions import LIVE_MIGRATION
 
@@ -18,6 +18,8 @@ from nova_perfvm.microversions import LIVE_MIGRATION
 OFFLOADED: Final = "SHELVED_OFFLOADED"
 _READY: Final = frozenset({"ACTIVE", "SHUTOFF"})
 _RUNNING: Final = frozenset({"ACTIVE", "PAUSED"})
+# Traits of Neutron's providers: the physical network, and kinds of ports.
+_OF_NETWORKS: Final = ("CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
 # What leaves a host in another way than by a migration, and how.
 _OTHERWISE: Final = {
     "PAUSED": (
@@ -90,7 +92,10 @@ def request_of(snapshot: Snapshot, server: Server) -> Request:
         server.embedded,
         snapshot.image_of(server),
         volume_backed=server.volume_backed,
+        aliases=snapshot.pci_aliases,
+        devices=server.pci_requests,
     )
+    request = with_groups(request, list(_of_ports(snapshot, server)))
     # One that failed to build has no size yet.
     vcpus = server.vcpus if server.built else None
     facts = request.facts._replace(running_vcpus=vcpus)
@@ -98,6 +103,19 @@ def request_of(snapshot: Snapshot, server: Server) -> Request:
     return replace(
         request, facts=facts, project=server.project, server=server.id, group=group
     )
+
+
+def _of_ports(snapshot: Snapshot, server: Server) -> Iterator[Group]:
+    """Yield what the ports of a server ask of Placement, as what it holds tells it.
+
+    Of a network and of kinds of ports the traits tell.  Nobody tells of which kind a
+    port is: its next provider has to serve all that this one does.
+    """
+    held = snapshot.held_by_ports.get(server.id, {})
+    for number, (uuid, taken) in enumerate(sorted(held.items())):
+        traits = snapshot.provider_by_uuid[uuid].traits
+        wanted = (t for t in traits if t.startswith(_OF_NETWORKS))
+        yield Group(f"_port{number}", taken, frozenset(wanted))
 
 
 def goes_elsewhere(server: Server) -> bool:

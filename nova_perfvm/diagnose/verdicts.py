@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose import groups
+from nova_perfvm.diagnose import devices, groups
 from nova_perfvm.facts import NUMACell, Reason, RequestCell, RequestFacts
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
@@ -24,6 +24,7 @@ from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_host, check_request, decide, resolve_class
 from nova_perfvm.rules.cells import unnamed
 from nova_perfvm.rules.host.cpu_sets import NO_NUMA
+from nova_perfvm.rules.slots import cpus_fit
 
 TENANT_KEY: Final = "filter_tenant_id"
 
@@ -51,7 +52,7 @@ class HostVerdict:
     :ivar service: why the scheduler does not use the host at all
     :ivar placement: why Placement does not offer it
     :ivar rules: why the rules refuse it
-    :ivar numa: why the filter of NUMA topologies does, which the scheduler asks last
+    :ivar numa: why the filters of PCI devices and NUMA topologies do, asked last
     """
 
     view: HostView
@@ -224,24 +225,27 @@ def _offered(policy: Policy, request: Request, view: HostView) -> frozenset[int]
 def _numa(
     request: Request, view: HostView, offered: frozenset[int] | None
 ) -> tuple[Reason, ...]:
-    """Return why the filter of NUMA topologies finds no cells that are asked for.
+    """Return why no cells are found that are asked for, or no PCI devices beside them.
 
-    As far as CPUs decide it: what pinned classes need, the rules have looked at.
-    Others may ask for cells, too, and on hosts that the policy does not manage no
-    rule looks.
+    As far as CPUs and devices decide it: what pinned classes need, the rules have
+    looked at.  Others may ask for cells, too, and on hosts that the policy does not
+    manage no rule looks.
 
     :param offered: the only nodes that the filter may take, by the names that
         nova-compute knows; None for any
     """
     wanted = request.facts.cells
-    if not wanted or view.compute.cells_source == UNKNOWN:
+    if not wanted:
+        return tuple(devices.reasons(request, view))
+    if view.compute.cells_source == UNKNOWN:
         return ()
     cells = [c for c in view.facts.cells if offered is None or c.id in offered]
     if match_cells(wanted, cells) is None:
         asked = [[cell.vcpus, cell.pcpus] for cell in wanted]
         return (Reason(const.NOVA_NUMA_TOPOLOGY, {"cells": asked}),)
-    if offered is None:
-        return ()
+    lacking = tuple(devices.reasons(request, view, cells))
+    if lacking or offered is None:
+        return lacking
     told = view.compute.cells
     physnets = {c.id: c.physnets for c in told if c.physnets is not None}
     found = unnamed(physnets, offered)
@@ -262,11 +266,7 @@ def match_cells(
     def place(number: int, tried: set[int]) -> bool:
         guest = wanted[number]
         for index, host in enumerate(cells):
-            if (
-                index in tried
-                or guest.pcpus > len(host.free_pcpus)
-                or guest.vcpus > len(host.cpuset)
-            ):
+            if index in tried or not cpus_fit(host, guest):
                 continue
             tried.add(index)
             if index not in holders or place(holders[index], tried):

@@ -36,6 +36,18 @@ def _cells(wanted: list[list[int]]) -> str:
     )
 
 
+def _devices(data: dict[str, Any]) -> str:
+    found = []
+    for one in data["devices"]:
+        free = ", ".join(f"{number} on {node}" for node, number in one["free"].items())
+        line = f"need {one['count']}, free by NUMA node: {free or 'none'}"
+        found.append(f"PCI {one['name']} ({one['policy']}): {line}")
+    if "room" in data:
+        room = ", ".join(map(str, data["room"])) or "none"
+        found.append(f"NUMA nodes with CPUs and memory for the VM: {room}")
+    return "; ".join(found)
+
+
 def _units(data: dict[str, Any]) -> str:
     children = "; ".join(
         f"{child['child']} gives a VM {child['max_unit']} at most, {child['used']} of "
@@ -87,6 +99,11 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     const.NOVA_NUMA_TOPOLOGY: lambda d: (
         f"no NUMA nodes of the host for {_cells(d['cells'])}, which Nova's "
         "NUMATopologyFilter looks for"
+    ),
+    const.NOVA_PCI: _devices,
+    const.NOVA_PCI_NUMA: _devices,
+    const.PCI_UNKNOWN: lambda _: (
+        "the host's PCI devices are in no API: see --from-nova-db"
     ),
     const.NOVA_NODES_UNNAMED: lambda d: (
         f"nova-compute does not know NUMA nodes {', '.join(map(str, d['nodes']))} by "

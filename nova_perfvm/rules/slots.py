@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts import HostFacts, NUMACell, PagePool
+from nova_perfvm.facts import HostFacts, NUMACell, PagePool, RequestCell
 from nova_perfvm.policy import FlavorSize, VMClass, groups_of
 
 
@@ -143,6 +143,11 @@ def _has_threads(cell: NUMACell) -> bool:
         return False
     one_kind = not cell.cpuset or cell.cpuset == cell.pcpuset
     return not (one_kind and len(cell.siblings) == len(cell.pcpuset))
+
+
+def cpus_fit(cell: NUMACell, guest: RequestCell) -> bool:
+    """Return whether a cell has the CPUs of one NUMA node of a VM, as Nova counts."""
+    return guest.pcpus <= len(cell.free_pcpus) and guest.vcpus <= len(cell.cpuset)
 
 
 def memory_fits(

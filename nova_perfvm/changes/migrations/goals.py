@@ -41,9 +41,13 @@ _MOST_TRIED_TOGETHER, _MOST_TRIED_ALONE = 400, 100
 # For so many servers that stay on a host trades are looked for.
 _MOST_STAYING: Final = 5
 _MOST_NAMED: Final = 5
+_NO_PCI: Final = (
+    "PCI devices are not seen without --from-nova-db: servers whose flavor asks for "
+    "some stay, and nova-scheduler may refuse those with some of ports"
+)
 _UNSEEN: Final = (
-    "a snapshot has no PCI devices or ports with resources of their own: "
-    "nova-scheduler checks these, and may refuse a migration"
+    "NUMA nodes of physical networks ([neutron_physnet_*]) are not looked at: "
+    "nova-scheduler checks them, and may refuse a migration"
 )
 
 
@@ -288,6 +292,7 @@ def _notes(end: Arrangement) -> Iterator[str]:
     yield from swaps.stops(end)
     yield from _worse(end)
     if snapshot.servers:
+        yield from [_NO_PCI] if snapshot.pci_aliases is None else []
         yield _UNSEEN
         if snapshot.server_groups is None:
             yield f"{NO_GROUPS}: nova-scheduler keeps to them, and may refuse, too"

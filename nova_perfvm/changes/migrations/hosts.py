@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from nova_perfvm.changes.migrations.planning import Planning, ServerKind
+from nova_perfvm.diagnose import devices
 from nova_perfvm.diagnose.arrivals import Share, arrived
 from nova_perfvm.diagnose.moves import OFFLOADED
 from nova_perfvm.facts import RequestCell
@@ -25,6 +26,7 @@ def server_added(
     after = arrived(planning.policy, request, view, planning.settings, server.id)
     if after is None:
         return None
+    got = devices.given(request.pci, view, [share.cell for share in after[1]])
     view, found = after
     there = replace(
         server,
@@ -32,6 +34,7 @@ def server_added(
         node=view.compute.node,
         availability_zone=view.compute.availability_zone or server.availability_zone,
         cells=_cells(server, request.facts.cells, found),
+        pci_devices=got.devices if got else (),
     )
     return replace(view, servers=(*view.servers, there))
 
@@ -103,4 +106,10 @@ def _reported(host: ComputeHost, view: HostView) -> ComputeHost:
         )
         for cell, found in zip(host.cells, view.facts.cells, strict=True)
     )
-    return replace(host, cells=cells, vcpus_used=None, num_instances=None)
+    return replace(
+        host,
+        cells=cells,
+        vcpus_used=None,
+        num_instances=None,
+        pci_pools=view.compute.pci_pools,
+    )

@@ -26,7 +26,6 @@ from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.microversions import COLD_TO_HOST, LIVE_TO_HOST, UNSHELVE_TO_HOST
-from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 
 # Every migration costs as much as copying so much memory besides the server's.
@@ -171,8 +170,7 @@ def allows(
         raise MoveError(f"there is no compute host {host!r} in the snapshot")
     request = request_to_move(snapshot, server, any_zone=any_zone)
     found = judge(policy, request, view, settings or settings_for(policy))
-    offered = scheme_of(policy).nodes_offered(view, request.demand)
-    if found.accepted and shares(policy, request.facts, view.facts, offered) is None:
+    if found.accepted and shares(policy, request, view) is None:
         cells = [[cell.vcpus, cell.pcpus] for cell in request.facts.cells]
         reason = Reason(const.NOVA_NUMA_TOPOLOGY, {"cells": cells})
         return replace(found, numa=(reason,))

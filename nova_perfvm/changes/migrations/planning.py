@@ -108,6 +108,8 @@ class Planning:
             server.bound_zone,
             server.project if self._projects_matter else "",
             group.id if (group := self.group_of(server)) else "",
+            repr(server.pci_requests),
+            repr(self.snapshot.held_by_ports.get(server.id)),
         )
 
     def group_of(self, server: Server) -> ServerGroup | None:
@@ -158,15 +160,18 @@ class Planning:
         if host is None or not host.compute.up:
             yield f"nova-compute on {server.host} does not run: evacuate it"
         try:
-            unseen = self.kind(server).request.unseen
+            request = self.kind(server).request
         except RequestError as exc:
             yield str(exc)
             return
-        if unseen:
+        if request.unseen:
             yield (
-                f"its flavor has {', '.join(unseen)}: plans do not consider what Nova "
-                "asks of Placement for it"
+                f"its flavor has {', '.join(request.unseen)}: plans do not consider "
+                "what Nova asks for on its account"
             )
+        kept = ", ".join(one.name for one in request.pci if not one.migrates_live)
+        if kept and not wishes.cold and "live" in ways.kinds(server):
+            yield f"Nova migrates its PCI devices ({kept}) cold: --cold, or stop it"
 
     def _states(self, server: Server) -> Iterator[str]:
         kinds = ways.kinds(server)

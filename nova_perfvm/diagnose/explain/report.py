@@ -146,7 +146,9 @@ def request_of(
         chosen = _one("image", image, snapshot.images)
     if volume_backed is None and wanted.disk_gb:
         volume_backed = False
-    request = request_for(wanted, chosen, volume_backed=volume_backed)
+    request = request_for(
+        wanted, chosen, volume_backed=volume_backed, aliases=snapshot.pci_aliases
+    )
     return replace(
         request,
         availability_zone=_asked(snapshot, availability_zone, new=True),
@@ -242,7 +244,7 @@ def explain(
     notes = [*assumed_cells(verdict.view.compute for verdict in verdicts)]
     if request.unseen:
         notes.append(
-            f"{', '.join(request.unseen)}: what Nova asks of Placement for it is not "
+            f"{', '.join(request.unseen)}: what Nova asks for on its account is not "
             "looked at"
         )
     notes += _not_owned(everything)

@@ -51,7 +51,7 @@ class PlansTest(PlanCase):
         self.assertEqual("yes", row["Pinned"])
         self.assertIn("--host small --wait i-db1", row["Commands"])
         self.assertIn("room for 1 more VM of hp.20c.200g", self.stderr)
-        self.assertIn("no PCI devices or ports", self.stderr)
+        self.assertIn("PCI devices are not seen without --from-nova-db", self.stderr)
         self.assertIn("assumed symmetric", self.stderr)
 
     def test_half_a_plan_and_none(self):

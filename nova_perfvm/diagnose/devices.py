@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a host has the PCI devices that a request wants, near enough to its CPUs.
+
+As :class:`nova.pci.stats.PciDeviceStats` decides it, for PciPassthroughFilter without
+and for NUMATopologyFilter with the NUMA nodes that a server would get.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from oslo_utils import strutils
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts import NUMACell, Reason
+from nova_perfvm.facts.demand import Request
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.snapshot.pci import LEGACY, REQUIRED, SOCKET, PCIPool, PCIRequest
+from nova_perfvm.rules.slots import cpus_fit, memory_fits
+
+# Placement alone looks at these of an alias.
+_OF_PLACEMENT: Final = frozenset({"resource_class", "traits", "rp_uuids"})
+# Devices that only who asks for this kind gets.
+_ON_DEMAND: Final = ("type-PF", "vdpa")
+# [scheduler]max_placement_results, by default.
+_MOST_CANDIDATES: Final = 1000
+_MIGRATABLE: Final = "live_migratable"
+_REMOTE: Final = "remote_managed"
+
+
+class Given(NamedTuple):
+    """A host's free devices after a request, and those that it got."""
+
+    pools: tuple[PCIPool, ...]
+    devices: tuple[PCIPool, ...]
+
+
+def given(
+    asked: Sequence[PCIRequest],
+    view: HostView,
+    nodes: Collection[int] = (),
+    now: Given | None = None,
+) -> Given | None:
+    """Return what a server gets of a host's devices; None if it lacks any.
+
+    :param nodes: the NUMA nodes that the server gets; none for a server without
+    :param now: what it has got, and what is left; None for nothing, and all
+    """
+    if now is None:
+        # So Nova sorts them: what has the fewest tags is taken first.
+        pools = sorted(view.compute.pci_pools or (), key=lambda pool: len(pool.tags))
+        now = Given(tuple(pools), ())
+    if not asked:
+        return now
+    for taken in _ways(asked[0], now.pools, view, nodes):
+        pairs = [(pool, taken.get(index, 0)) for index, pool in enumerate(now.pools)]
+        left = (replace(p, count=p.count - n) for p, n in pairs if p.count > n)
+        mine = (replace(p, count=n) for p, n in pairs if n)
+        after = Given(tuple(left), (*now.devices, *mine))
+        if found := given(asked[1:], view, nodes, after):
+            return found
+    return None
+
+
+def _ways(
+    asked: PCIRequest,
+    pools: Sequence[PCIPool],
+    view: HostView,
+    nodes: Collection[int],
+) -> Iterator[dict[int, int]]:
+    """Yield how many devices Nova may take of which pool, by its index."""
+    found = _suiting(asked, pools, view, nodes)
+    counts = [pools[index].count for index in found]
+    if not found or sum(counts) < asked.count:
+        return
+    # Each candidate of Placement is one division, and Nova tries them.
+    most = _MOST_CANDIDATES if asked.resource_class else 1
+    for way in itertools.islice(_divisions(asked.count, counts), most):
+        yield dict(zip(found, way, strict=True))
+
+
+def _divisions(count: int, counts: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Yield how a number can be had of parts, first as much as may be of the first."""
+    if not counts:
+        if not count:
+            yield ()
+        return
+    for number in range(min(count, counts[0]), -1, -1):
+        for others in _divisions(count - number, counts[1:]):
+            yield (number, *others)
+
+
+def _suiting(
+    asked: PCIRequest,
+    pools: Sequence[PCIPool],
+    view: HostView,
+    nodes: Collection[int],
+) -> list[int]:
+    """Return the indices of the pools that suit, in Nova's order.
+
+    The NUMA policy comes second: devices that the later conditions drop count there.
+    """
+    found = [
+        index
+        for index, pool in enumerate(pools)
+        if any(_has(pool, spec) for spec in asked.specs)
+    ]
+    if nodes:
+        found = _near(asked, pools, found, view, nodes)
+    kinds = {spec.get("dev_type") for spec in asked.specs}
+    remote = any(map(_is_remote, asked.specs))
+    migratable = {spec.get(_MIGRATABLE) for spec in asked.specs}
+    counting = asked.resource_class
+    # Which of them are full Placement tells by itself.
+    providers = {
+        provider.uuid
+        for provider in view.tree
+        if counting in provider.inventories and asked.traits <= provider.traits
+    }
+    return [
+        index
+        for index in found
+        if (kind := (tags := pools[index].tags).get("dev_type")) in kinds
+        or kind not in _ON_DEMAND
+        if remote or not _is_remote(tags)
+        if not counting or tags.get("rp_uuid") in providers
+        if migratable not in ({"true"}, {"false"})
+        or tags.get(_MIGRATABLE) in migratable
+    ]
+
+
+def _is_remote(tags: Mapping[str, str]) -> bool:
+    return strutils.bool_from_string(tags.get(_REMOTE))
+
+
+def _has(pool: PCIPool, spec: Mapping[str, str]) -> bool:
+    return all(
+        pool.tags.get(key, "").lower() == value.lower()
+        for key, value in spec.items()
+        if key not in _OF_PLACEMENT
+    )
+
+
+def _near(
+    asked: PCIRequest,
+    pools: Sequence[PCIPool],
+    found: Sequence[int],
+    view: HostView,
+    nodes: Collection[int],
+) -> list[int]:
+    """Return the pools that a NUMA policy allows; all near ones if these are enough."""
+
+    def on(wanted: Collection[int | None]) -> list[int]:
+        return [index for index in found if pools[index].node in wanted]
+
+    def enough(indices: Iterable[int]) -> bool:
+        return sum(pools[index].count for index in indices) >= asked.count
+
+    near = on(nodes)
+    if asked.policy == REQUIRED or enough(near):
+        return near
+    if asked.policy == SOCKET:
+        sockets = {cell.id: cell.socket for cell in view.compute.cells}
+        if None in sockets.values():
+            return []
+        own = {sockets[node] for node in nodes}
+        return on([node for node, socket in sockets.items() if socket in own])
+    near = on([*nodes, None])
+    if asked.policy == LEGACY or enough(near):
+        return near
+    return sorted(found, key=lambda index: pools[index].node not in {*nodes, None})
+
+
+def beside(
+    request: Request, view: HostView, cells: Sequence[NUMACell]
+) -> Sequence[NUMACell] | None:
+    """Return the first NUMA nodes, in this order, at which a request has its devices.
+
+    All of them where it asks for none; None without such nodes.
+
+    :param cells: those that the VM may come to
+    """
+    wanted = request.facts.cells
+    if not request.pci or not wanted:
+        return cells
+    room = _with_room(request, cells)
+    for chosen in itertools.combinations(room, len(wanted)):
+        if given(request.pci, view, {cell.id for cell in chosen}) is not None:
+            return chosen
+    return None
+
+
+def _with_room(request: Request, cells: Sequence[NUMACell]) -> list[NUMACell]:
+    """Return the cells to which Nova would give a server."""
+    # Those of a server are alike.
+    guest = request.facts.cells[0]
+    return [
+        cell
+        for cell in cells
+        if cpus_fit(cell, guest)
+        and memory_fits(
+            # Of pinned VMs Nova counts pages, where a host reports any, and no more.
+            cell._replace(memory_usage_mb=0) if guest.pcpus and cell.mempages else cell,
+            guest.memory_mb,
+            guest.page_size_kb,
+            now=True,
+        )
+    ]
+
+
+def reasons(
+    request: Request, view: HostView, cells: Sequence[NUMACell] = ()
+) -> Iterator[Reason]:
+    """Yield why a host does not have the devices, or not at NUMA nodes with room.
+
+    :param cells: the NUMA nodes that Placement offers; none for a VM without any
+    """
+    if not request.pci:
+        return
+    if view.compute.pci_pools is None:
+        yield Reason(const.PCI_UNKNOWN, {})
+    elif given(request.pci, view) is None:
+        yield Reason(const.NOVA_PCI, {"devices": _free(request, view)})
+    elif beside(request, view, cells) is None:
+        room = [cell.id for cell in _with_room(request, cells)]
+        data = {"devices": _free(request, view), "room": room}
+        yield Reason(const.NOVA_PCI_NUMA, data)
+
+
+def _free(request: Request, view: HostView) -> list[dict[str, object]]:
+    """Return for each kind of device how many suit, by NUMA node, NUMA left aside."""
+    found, pools = [], view.compute.pci_pools or ()
+    for asked in request.pci:
+        free: Counter[str] = Counter()
+        for index in _suiting(asked, pools, view, ()):
+            node = pools[index].node
+            free["no node" if node is None else str(node)] += pools[index].count
+        what = {"name": asked.name, "count": asked.count, "policy": asked.policy}
+        found.append(what | {"free": dict(sorted(free.items()))})
+    return found
+
+
+def occupied(
+    pools: Iterable[PCIPool], devices: Iterable[PCIPool]
+) -> tuple[PCIPool, ...]:
+    """Return free devices without those that share a card with devices taken now.
+
+    Of a card either the whole is given away or its virtual functions.
+    """
+
+    def card(pool: PCIPool) -> tuple[str | None, bool]:
+        return pool.tags.get("address"), pool.tags.get("dev_type") == "type-PF"
+
+    others = {(address, not whole) for address, whole in map(card, devices) if address}
+    return tuple(pool for pool in pools if card(pool) not in others)
