@@ -13,6 +13,9 @@ CONSTRAINTS := tests/constraints.txt
 # The oldest cycle of OpenStack that tests run on; tox -e nova-... has all.
 OLDEST := .tox/oldest
 OLDEST_CONSTRAINTS := tests/constraints-2025.1.txt
+# Watcher runs beside Nova, not with it.
+WATCHER := .tox/watcher
+WATCHER_CONSTRAINTS := tests/constraints-watcher.txt
 # As many workers as there are CPUs, at least two: tests also wait for servers.
 # What runs beside the functional tests gets half of them: with all of them the
 # same work took a tenth more.
@@ -34,7 +37,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measur
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox test-long long random tempest tempest-schemes lint unit contract functional package oldest storm measure guest fuzz benchmark bench overgranting recipes docs sample format clean
+.PHONY: help demo sandbox test test-sandbox test-long long random tempest tempest-schemes lint unit contract functional package oldest storm watcher measure guest fuzz benchmark bench overgranting recipes docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -86,7 +89,7 @@ test-long: export PERFVM_NUMA_REQUESTS ?= 2500
 test-long: export PERFVM_SANDBOX_STORM ?= 120
 test-long: export PERFVM_STORM_REQUESTS ?= 30
 test-long: export PERFVM_STORM_ROUNDS ?= 2
-test-long: long random test demo docs oldest fuzz test-sandbox tempest tempest-schemes measure guest  ## hours: all, at full length; with --jobs=2 two suites at a time
+test-long: long random test demo docs oldest watcher fuzz test-sandbox tempest tempest-schemes measure guest  ## hours: all, at full length; with --jobs=2 two suites at a time
 
 long: $(STAMP)  ## what takes long: storms, faults, a thousand servers on sandboxes; runs that die
 	$(BIN)/stestr --test-path ./tests/long run --concurrency 1 $(LONG_TESTS)
@@ -110,6 +113,10 @@ oldest: $(OLDEST)/.installed  ## the oldest supported Nova: the scheduler's unit
 
 storm: $(STAMP)  ## PERFVM_STORM_REQUESTS requests at once (20), PERFVM_STORM_ROUNDS times (1)
 	$(BIN)/stestr $(ALONE) --test-path ./tests/storm run --concurrency $(CONCURRENCY)
+
+watcher: $(STAMP) $(WATCHER)/.installed  ## Watcher's decision engine and applier on a real Nova
+	PERFVM_WATCHER=$(CURDIR)/$(WATCHER)/bin/python $(BIN)/stestr $(ALONE) \
+	    --test-path ./tests/watcher run --concurrency $(CONCURRENCY) $(WATCHER_TESTS)
 
 measure: $(STAMP)  ## benchmarks of a second: run, compared, reported; pages in a browser
 	$(BIN)/stestr --test-path ./tests/bench run --concurrency 1 $(MEASURE_TESTS)
@@ -177,5 +184,16 @@ INSTALL_OLDEST = $(PYTHON) -m venv $(OLDEST) && \
 
 $(OLDEST)/.installed: setup.cfg requirements.txt $(OLDEST_CONSTRAINTS)
 	@log=$$(mktemp) && { { $(INSTALL_OLDEST); } >"$$log" 2>&1 || \
+	    { cat "$$log"; rm -f "$$log"; exit 1; }; } && rm -f "$$log"
+	@touch $@
+
+WATCHER_PIP = $(UNVERSIONED) $(WATCHER)/bin/pip --disable-pip-version-check install \
+    --no-compile --constraint $(CONSTRAINTS) --constraint $(WATCHER_CONSTRAINTS)
+INSTALL_WATCHER = $(PYTHON) -m venv $(WATCHER) && \
+    $(WATCHER_PIP) pip 'setuptools<81' wheel pbr && \
+    $(WATCHER_PIP) --no-build-isolation --editable '.[watcher]'
+
+$(WATCHER)/.installed: setup.cfg requirements.txt $(CONSTRAINTS) $(WATCHER_CONSTRAINTS)
+	@log=$$(mktemp) && { { $(INSTALL_WATCHER); } >"$$log" 2>&1 || \
 	    { cat "$$log"; rm -f "$$log"; exit 1; }; } && rm -f "$$log"
 	@touch $@

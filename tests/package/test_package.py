@@ -22,7 +22,14 @@ CONSTRAINTS = ROOT / "tests" / "constraints.txt"
 
 # What an extra brings, or what the package is loaded by; a machine that has only
 # the package has none of it.
-OF_OTHERS = {"neutron_lib", "nova", "osc_lib", "oslo_upgradecheck", "tempest"}
+OF_OTHERS = {
+    "neutron_lib",
+    "nova",
+    "osc_lib",
+    "oslo_upgradecheck",
+    "tempest",
+    "watcher",
+}
 
 # {group: {entry point: what its import lacks}} of the package, for a fresh process.
 LOAD = """

@@ -38,6 +38,7 @@ ROOMS = (
     "cloud",
     "scheduler",
     "api",
+    "watcher",
     "sandbox",
     "osc",
     "tempest_plugin",
@@ -138,6 +139,15 @@ class ImportsTest(testtools.TestCase):
 
     def test_rooms_import_those_before_them(self):
         self.assertEqual([], list(trespasses(PACKAGE)))
+
+    def test_watcher_is_for_its_plugins_alone(self):
+        importing = {
+            path.parent.relative_to(PACKAGE).as_posix()
+            for path in PACKAGE.rglob("*.py")
+            for name in imported(path)
+            if name.split(".")[0] == "watcher" or room_of(name) == "watcher"
+        }
+        self.assertEqual({"watcher"}, importing)
 
     def test_pure_rooms_load_no_openstack(self):
         modules = [

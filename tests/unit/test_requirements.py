@@ -17,6 +17,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 CYCLES = ("2025.1", "2025.2", "2026.1", "2026.2")
 # What developers alone install, with the constraints.
 OF_DEVELOPERS = {"docs", "lint", "test"}
+# Its environment has no Nova, and constraints of its own.
+OF_WATCHER = "watcher"
 
 
 def configuration(name):
@@ -92,7 +94,8 @@ class ReleasesTest(testtools.TestCase):
 
     def requirements(self):
         extras = configuration("setup.cfg")["extras"]
-        lists = [extras[name] for name in extras if name not in OF_DEVELOPERS]
+        others = OF_DEVELOPERS | {OF_WATCHER}
+        lists = [extras[name] for name in extras if name not in others]
         lists.append((ROOT / "requirements.txt").read_text())
         lines = [
             line.partition("#")[0].strip()
@@ -112,6 +115,11 @@ class ReleasesTest(testtools.TestCase):
             self.assertEqual(lowest, Version(bound), requirement.name)
             for found in pins:
                 self.assertIn(found[name], requirement.specifier, requirement.name)
+
+    def test_watchers_lower_bound_is_what_tests_ran_on(self):
+        line = configuration("setup.cfg")["extras"][OF_WATCHER].partition("#")[0]
+        pins = (ROOT / "tests/constraints-watcher.txt").read_text().splitlines()
+        self.assertIn(line.strip().replace(">=", "=="), pins)
 
     def test_the_extra_leaves_out_what_the_upgrade_check_fails_on(self):
         novas = [r.specifier for r in self.requirements() if r.name == "nova"]
