@@ -81,16 +81,9 @@ class Audit(FindingsLister, ChangingCommand):
         settings = options_of(conf)
         collected = hypervisors(parsed_args, policy)
         database = placement_database.read(conf) if conf else None
-        seen = snapshots.look_by(
-            self,
-            parsed_args,
-            policy,
-            parsed_args.snapshot,
-            nova_conf=parsed_args.from_nova_db,
-        )
         return Subject(
             policy,
-            seen,
+            snapshots.look_by(self, parsed_args, policy),
             generators=extensions.load_generators(),
             placement_settings=settings,
             placement_database=database,

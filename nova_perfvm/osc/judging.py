@@ -111,11 +111,8 @@ class ObservingCommand(PolicyCommand):
         cells = None
         if parsed_args.inventory is not None:
             cells = inventory.load(parsed_args.inventory, policy)
-        saved = getattr(parsed_args, "snapshot", None)
-        found = snapshots.look_by(
-            self, parsed_args, policy, saved, nova_conf=parsed_args.from_nova_db
-        )
-        if saved is not None:
+        found = snapshots.look_by(self, parsed_args, policy)
+        if getattr(parsed_args, "snapshot", None) is not None:
             self.remark([f"as it was at {found.taken_at}"])
         if cells is not None:
             found, remarks = inventory.with_inventory(found, cells)

@@ -77,13 +77,7 @@ class ListBugs(JudgingLister):
     def _to_do(self, parsed_args: argparse.Namespace, target: Release) -> Table:
         policy = self.policy(parsed_args)
         collected = hypervisors(parsed_args, policy)
-        seen = snapshots.look_by(
-            self,
-            parsed_args,
-            policy,
-            parsed_args.snapshot,
-            nova_conf=parsed_args.from_nova_db,
-        )
+        seen = snapshots.look_by(self, parsed_args, policy)
         there = Subject(policy, seen, collected=collected).hypervisors
         found = in_order(CloudFacts(seen, there, target))
         for bug in of_release(target):

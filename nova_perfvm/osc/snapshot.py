@@ -7,7 +7,7 @@ import argparse
 import gc
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from nova_perfvm.cloud import snapshot as live
 from nova_perfvm.documents import textfile
@@ -194,18 +194,17 @@ def _nova_database(nova_conf: str) -> Callable[[Snapshot], Snapshot]:
 
 
 def look_by(
-    command: PolicyCommand,
-    parsed_args: argparse.Namespace,
-    policy: Policy,
-    saved: str | None = None,
-    **how: Any,
+    command: PolicyCommand, parsed_args: argparse.Namespace, policy: Policy
 ) -> Snapshot:
     """Look, and compare the policy with those that are named in what is seen.
 
+    :param parsed_args: may have SNAPSHOT and NOVA_DB
     :raises PerfVMError: when it cannot be read, the cloud fails, or the command
         changes a cloud and another policy is recorded there
     """
-    found = look(command, saved, **how)
+    saved = getattr(parsed_args, "snapshot", None)
+    nova_conf = getattr(parsed_args, "from_nova_db", None)
+    found = look(command, saved, nova_conf=nova_conf)
     command.compare_policy(parsed_args, policy, recorded(found.aggregates))
     if found.policy_digest not in {None, policy.digest}:
         command.warn(
