@@ -8,18 +8,18 @@ such VM comes to a host any more, be it a new one or one that is moved.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from typing import TYPE_CHECKING
 
 from nova_perfvm.diagnose.verdicts import rules_against
 from nova_perfvm.diagnose.words import words
-from nova_perfvm.facts import Reason, RequestCell, RequestFacts
-from nova_perfvm.facts.demand import server_facts
-from nova_perfvm.facts.host_view import HostView, views_of
-from nova_perfvm.facts.snapshot import Server, Snapshot
-from nova_perfvm.policy import Policy
-from nova_perfvm.rules import check_request
+from nova_perfvm.facts import Reason, RequestCell
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.snapshot import Server
+
+if TYPE_CHECKING:
+    # The audit asks this file.
+    from nova_perfvm.diagnose.audit import Subject
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,12 @@ class RefusedFlavor:
         )
 
 
-def refused_flavors(policy: Policy, snapshot: Snapshot) -> tuple[RefusedFlavor, ...]:
+def refused_flavors(subject: Subject) -> tuple[RefusedFlavor, ...]:
     """Return what would be refused, the flavor of most VMs first."""
     found: dict[tuple[str, str], list[tuple[Reason, str]]] = defaultdict(list)
-    # Many servers ask for the same.
-    check = cache(partial(check_request, policy))
-    for view in views_of(snapshot):
+    for view in subject.views:
         for server in view.servers:
-            for reason in _against(policy, snapshot, server, view, check)[:1]:
+            for reason in _against(subject, server, view)[:1]:
                 found[server.flavor, reason.code].append((reason, view.name))
     refused = [
         RefusedFlavor(
@@ -69,20 +67,14 @@ def refused_flavors(policy: Policy, snapshot: Snapshot) -> tuple[RefusedFlavor, 
     return tuple(refused)
 
 
-def _against(
-    policy: Policy,
-    snapshot: Snapshot,
-    server: Server,
-    view: HostView,
-    check: Callable[[RequestFacts], tuple[Reason, ...]],
-) -> list[Reason]:
+def _against(subject: Subject, server: Server, view: HostView) -> tuple[Reason, ...]:
     """Return why a server would not come to its own host, were it not there."""
     if not server.known:
-        return []
-    request = server_facts(server, snapshot.image_of(server))
+        return ()
+    request = subject.requests[server.id]
     if not request.pinned and server.owns_cpus:
         # Nobody looked on which NUMA node it is.
         own = RequestCell(vcpus=0, pcpus=server.vcpus, memory_mb=server.memory_mb)
         request = request._replace(cells=(own,))
-    wrong = check(request)
-    return list(rules_against(policy, request, view.without([server]), wrong))
+    wrong = subject.check_request(request)
+    return rules_against(subject.policy, request, view.without([server]), wrong)

@@ -42,7 +42,7 @@ def check_sync(subject: Subject) -> Iterator[Finding]:
 
 def check_refused(subject: Subject) -> Iterator[Finding]:
     """List the flavors of running VMs that the filter would refuse."""
-    for refused in refused_flavors(subject.policy, subject.snapshot):
+    for refused in refused_flavors(subject):
         yield Finding.of(
             codes.FLAVORS_TO_REFUSE,
             f"flavor {refused.flavor}",

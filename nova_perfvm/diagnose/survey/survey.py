@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nova_perfvm import findings as codes
+from nova_perfvm.diagnose.audit import Subject
 from nova_perfvm.diagnose.audit.settings import unseen
 from nova_perfvm.diagnose.capacity import Slots, cloud_capacity
 from nova_perfvm.diagnose.enforcing import RefusedFlavor, refused_flavors
@@ -99,7 +100,7 @@ def survey(
         found = judged.findings(policy, snapshot)
         # Why a proposed one has labelled is what comes of all.
         enforced = replace(policy, managed_hosts="all") if proposal else policy
-        refused = refused_flavors(enforced, snapshot)
+        refused = refused_flavors(Subject(enforced, snapshot))
     hosts = hosts_of(judging, seen)
     return Survey(
         taken_at=snapshot.taken_at,

@@ -22,7 +22,7 @@ LABELLED = dataclasses.replace(ALL, managed_hosts="labelled")
 
 def refused(snapshot, policy=ALL):
     """Return {flavor: (reason, VMs, hosts)}."""
-    found = refused_flavors(policy, snapshot)
+    found = refused_flavors(audit.Subject(policy, snapshot))
     return {r.flavor: (r.code, r.vms, r.hosts) for r in found}
 
 
