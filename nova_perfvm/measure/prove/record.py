@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
-from nova_perfvm.documents.document import SCHEMA_VERSION, load_document, parse_document
+from nova_perfvm.documents.document import SCHEMA_VERSION, load_document
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.findings import Finding
 from nova_perfvm.measure.prove import promise
@@ -113,14 +113,6 @@ def read(path: str) -> Document:
     :raises UnreadableFileError: when it cannot be read
     """
     return load_document("certificate", Document, path, check=_changed)
-
-
-def loads(text: str, source: str) -> Document:
-    """Return the record that JSON has.
-
-    :raises DocumentError: when it is none, or was changed since it was made
-    """
-    return parse_document("certificate", Document, text, source, check=_changed)
 
 
 def _changed(found: Document) -> Iterator[Mistake]:

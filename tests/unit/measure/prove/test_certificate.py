@@ -204,7 +204,9 @@ class RecordTest(CertifyTestCase):
 
     def test_what_is_no_record(self):
         for text in ("", "{}", "[]", '{"schema_version": "1.0"}', '{"a": NaN}'):
-            error = self.assertRaises(DocumentError, record.loads, text, "x.json")
+            path = self.directory / "x.json"
+            path.write_text(text)
+            error = self.assertRaises(DocumentError, record.read, path)
             self.assertIn("x.json", str(error))
 
 
