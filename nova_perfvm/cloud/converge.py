@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.enroll import plan_close
+from nova_perfvm.cloud.answers import Hypervisors
+from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import (
     CloudError,
@@ -19,12 +21,6 @@ from nova_perfvm.cloud.errors import (
 )
 from nova_perfvm.cloud.live_hosts import hypervisors, read_host
 from nova_perfvm.facts.host_view import HostView
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nova_perfvm.cloud.answers import Hypervisors
-    from nova_perfvm.cloud.api import API
 
 # What makes the plan of a host, and what is told of each change.
 Planner = Callable[[HostView], do.Plan]

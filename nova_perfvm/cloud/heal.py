@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes.heal import Healing, plan_heal
+from nova_perfvm.changes.steps import Allocate
 from nova_perfvm.cloud import answers, live_hosts
 from nova_perfvm.cloud.allocate import CONCURRENT, allocate, migrating
+from nova_perfvm.cloud.answers import Hypervisors
+from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import ConflictError, RefusedError, openstack_errors
-
-if TYPE_CHECKING:
-    from nova_perfvm.changes.steps import Allocate
-    from nova_perfvm.cloud.answers import Hypervisors
-    from nova_perfvm.cloud.api import API
-    from nova_perfvm.facts.host_view import HostView
-    from nova_perfvm.policy import Policy
-
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.policy import Policy
 
 # Only Nova changes the same allocation meanwhile, and mostly once.
 _TRIES: Final = 4

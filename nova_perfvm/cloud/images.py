@@ -3,23 +3,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 from urllib.parse import quote
 
 from oslo_utils.uuidutils import is_uuid_like
 
 from nova_perfvm.changes.images import RECORD, ChangeImage, plan_images
+from nova_perfvm.changes.steps import Change, Plan
 from nova_perfvm.cloud import answers
+from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
+from nova_perfvm.facts.snapshot import Image
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from nova_perfvm.changes.steps import Change, Plan
-    from nova_perfvm.cloud.api import API
-    from nova_perfvm.facts.snapshot import Image
-
-    Desired = Mapping[str, Mapping[str, str]]
+Desired = Mapping[str, Mapping[str, str]]
 
 
 @openstack_errors()

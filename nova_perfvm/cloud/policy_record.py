@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes.steps import CreateAggregate
 from nova_perfvm.cloud import answers
+from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, ConflictError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, recorded
-
-if TYPE_CHECKING:
-    from nova_perfvm.cloud.api import API
 
 _TRIES: Final = 3
 # Of a value of an aggregate's metadata.

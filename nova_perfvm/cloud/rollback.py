@@ -3,27 +3,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from nova_perfvm import constants as const
-from nova_perfvm.changes.steps import DeleteChild
+from nova_perfvm.changes.steps import Change, DeleteChild
 from nova_perfvm.changes.unenroll import kept_aggregates, plan_forget, plan_unenroll
 from nova_perfvm.cloud import answers, converge, live_hosts
+from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
+from nova_perfvm.cloud.converge import Tell
 from nova_perfvm.cloud.errors import CloudError, RefusedError
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose.hosts import elastic_hosts
 from nova_perfvm.facts.host_view import views_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from nova_perfvm.changes.steps import Change
-    from nova_perfvm.cloud.api import API
-    from nova_perfvm.cloud.converge import Tell
-    from nova_perfvm.facts.snapshot import Flavor
+from nova_perfvm.facts.snapshot import Flavor
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.model import command
@@ -21,6 +21,7 @@ from nova_perfvm.cloud.proof_servers import ProofServer, WantedServers
 from nova_perfvm.diagnose import explain
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.findings import CANNOT_TELL, exit_code
+from nova_perfvm.generate.flavors import PolicyFlavor
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import run
 from nova_perfvm.measure.bench.record import Record
@@ -31,9 +32,6 @@ from nova_perfvm.osc.judging import JudgingCommand, ObservingCommand
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.osc.snapshot import NOVA_DB
 from nova_perfvm.policy import Policy, VMClass, loader
-
-if TYPE_CHECKING:
-    from nova_perfvm.generate.flavors import PolicyFlavor
 
 _NOT_PROVEN: Final = 1
 # Guests boot, and install what they lack.
