@@ -92,7 +92,6 @@ class CellsScheme(Scheme):
 
     def trait(self, policy: Policy, vm_class: VMClass) -> str:
         """Return the trait of hosts with cells: all pinned classes share these."""
-        del vm_class
         return self.enrolled_trait(policy)
 
     def traits_to_avoid(self, policy: Policy) -> frozenset[str]:
@@ -110,7 +109,6 @@ class CellsScheme(Scheme):
 
         Where nobody has said what nodes there are, those that it has are right.
         """
-        del slots
         made = {
             child_name(view.root.name, f"{const.CELL_SUFFIX}{cell.id}"): inventories_of(
                 policy, cell
@@ -131,7 +129,6 @@ class CellsScheme(Scheme):
 
     def enrolled_trait(self, policy: Policy) -> str:
         """Return the trait of hosts whose NUMA nodes Placement knows."""
-        del policy
         return const.TRAIT_CELLS
 
     def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
@@ -141,7 +138,6 @@ class CellsScheme(Scheme):
 
     def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
         """Return None: VMs of several sizes have no slots in common."""
-        del tree
         return None
 
     def unfit(self, policy: Policy, view: HostView) -> str:
@@ -171,7 +167,6 @@ class CellsScheme(Scheme):
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> bool:
         """Return whether it holds as much as it should, of whichever NUMA nodes."""
-        del children
         if resident.server is None:
             return bool(resident.held)
         if not self.may_take(resident):

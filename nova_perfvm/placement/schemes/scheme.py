@@ -129,7 +129,6 @@ class Scheme:
 
         :param memory_mb: of the VM
         """
-        del memory_mb
         if not vm_class.pinned:
             yield Group("", {}, forbidden=self.traits_to_avoid(policy))
             return
@@ -138,7 +137,6 @@ class Scheme:
 
     def group_policy(self, vm_class: VMClass) -> str:
         """Return whether two groups with a suffix may be met by one provider."""
-        del vm_class
         return "none"
 
     def slot_class(self, policy: Policy, vm_class: VMClass) -> str:
@@ -207,7 +205,6 @@ class Scheme:
         :param slots: VMs of the class that it may hold; of 0 Placement takes no
             inventory
         """
-        del mode
         name = self.slot_class(policy, vm_class) if vm_class else ""
         if not name or vm_class is None or not slots:
             return HostOffer()
@@ -227,12 +224,10 @@ class Scheme:
         :param slots: how many high-performance VMs the host may have; 0 for a host
             of general VMs only
         """
-        del policy, view, slots
         return ()
 
     def enrolled_trait(self, policy: Policy) -> str:
         """Return the trait that enrolling gives a host; empty without enrolling."""
-        del policy
         return ""
 
     def has_made(self, view: HostView) -> bool:
@@ -249,7 +244,6 @@ class Scheme:
 
         :param traits: those of the host's provider that say that it is enrolled
         """
-        del traits
         return policy
 
     def most_slots(self, policy: Policy) -> int:
@@ -258,7 +252,6 @@ class Scheme:
 
     def usable_slots(self, policy: Policy, slots: int) -> int:
         """Return how many of a host's slots VMs can take."""
-        del policy
         return slots
 
     def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
@@ -326,7 +319,6 @@ class Scheme:
 
     def unfit(self, policy: Policy, view: HostView) -> str:
         """Return why a host cannot be enrolled; empty if it can."""
-        del policy, view
         return ""
 
     def root_traits(self, policy: Policy, mode: str) -> frozenset[str]:
@@ -334,14 +326,12 @@ class Scheme:
 
         :param mode: of the provider
         """
-        del mode
         return frozenset({self.enrolled_trait(policy)})
 
     def is_settled(
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> bool:
         """Return whether a resident holds of the children what it may go on with."""
-        del policy, children
         return not resident.held
 
     def may_take(self, resident: Resident) -> bool:
@@ -365,7 +355,6 @@ class Scheme:
         :param settled: those that hold what they should
         :param others: servers that do not
         """
-        del policy, view, children, settled
         return Division({resident.consumer: {} for resident in others})
 
     def run_on(
@@ -375,7 +364,6 @@ class Scheme:
 
         :returns: None where that does not matter, or is not known
         """
-        del policy, children, resident
         return None
 
     # How a host's candidates are met.
@@ -385,12 +373,10 @@ class Scheme:
 
         Nova tries the first alone, which several requests at once then contend for.
         """
-        del request
         return False
 
     def nodes_offered(self, view: HostView, demand: Demand) -> frozenset[int] | None:
         """Return the NUMA nodes of a host that have room; None if none is asked for."""
-        del view, demand
         return None
 
     def on_nodes(
@@ -400,7 +386,6 @@ class Scheme:
         nodes: Sequence[int],
     ) -> Mapping[str, Mapping[str, int]]:
         """Return an allocation, by provider's UUID, with its NUMA nodes exchanged."""
-        del view, nodes
         return allocation
 
     def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
@@ -408,7 +393,6 @@ class Scheme:
 
         :returns: None to have each resource class looked at
         """
-        del wanted, of
         return None
 
     def settings(self) -> tuple[Setting, ...]:

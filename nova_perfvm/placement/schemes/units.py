@@ -59,7 +59,6 @@ class UnitsScheme(Scheme):
 
         A pinned VM takes one child whole, any other VM one unit of every child.
         """
-        del memory_mb
         required = frozenset({self.enrolled_trait(policy)})
         if vm_class.pinned:
             # An amount comes of one provider, in a group without a suffix, too.
@@ -83,7 +82,6 @@ class UnitsScheme(Scheme):
 
         Its units come with enrolling.
         """
-        del slots
         if vm_class is None or mode != "dedicated":
             return HostOffer()
         return HostOffer(traits=frozenset({self.trait(policy, vm_class)}))
@@ -133,7 +131,6 @@ class UnitsScheme(Scheme):
 
     def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
         """Return how many VMs find a child that they may take whole."""
-        del demand
         return min(slots, sum(child.gives_all_units for child in view.tree))
 
     def root_traits(self, policy: Policy, mode: str) -> frozenset[str]:
@@ -148,7 +145,6 @@ class UnitsScheme(Scheme):
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> bool:
         """Return whether it holds the whole of a child, or one unit of each."""
-        del policy
         return _takes_whole(resident) or _shares_all(children, resident)
 
     def completes(self, held: Holding) -> bool:
@@ -164,7 +160,6 @@ class UnitsScheme(Scheme):
         others: Sequence[Resident],
     ) -> Division:
         """Give a whole child to each pinned VM, and a unit of each to others."""
-        del policy
         takers = [r for r in others if r.vm_class and r.vm_class.pinned]
         sharers = [r for r in others if r not in takers]
         whole = [resident for resident in settled if _takes_whole(resident)]
