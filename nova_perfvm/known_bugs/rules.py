@@ -14,11 +14,10 @@ from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot import ComputeHost
 from nova_perfvm.known_bugs.facts import CloudFacts, Hit
 from nova_perfvm.known_bugs.releases import Release
+from nova_perfvm.placement.settings import is_true
 
 Parameters = Mapping[str, str]
 _RUNNING: Final = frozenset({"ACTIVE", "PAUSED"})
-# As oslo.config takes them.
-_TRUE: Final = frozenset({"true", "1", "on", "yes"})
 
 
 class Rule(NamedTuple):
@@ -93,7 +92,7 @@ def _options(facts: CloudFacts, host: ComputeHost, given: Parameters) -> Iterato
     for name, wanted in given.items():
         section, _, option = name.partition(".")
         value = seen.options.get((section, option), "").lower()
-        if value not in (_TRUE if wanted == "true" else {wanted}):
+        if not (is_true(value) if wanted == "true" else value == wanted):
             return
     why = ", ".join(f"{name} is {value or 'not set'}" for name, value in given.items())
     yield Hit(host.host, None, why, certain=True)

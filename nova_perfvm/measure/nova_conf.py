@@ -11,10 +11,9 @@ from nova_perfvm.documents import textfile
 from nova_perfvm.documents.document import KINDS, kind_of
 from nova_perfvm.documents.mistakes import UnreadableFileError
 from nova_perfvm.exceptions import CPUSetError, PerfVMError
+from nova_perfvm.placement.settings import is_true
 
 PATH: Final = "/etc/nova/nova.conf"
-# As oslo.config takes it.
-_TRUE: Final = ("true", "1", "on", "yes")
 # The longest nova.conf, with all its comments, has half a megabyte.
 _MOST_BYTES: Final = 4 * 1024 * 1024
 
@@ -69,7 +68,7 @@ def parse(text: str) -> ConfiguredSets:
         raise NovaConfError(str(exc)) from None
     if not {group for group, _ in found} & {"DEFAULT", "compute"}:
         raise NovaConfError("nothing of Nova in it")
-    saves = found.get(("libvirt", "cpu_power_management"), "").lower() in _TRUE
+    saves = is_true(found.get(("libvirt", "cpu_power_management"), ""))
     strategy = found.get(("libvirt", "cpu_power_management_strategy")) or "cpu_state"
     many = found.get(("libvirt", "live_migration_parallel_connections"), "1")
     return ConfiguredSets(

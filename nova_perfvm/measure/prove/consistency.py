@@ -24,7 +24,6 @@ from nova_perfvm.printable import number_of
 _VMS: Final = attrgetter("vms")
 _MACHINES: Final = attrgetter("machines")
 _KERNEL: Final = "/proc/sys/kernel/osrelease"
-_CPUINFO: Final = "/proc/cpuinfo"
 _SAMPLES: Final = "--samples"
 _XML: Final = "{one.vm.source}"
 _RESIZE: Final = "openstack server resize --flavor {of.flavor.name} {one.vm.uuid}"
@@ -175,7 +174,7 @@ def _same_time(inputs: Inputs) -> Seen:
     70,
     "certify.measured_here",
     _MACHINES,
-    source=f"{RUN}; hostname, {_KERNEL} and {_CPUINFO} of what was collected",
+    source=f"{RUN}; hostname, {_KERNEL} and {cpu_flags.PATH} of what was collected",
     remedy="nova-perfvm bench run, on this host and in these VMs",
 )
 def _measured_here(inputs: Inputs, machine: CollectedMachine) -> Seen:

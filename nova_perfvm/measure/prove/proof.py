@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.document import dump_document, load_document
-from nova_perfvm.documents.keys import Expected, some
+from nova_perfvm.documents.keys import Expected
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect import reading
@@ -25,11 +25,9 @@ from nova_perfvm.measure.prove import inputs, run_notes
 from nova_perfvm.measure.prove.inputs import EvidenceFile, Inputs
 from nova_perfvm.measure.prove.judge import Judged
 from nova_perfvm.measure.report import answer
-from nova_perfvm.measure.samples import Samples
+from nova_perfvm.measure.samples import Samples, Text
 from nova_perfvm.measure.statistics.verdict import OF_PROOF
 from nova_perfvm.policy import loader
-
-Text = Annotated[str, some("text")]
 
 
 @dataclass(frozen=True)
