@@ -66,18 +66,6 @@ def tried(subject: str, look: Callable[..., Iterable[Finding]], *of: Any) -> Fin
         yield skipped(subject, exc.reason, exc.place)
 
 
-def passed(subject: str, expected: str, observed: str, source: str) -> Finding:
-    """Return that a rule holds."""
-    return judged(subject, expected, observed, source, holds=True, remedy="")
-
-
-def failed(
-    subject: str, expected: str, observed: str, source: str, remedy: str
-) -> Finding:
-    """Return that a rule does not hold, which breaks the promise."""
-    return judged(subject, expected, observed, source, holds=False, remedy=remedy)
-
-
 def skipped(
     subject: str, reason: str, source: str = "", *, cause: Cause | str = ""
 ) -> Finding:
@@ -87,22 +75,6 @@ def skipped(
     """
     found = Finding("", Level.UNKNOWN, subject, reason, "", source)
     return found._replace(remedy=not_read.remedy(reason), cause=cause)
-
-
-def judged(
-    subject: str,
-    expected: str,
-    observed: str,
-    source: str,
-    *,
-    holds: bool,
-    remedy: str,
-    otherwise: Level = Level.FAILURE,
-) -> Finding:
-    """Return that a rule holds, or what is to be done."""
-    level = Level.OK if holds else otherwise
-    remedy = "" if holds else remedy
-    return Finding("", level, subject, observed, expected, source, remedy)
 
 
 def checks_of(package: ModuleType) -> tuple[Check, ...]:

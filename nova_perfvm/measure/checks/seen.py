@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks.cause import Cause
-from nova_perfvm.measure.checks.check import Check, Findings, passed, skipped, title_of
+from nova_perfvm.measure.checks.check import Check, Findings, skipped, title_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed.domains import Domain
@@ -63,7 +63,7 @@ def findings_of(
             by_level[level].append(text)
     figures = by_level.pop(Level.OK, [unseen] if unseen else [])
     if figures and holds and not by_level:
-        yield passed(subject, expected, "; ".join(figures), source)
+        yield Finding("", Level.OK, subject, "; ".join(figures), expected, source)
     for level in sorted(by_level, reverse=True):
         texts = by_level[level]
         shown = "; ".join(texts[:_MOST_SHOWN])

@@ -5,7 +5,7 @@ from collections import Counter
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Finding, Level
-from nova_perfvm.measure.checks.check import Findings, check, judged, skipped
+from nova_perfvm.measure.checks.check import Findings, check, skipped
 from nova_perfvm.measure.checks.guest.nic_vectors import FIX_SCRIPT, MULTIQUEUE
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.seen import Seen, check_each
@@ -39,15 +39,13 @@ def _judged(guest: GuestSubject, nic: NIC) -> Finding:
         sources.add(nic.enabled.source)
     elif not few:
         return skipped(nic.name, f"{shown}; how many are enabled was not read")
+    expected = f"{wanted} queue pairs for {vcpus} vCPUs, all enabled"
+    source = "; ".join(sorted(sources))
+    if not few and nic.enabled is not None and nic.enabled.number >= wanted:
+        return Finding("", Level.OK, nic.name, shown, expected, source)
     enable = f"ethtool -L {nic.name} combined {wanted}; {FIX_SCRIPT}"
-    return judged(
-        nic.name,
-        f"{wanted} queue pairs for {vcpus} vCPUs, all enabled",
-        shown,
-        "; ".join(sorted(sources)),
-        holds=not few and nic.enabled is not None and nic.enabled.number >= wanted,
-        remedy=MULTIQUEUE if few else enable,
-    )
+    remedy = MULTIQUEUE if few else enable
+    return Finding("", Level.FAILURE, nic.name, shown, expected, source, remedy)
 
 
 def _masks(
