@@ -5,20 +5,15 @@ from __future__ import annotations
 
 import argparse
 import re
-import textwrap
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from nova_perfvm.documents.yaml_lines import dump_yaml
-from nova_perfvm.generate import options
+from nova_perfvm.generate.hosts import rendering
 from nova_perfvm.generate.limits import Limit, LimitError, limits_of, settings_of
 from nova_perfvm.osc.base import PolicyCommand, argument, format_argument
 from nova_perfvm.osc.formats import document, shell, terraform
-from nova_perfvm.placement.settings import Setting
 from nova_perfvm.policy import Policy
-
-_WIDTH: Final = 88
-
 
 LIMIT_ARGUMENTS: Final = (
     argument(
@@ -58,19 +53,9 @@ def limits_from(policy: Policy, parsed_args: argparse.Namespace) -> tuple[Limit,
     return limits_of(policy, numbers.pop(""), numbers)
 
 
-def _nova_conf(limits: Sequence[Limit], region: str) -> str:
-    """Return what nova.conf of nova-api and nova-conductor says."""
-    return options.as_ini(settings_of(limits, region), _why)
-
-
-def _why(setting: Setting) -> str:
-    lines = textwrap.wrap(setting.why, _WIDTH - 2)
-    return "".join(f"# {line}\n" for line in lines)
-
-
 _FORMATS: Final[dict[str, Callable[[Sequence[Limit], str], str]]] = {
     "shell": shell.limit_block,
-    "nova-conf": _nova_conf,
+    "nova-conf": lambda limits, region: rendering.ini(settings_of(limits, region)),
     "json": lambda limits, region: document.as_json(
         document.limit_document(limits, region)
     ),

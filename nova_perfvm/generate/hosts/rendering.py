@@ -82,38 +82,38 @@ def nova_conf(config: HostConfig) -> str:
         *(f"WARNING: {warning}" for warning in config.warnings),
         *config.notes,
     )
-    head = "".join(_comment(text, "  ") for text in said)
+    head = "".join(comment(text, "  ") for text in said)
     if config.label_commands:
-        head += _comment(
+        head += comment(
             "The filter knows by its label what the host is for. When nova-compute "
             "runs with this, before the host takes VMs (the aggregate is made once):"
         ) + _lines(config.label_commands)
-    return f"{head}\n{_ini(config.nova)}\n{_kernel(config.kernel)}"
+    return f"{head}\n{ini(config.nova)}\n{_kernel(config.kernel)}"
 
 
 def scheduler_conf(config: HostConfig) -> str:
     """Return what nova-schedulers need."""
-    return _comment(
+    return comment(
         "For the nova.conf of every nova-scheduler, which is then restarted."
-    ) + _ini(config.scheduler)
+    ) + ini(config.scheduler)
 
 
 def placement_conf(config: HostConfig) -> str:
     """Return what Placement needs, and how the traits of general flavors are made."""
-    head = _comment(
+    head = comment(
         "For the placement.conf of every Placement API, which is then restarted."
     )
     policy = config.request.policy
     traits = sorted(scheme_of(policy).traits_to_avoid(policy))
     if traits:
-        head += _comment(
+        head += comment(
             "Before the first generated flavor, and until a host reports it, the trait "
             "has to be made, or Placement answers 400 and no general VM boots:"
         ) + _lines(
             f"openstack --os-placement-api-version 1.6 trait create {trait}"
             for trait in traits
         )
-    return head + _ini(config.placement)
+    return head + ini(config.placement)
 
 
 def _kernel(advice: KernelAdvice) -> str:
@@ -128,12 +128,12 @@ def _kernel(advice: KernelAdvice) -> str:
         )
     if advice.cpu_affinity:
         lines.append(f"/etc/systemd/system.conf: CPUAffinity={advice.cpu_affinity}")
-    return _comment("Beside nova.conf, for the host itself:") + _lines(lines)
+    return comment("Beside nova.conf, for the host itself:") + _lines(lines)
 
 
-def _ini(settings: Iterable[Setting]) -> str:
+def ini(settings: Iterable[Setting]) -> str:
     """Return settings with the reason for each above it."""
-    return options.as_ini(settings, lambda setting: _comment(setting.why))
+    return options.as_ini(settings, lambda setting: comment(setting.why))
 
 
 def _lines(lines: Iterable[str]) -> str:
@@ -141,7 +141,7 @@ def _lines(lines: Iterable[str]) -> str:
     return "".join(f"#   {line}\n" for line in lines)
 
 
-def _comment(text: str, indent: str = "") -> str:
+def comment(text: str, indent: str = "") -> str:
     """Return a text as comment lines; no line of it can be anything else."""
     lines = textwrap.wrap(
         " ".join(text.split()),

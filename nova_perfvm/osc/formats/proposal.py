@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from nova_perfvm.diagnose.survey import Proposal
+from nova_perfvm.generate.hosts import rendering
 from nova_perfvm.osc.formats import document
 from nova_perfvm.policy import loader
 from nova_perfvm.printable import one_line, printable
-
-_WIDTH = 86
 
 
 def as_file(proposal: Proposal) -> str:
@@ -24,16 +21,7 @@ def as_file(proposal: Proposal) -> str:
     ]
     if proposal.left_out:
         lines += ["Not in it:", *proposal.left_out]
-    comment = "".join(map(_comment, lines))
-    text = f"{comment}{document.policy_yaml(proposal.policy)}"
+    why = "".join(rendering.comment(printable(one_line(line)), "  ") for line in lines)
+    text = f"{why}{document.policy_yaml(proposal.policy)}"
     loader.parse(text, "the proposed policy")
     return text
-
-
-def _comment(text: str) -> str:
-    """Return a text as lines that are nothing but a comment."""
-    shown = printable(one_line(text))
-    wrapped = textwrap.wrap(
-        shown, _WIDTH, subsequent_indent="  ", break_on_hyphens=False
-    )
-    return "".join(f"# {line}\n" for line in wrapped)
