@@ -7,10 +7,11 @@ import importlib.metadata
 import sys
 from typing import TYPE_CHECKING, Final
 
+import autopage.argparse
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
-from nova_perfvm.osc import output
+from nova_perfvm.osc import groups, output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,14 @@ class Shell(App):
             stdout=output.standard_output(sys.stdout),
         )
 
+    def print_help_if_requested(self) -> None:
+        """Print the options and all commands, and exit, if that is asked for."""
+        if self.options.deferred_help:
+            with autopage.argparse.help_pager(self.stdout) as out:
+                self.parser.print_help(out)
+                out.write(groups.listing(self))
+            raise SystemExit(0)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
@@ -42,9 +51,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     :returns: what the command ended with; 2 for wrong usage; 130 if it was interrupted
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    # Without a command cliff would start an interactive prompt.
+    # Without a command cliff would start an interactive prompt; its list is not ours.
+    if arguments in ([], ["help"]):
+        arguments = ["--help"]
     try:
-        status = Shell().run(arguments or ["--help"])
+        status = Shell().run(arguments)
     except KeyboardInterrupt:
         status = output.SIGINT_EXIT
     except SystemExit as exc:

@@ -63,7 +63,7 @@ class ClientTest(testtools.TestCase):
         for entry in importlib.metadata.entry_points(group=GROUP):
             # As a variable of the shell has it.
             name = entry.name.replace("-", "_")
-            self.assertRegex(ran.stdout, f"cmds_{name}='-h --help ")
+            self.assertRegex(ran.stdout, f"cmds_{name}='-h --help[ ']")
         ran = client("help", "perfvm", "audit")
         self.assertIn("Find what violates the policy", ran.stdout)
         self.assertIn("--placement-conf", ran.stdout)

@@ -124,7 +124,7 @@ class ExitStatusTest(DirectoryCase):
     def test_all_commands_are_of_a_kind(self):
         printing = {
             *("policy show", "policy diff", "flavor generate", "image generate"),
-            *("limit generate", "host config", "tempest config", *FIRST),
+            *("limit generate", "host config", "tempest config", "help", *FIRST),
         }
         known = JUDGING | LOOKING | ON_A_CLOUD | LOCAL | printing
         self.assertEqual(set(), (CLIENT | SCRIPT) - known)
@@ -166,7 +166,7 @@ class ExitStatusTest(DirectoryCase):
     def reading(self):
         """Yield each command that reads a file, and the program that has it."""
         for names, client in ((CLIENT, True), (SCRIPT, False)):
-            for name in sorted(names - LOCAL - {"host unenroll", "rollback"}):
+            for name in sorted(names - LOCAL - {"host unenroll", "rollback", "help"}):
                 yield name, client
 
     def test_a_file_that_is_not_there_or_of_another_kind(self):

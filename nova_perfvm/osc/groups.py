@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands by what they are for, as help lists them: those of every day first."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from nova_perfvm.osc.base import PerfVMCommand
+
+if TYPE_CHECKING:
+    from cliff.app import App
+
+GROUPS: Final = {
+    "Every day": (
+        *("explain", "audit", "capacity show", "host list", "host show", "map"),
+        *("plan free", "plan drain", "plan defragment", "server check", "metrics"),
+        "snapshot save",
+    ),
+    "Before a policy is used, and before it changes": (
+        *("survey", "preflight", "policy check", "policy diff", "policy show"),
+        *("plan what-if", "known-bugs"),
+    ),
+    "Flavors, images and limits": (
+        *("flavor generate", "flavor sync", "image generate", "image sync"),
+        *("limit generate", "limit sync"),
+    ),
+    "Hosts, and taking changes back": (
+        *("host config", "host playbook", "host enroll", "host unenroll", "align"),
+        *("plan resume", "rollback"),
+    ),
+    "Measure and prove": (
+        *("host collect", "host check", "guest collect", "guest check", "certify"),
+        *("prove", "plan disk", "bench run", "bench import", "bench compare"),
+        *("bench scaling", "bench report", "fleet playbook"),
+    ),
+    "Try and test": (
+        *("sandbox up", "sandbox status", "sandbox openrc", "sandbox restart"),
+        *("sandbox down", "sandbox wipe", "tempest config"),
+    ),
+}
+_REST: Final = "Others"
+
+
+def listing(app: App, prefix: str = "") -> str:
+    """Return a program's commands, a line each with its purpose, group by group.
+
+    :param prefix: what the names of the commands begin with, which is left out
+    """
+    purposes = {}
+    for name, entry in app.command_manager:
+        if name.startswith(prefix):
+            purpose = entry.load()(app, None, name).get_description()
+            short = name.removeprefix(prefix)
+            purposes[short] = purpose.split("\n")[0].rstrip(".")
+    grouped = {name for names in GROUPS.values() for name in names}
+    rest = {_REST: tuple(sorted(purposes.keys() - grouped))}
+    width = max(map(len, purposes))
+    lines = []
+    for title, names in (GROUPS | rest).items():
+        found = [name for name in names if name in purposes]
+        if found:
+            lines += ["", f"{title}:"]
+            lines += [f"  {name:<{width}}  {purposes[name]}" for name in found]
+    return "\n".join([*lines, ""])
+
+
+class ShowHelp(PerfVMCommand):
+    """List these commands with what they are for, those of every day first."""
+
+    def take_action(self, _parsed_args: argparse.Namespace) -> None:
+        """Print the groups."""
+        self.write("openstack perfvm COMMAND (--help has its options)\n")
+        self.write(listing(self.app, "perfvm "))
