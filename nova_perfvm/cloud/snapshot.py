@@ -19,7 +19,7 @@ from nova_perfvm.cloud import answers, at_once, volumes
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.facts.snapshot import Snapshot, child_name
-from nova_perfvm.printable import some_of
+from nova_perfvm.printable import number_of, some_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -407,6 +407,11 @@ class _Reader:
         read = functools.partial(answers.with_topology, self._api)
         found = self._at_once("topologies", read, asked)
         by_id = {server.id: server for server in found}
+        if hidden := sum(server.known and server.pins_hidden for server in found):
+            self._gaps.append(
+                f"pins: those of {number_of(hidden, 'server')}, deleted meanwhile or "
+                "of other projects, which Nova shows to administrators alone"
+            )
         return [by_id.get(server.id, server) for server in servers]
 
     def _at_once(

@@ -35,6 +35,7 @@ class ServerFacts(NamedTuple):
     :ivar nodes: the host's NUMA nodes that it is on, where they are known;
         without them its CPUs tell
     :ivar vcpus: 0 for as many as its class has
+    :ivar pins_hidden: whether nobody could look up which CPUs it owns
     """
 
     id: str
@@ -46,6 +47,7 @@ class ServerFacts(NamedTuple):
     resize: str = "openstack server resize --flavor FLAVOR SERVER"
     status: str = "ACTIVE"
     vcpus: int = 0
+    pins_hidden: bool = False
 
     def on(self, cell: NUMACell) -> bool:
         """Return whether it owns CPUs of a cell."""
@@ -71,6 +73,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             resize=subject.resize(server),
             status=server.status,
             vcpus=server.vcpus,
+            pins_hidden=server.pins_hidden,
         )
         for host, servers in subject.snapshot.servers_by_host.items()
         if subject.managed(host)
@@ -264,6 +267,9 @@ def _spread(
     vm_class: VMClass, host: str, cells: Sequence[NUMACell], server: ServerFacts
 ) -> Iterator[Finding]:
     """Look at the CPUs of one VM of a pinned class."""
+    if server.pins_hidden:
+        # A gap says so.
+        return
     if not server.pinned_cpus:
         yield Finding.of(
             NOT_PINNED,

@@ -20,9 +20,10 @@ from nova_perfvm.placement.settings import (
 )
 
 # What shows why Nova cannot ask a cell's database.
-_FIND_OUT: Final = dict.fromkeys(
-    ("cells", "hypervisors"), "nova-manage cell_v2 list_cells"
-)
+_FIND_OUT: Final = {
+    **dict.fromkeys(("cells", "hypervisors"), "nova-manage cell_v2 list_cells"),
+    "pins": "openstack role assignment list --names --user USER",
+}
 # Options, and the codes of another value and of a file that nobody named.
 _FOR_ELASTIC: Final = (
     (ISOLATED_AGGREGATES, codes.ISOLATION, codes.ISOLATION_UNKNOWN),

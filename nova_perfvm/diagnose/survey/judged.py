@@ -88,12 +88,9 @@ def findings(policy: Policy, snapshot: Snapshot) -> tuple[Finding, ...]:
 
     :param snapshot: the cloud as it is
     """
-    # Those that own CPUs, and nobody has looked up where.
-    unseen = {str(s) for s in snapshot.servers if s.pinned is None and s.owns_cpus}
     found = []
     for finding in audit.run(audit.Subject(*as_if(policy, snapshot))).findings:
-        hidden = finding.code == codes.NOT_PINNED and finding.subject in unseen
-        if hidden or finding.code in _NOT_YET:
+        if finding.code in _NOT_YET:
             continue
         # To be kept elsewhere, not to be made another VM.
         classless = finding.code == CLASSLESS_PINNED.audit

@@ -277,6 +277,11 @@ class Server:
         return self.pinned
 
     @property
+    def pins_hidden(self) -> bool:
+        """Return whether its flavor gives it CPUs, and nobody could look up which."""
+        return self.pinned is None and self.owns_cpus and self.host is not None
+
+    @property
     def built(self) -> bool:
         """Return whether it has come to a host once, so that it can be moved."""
         return self.host is not None or self.status == "SHELVED_OFFLOADED"
