@@ -169,7 +169,7 @@ def server(found: Mapping[str, Any], *, volume_root: bool = False) -> Server:
         # it is.
         return unknown_server(found["id"])
     if _HOST not in found:
-        raise _hidden()
+        raise _hidden("os_compute_api:os-extended-server-attributes")
     flavor = found["flavor"]
     # Nova shows an empty text for a server that boots from a volume.
     source = found.get("image") or {}
@@ -205,10 +205,10 @@ def unknown_server(uuid: str) -> Server:
     return Server(uuid, uuid, None, _CELL_IS_DOWN, 0, {})
 
 
-def _hidden() -> CloudError:
+def _hidden(rule: str) -> CloudError:
     return CloudError(
         "Nova tells only administrators on which host and CPUs a server is: use such "
-        "credentials (--os-cloud)",
+        f"credentials (--os-cloud), or let policy.yaml give {rule} to a role",
         403,
     )
 
@@ -275,7 +275,7 @@ def with_topology(api: API, server: Server) -> Server:
         return server
     cells = tuple(_cell(found) for found in answer["nodes"])
     if any(cell.host_node is None for cell in cells):
-        raise _hidden()
+        raise _hidden("compute:server:topology:host:index")
     return replace(
         server,
         cells=cells,

@@ -220,8 +220,9 @@ def _error(service: str, request: str, response: requests.Response) -> CloudErro
     asked = f"{name}: {request}: {status}"
     if status in {401, 403}:
         return CloudError(
-            f"{asked}: this needs the rights of an administrator: use such "
-            "credentials (--os-cloud)",
+            f"{asked}: {_told(response)[0]}: this needs the rights of an "
+            "administrator: use such credentials (--os-cloud), or let the service's "
+            "policy.yaml give the rule to a role",
             status,
         )
     if status == 406:

@@ -69,13 +69,3 @@ class TestSurvey(client.ClientMixin, base.FunctionalTest):
         self.assertEqual(
             0, self.run_command("policy", "show", "--policy", str(path))[0]
         )
-
-    def test_a_reader_is_told_what_it_takes(self):
-        for role in ("reader", "member"):
-            self.assert_command(
-                3,
-                "rights of an administrator",
-                "survey",
-                user="reader",
-                roles=f"reader,{role}",
-            )
