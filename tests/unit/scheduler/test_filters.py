@@ -87,14 +87,17 @@ class VerdictTest(FilterCase):
         ]
         spec = states.request_spec()
         self.assertEqual([hosts[0]], self.filter.filter_all(iter(hosts), spec))
-        self.assertIn(
-            f"PerfVMFilter rejected 3 of 4 hosts for {spec.instance_uuid} (class "
-            "high-performance, flavor hp.20c.64g): 2 host.no_free_slot, "
-            "1 host.numa_cell_too_small\n",
+        about = rf"hosts for {spec.instance_uuid} \(class high-performance, flavor hp"
+        self.assertRegex(
             self.log.output,
+            rf"PerfVMFilter rejected 3 of 4 {about}.20c.64g\) in \d+\.\d ms: "
+            r"2 host.no_free_slot, 1 host.numa_cell_too_small\n",
         )
-        # Nothing is said when all pass.
         self.assertTrue(self.filter.host_passes(hosts[0], spec))
+        self.assertRegex(
+            self.log.output,
+            rf"PerfVMFilter passed 1 of 1 {about}.20c.64g\) in \d+\.\d ms\n",
+        )
         self.assertEqual(1, self.log.output.count("rejected"))
 
     def test_a_request_that_is_not_of_its_class_is_refused_once(self):
