@@ -31,6 +31,9 @@ VIF_MULTIQUEUE: Final = "hw:vif_multiqueue_enabled"
 IMAGE_VIF_MULTIQUEUE: Final = "hw_vif_multiqueue_enabled"
 IMAGE_VIF_MODEL: Final = "hw_vif_model"
 
+# What Nova calls the hypervisor of bare-metal nodes.
+IRONIC: Final = "ironic"
+
 # Nova's codes for "a page size by kind" in InstanceNUMACell.pagesize.
 PAGE_SMALL: Final = -1
 PAGE_LARGE: Final = -2

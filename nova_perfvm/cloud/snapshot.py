@@ -76,6 +76,11 @@ def read_snapshot(
         return _Reader(api, hosts, before, progress).read(policy_digest)
 
 
+def _bare(hypervisor: Mapping[str, Any]) -> bool:
+    """Return whether it is a node of Ironic, which is no host of VMs."""
+    return hypervisor.get("hypervisor_type") == const.IRONIC
+
+
 class _Reader:
     """Reads a cloud, part by part."""
 
@@ -113,6 +118,13 @@ class _Reader:
         if not whole:
             providers = self._providers()
         migrations = self._migrations()
+        bare_metal = 0
+        if whole:
+            nodes = {h["id"]: h["service"]["host"] for h in filter(_bare, hypervisors)}
+            bare_metal = len(nodes)
+            hypervisors = [found for found in hypervisors if found["id"] not in nodes]
+            providers = [p for p in providers if (p.root or p.uuid) not in nodes]
+            servers = [one for one in servers if one.host not in nodes.values()]
         roots = {found["id"] for found in hypervisors}
         providers, servers = self._look_again(providers, servers, migrations, roots)
         servers = self._topologies(servers, providers, images)
@@ -142,6 +154,7 @@ class _Reader:
             policy_digest=policy_digest,
             project=self._api.project(),
             microversion=self._microversion(),
+            bare_metal=bare_metal,
         )
 
     def _list(self, path: str, key: str) -> list[Any]:

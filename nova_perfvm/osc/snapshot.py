@@ -116,6 +116,9 @@ def look(
             found = with_cells(found)
     for gap in found.gaps:
         command.app.stderr.write(f"not seen: {gap}\n")
+    if found.bare_metal:
+        nodes = number_of(found.bare_metal, "bare-metal node")
+        command.app.stderr.write(f"left alone: {nodes} of Ironic\n")
     return found
 
 

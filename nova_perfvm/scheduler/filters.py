@@ -15,6 +15,7 @@ from nova.scheduler.host_manager import HostState
 from oslo_log import log as logging
 
 from nova_perfvm import conf, rules
+from nova_perfvm import constants as const
 from nova_perfvm.facts import HostFacts, Reason, RequestFacts
 from nova_perfvm.findings import Level
 from nova_perfvm.generate import options
@@ -77,6 +78,9 @@ class PerfVMFilter(filters.BaseHostFilter):
             garbage.freeze()
         started = time.perf_counter()
         hosts = candidates.current(filter_obj_list)
+        if all(host.hypervisor_type == const.IRONIC for host in hosts):
+            # Nodes of bare metal, which only a request for such has.
+            return hosts
         observes = conf.observes(nova_conf.CONF)
         try:
             request = self._request(spec_obj)

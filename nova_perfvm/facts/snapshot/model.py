@@ -193,6 +193,8 @@ class Snapshot:
     :ivar unseen_hosts: hosts of cells that Nova could not reach: neither they nor
         what is on them is here, but for what Placement has of them
     :ivar microversion: the newest that Nova's API takes; empty if it does not tell
+    :ivar bare_metal: how many nodes of Ironic there are; neither they nor what is on
+        them is here
     """
 
     taken_at: Time
@@ -214,6 +216,7 @@ class Snapshot:
     policy_digest: str | None = None
     project: str = ""
     microversion: str = ""
+    bare_metal: int = 0
 
     def mistakes(self) -> Iterator[Mistake]:
         """List names that stand for two things."""

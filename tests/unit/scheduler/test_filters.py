@@ -158,6 +158,20 @@ class ObserveTest(FilterCase):
         self.assertIn("PerfVMFilter rejected", self.log.output)
 
 
+class BareMetalTest(FilterCase):
+    def test_nodes_of_ironic_are_not_judged(self):
+        """Their flavors carry nothing of the policy, such as units."""
+        self.policy_file('schema_version: "1.0"\nplacement: units\n')
+        judge = filters.PerfVMFilter()
+        nodes = [states.host_state(f"node{n}") for n in range(2)]
+        spec = states.request_spec(vcpus=40, extra_specs={"resources:VCPU": "0"})
+        self.assertEqual([], judge.filter_all(nodes, spec))
+        for node in nodes:
+            node.numa_topology = None
+            node.hypervisor_type = "ironic"
+        self.assertEqual(nodes, judge.filter_all(nodes, spec))
+
+
 class RebuildTest(FilterCase):
     """What says that it is a rebuild, and what the server's record says to that."""
 
