@@ -207,6 +207,10 @@ NOT_RUN = (
     NotRun("DEVSTACK_DIR=", "make contract without a real DevStack is in .ci/run"),
     # Of other programs
     NotRun("kubectl ", "it needs a Kubernetes"),
+    NotRun("kolla-build ", "it needs Docker; kolla-build --template-only was run"),
+    NotRun("kolla-ansible ", "it needs hosts; tests/recipes/test_kolla.py runs roles"),
+    NotRun("docker exec ", "it needs Kolla's containers"),
+    NotRun("mtail ", "it runs for ever; tests/unit/scheduler/test_mtail.py ends"),
     NotRun("oc ", "it needs an OpenShift; tests/recipes/test_rhoso.py reads the file"),
     NotRun("cd fleet", "each test is in a directory of its own"),
     NotRun(

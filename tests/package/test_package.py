@@ -143,7 +143,7 @@ class PackageTest(testtools.TestCase):
         data = pathlib.Path(self.run_there("python", *arguments).strip())
         page = (ROOT / "doc/source/admin/monitoring.rst").read_text()
         named = re.findall(r"``(etc/nova_perfvm/\S+)``", page)
-        self.assertEqual(2, len(named))
+        self.assertEqual(3, len(named))
         for name in named:
             self.assertEqual((ROOT / name).read_text(), (data / name).read_text())
 
