@@ -7,7 +7,6 @@ import importlib.metadata
 import sys
 from typing import TYPE_CHECKING, Final
 
-import autopage.argparse
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
@@ -38,9 +37,8 @@ class Shell(App):
     def print_help_if_requested(self) -> None:
         """Print the options and all commands, and exit, if that is asked for."""
         if self.options.deferred_help:
-            with autopage.argparse.help_pager(self.stdout) as out:
-                self.parser.print_help(out)
-                out.write(groups.listing(self))
+            self.parser.print_help(self.stdout)
+            self.stdout.write(groups.listing(self))
             raise SystemExit(0)
 
 
