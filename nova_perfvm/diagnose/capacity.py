@@ -7,7 +7,7 @@ VM, *free* if Placement and the rules would give it to one now, and otherwise
 """
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from nova_perfvm.diagnose.arrivals import arrived
@@ -54,8 +54,9 @@ def host_capacity(
     """
     settings = settings or settings_for(policy)
     requests = [(c, request_of_class(policy, c)) for c in policy.pinned_classes]
+    wrong = {c.name for c, r in requests if check_request(policy, r.facts)}
     return tuple(
-        _slots(policy, view, vm_class, request, settings)
+        _slots(policy, view, vm_class, request, settings, wrong)
         for view in views_of(snapshot)
         for vm_class, request in requests
     )
@@ -112,12 +113,14 @@ def _slots(
     vm_class: VMClass,
     request: Request,
     settings: SchedulerSettings,
+    wrong: Collection[str],
 ) -> Slots:
     used = sum(
         resolve_class(policy, server_facts(server)) is vm_class
         for server in view.servers
     )
-    pinned = map(_pinned, (view, *filled(policy, request, view, settings)))
+    each = () if vm_class.name in wrong else filled(policy, request, view, settings)
+    pinned = map(_pinned, (view, *each))
     free_cpus = tuple(now - before for before, now in itertools.pairwise(pinned))
     return Slots(
         name=view.name,
@@ -146,9 +149,10 @@ def filled(
     view: HostView,
     settings: SchedulerSettings,
 ) -> Iterator[HostView]:
-    """Yield a host with one VM more, and one more, until it takes no more."""
-    if check_request(policy, request.facts):
-        return
+    """Yield a host with one VM more, and one more, until it takes no more.
+
+    :param request: one that is of its class, see :func:`.rules.check_request`
+    """
     for number in itertools.count():
         after = arrived(policy, request, view, settings, f"next-{number}")
         if after is None:

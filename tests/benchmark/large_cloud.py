@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from nova_perfvm.facts import snapshot
@@ -48,7 +49,7 @@ def cloud_of(hosts):
             cloud.add_host(name)
             for node in range(rng.randint(0, 2)):
                 cloud.add_hp(f"hp{number}-{node}", name, first=20 * node, node=node)
-    return cloud.snapshot()
+    return replace(cloud.snapshot(), microversion="2.96")
 
 
 def prepare(path, hosts):

@@ -20,6 +20,8 @@ from nova_perfvm.changes.migrations.planning import ServerKind
 # So many hosts that lack room are tried, so many kinds of servers that leave each, so
 # many other hosts for these, and so many hosts for the servers of one trade.
 _MOST_OPENINGS, _MOST_KINDS, _MOST_PARTNERS, _MOST_HOSTS = 10, 3, 4, 24
+# At most so many hosts are looked at for these others.
+_MOST_LOOKED_AT: Final = 1000
 # At most so many hosts take the server in between in place of a stop.
 _MOST_DETOURS: Final = 3
 
@@ -72,7 +74,7 @@ def _trades(
         for wanted, first in islice(alike.items(), _MOST_KINDS):
             if wanted not in partners:
                 full = targets.difference(start.taking(wanted, targets))
-                found = openings(start, wanted, full)
+                found = openings(start, wanted, sorted(full)[:_MOST_LOOKED_AT])
                 partners[wanted] = list(islice(found, _MOST_PARTNERS))
             for partner in partners[wanted]:
                 others = partner.servers
