@@ -10,9 +10,22 @@ import itertools
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
+import sqlalchemy as sa
+
 # Of the built-in policy.
 MOST_PER_HOST = 2
 VCPUS = 20
+
+TAKEN = sa.text("""
+    SELECT a.consumer_id, p.name, c.name, a.used FROM allocations a
+    JOIN resource_providers p ON p.id = a.resource_provider_id
+    JOIN resource_classes c ON c.id = a.resource_class_id
+""")
+STOCK = sa.text("""
+    SELECT p.name, c.name, i.total, i.reserved, i.allocation_ratio FROM inventories i
+    JOIN resource_providers p ON p.id = i.resource_provider_id
+    JOIN resource_classes c ON c.id = i.resource_class_id
+""")
 
 _NOVA = {"nova": "http://openstack.org/xmlns/libvirt/nova/1.1"}
 
@@ -174,6 +187,11 @@ def books(connection):
     return summed_up(taken, stock)
 
 
+def books_in(connection):
+    """Read Placement's books in its database: its API takes a request a provider."""
+    return summed_up(connection.execute(TAKEN), connection.execute(STOCK))
+
+
 def summed_up(taken, stock):
     """Return the books.
 
@@ -194,3 +212,45 @@ def summed_up(taken, stock):
         if used[what] > capacity
     )
     return Books(held, over)
+
+
+class Group(NamedTuple):
+    """A server group as Nova shows it.
+
+    :ivar most: how many of its members a host may have, if the policy is anti-affinity
+    """
+
+    policy: str
+    members: frozenset[str]
+    most: int = 1
+
+    def broken(self, hosts, before):
+        """Return whether the policy is broken, or more so than before.
+
+        Soft policies are wishes: nothing breaks them.
+
+        :param hosts: {server: its host}
+        :param before: the same, before a step
+        """
+        on = collections.Counter(hosts[m] for m in self.members if hosts.get(m))
+        if self.policy == "anti-affinity":
+            return any(number > self.most for number in on.values())
+        if self.policy == "affinity":
+            return len(on) > len({before[m] for m in self.members if before.get(m)})
+        return False
+
+
+def groups(connection):
+    """Return all server groups."""
+    response = connection.compute.get(
+        "/os-server-groups?all_projects=1", microversion="2.64"
+    )
+    response.raise_for_status()
+    return [
+        Group(
+            found["policy"],
+            frozenset(found["members"]),
+            found["rules"].get("max_server_per_host", 1),
+        )
+        for found in response.json()["server_groups"]
+    ]

@@ -9,7 +9,6 @@ import collections
 import time
 from typing import NamedTuple
 
-import sqlalchemy as sa
 from placement import db_api
 
 from tests import judge
@@ -17,17 +16,6 @@ from tests import judge
 UNITS = 1000
 # What Nova does in the background after an operation, it does within this.
 SETTLE_S = 60
-
-_TAKEN = sa.text("""
-    SELECT a.consumer_id, p.name, c.name, a.used FROM allocations a
-    JOIN resource_providers p ON p.id = a.resource_provider_id
-    JOIN resource_classes c ON c.id = a.resource_class_id
-""")
-_STOCK = sa.text("""
-    SELECT p.name, c.name, i.total, i.reserved, i.allocation_ratio FROM inventories i
-    JOIN resource_providers p ON p.id = i.resource_provider_id
-    JOIN resource_classes c ON c.id = i.resource_class_id
-""")
 
 
 class Host(NamedTuple):
@@ -79,7 +67,7 @@ def servers(api):
 def books():
     """Read Placement's books in its database: its API takes a request a provider."""
     with db_api.get_placement_engine().connect() as connection:
-        return judge.summed_up(connection.execute(_TAKEN), connection.execute(_STOCK))
+        return judge.books_in(connection)
 
 
 def capacities():
@@ -87,7 +75,9 @@ def capacities():
     with db_api.get_placement_engine().connect() as connection:
         return {
             (provider, kind): (total - reserved) * ratio
-            for provider, kind, total, reserved, ratio in connection.execute(_STOCK)
+            for provider, kind, total, reserved, ratio in connection.execute(
+                judge.STOCK
+            )
         }
 
 
