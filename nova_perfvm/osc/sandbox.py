@@ -13,8 +13,10 @@ from typing import Final
 
 from cliff.lister import Lister
 
+from nova_perfvm.generate.hosts import remarks
 from nova_perfvm.osc.base import Arguments, PerfVMCommand, Table, argument, flag
 from nova_perfvm.sandbox.processes.content import IMAGE, NETWORK
+from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS
 from nova_perfvm.sandbox.processes.sandbox import Sandbox
 
@@ -72,11 +74,20 @@ class Up(SandboxCommand):
             "unless --volumes is given, to a cloud without Cinder)",
         ),
         flag("--volumes", "with Cinder; no volume takes any disk"),
+        argument(
+            "--add",
+            metavar="N|SPEC",
+            help="start more hosts in the sandbox that is up: as many like the first "
+            "one, or others as in --hosts; they are not enrolled",
+        ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Start it, and say how it is used."""
         sandbox = self.sandbox(parsed_args)
+        if parsed_args.add is not None:
+            self._add(sandbox, parsed_args)
+            return
         sandbox.up(parsed_args.hosts, parsed_args.policy, volumes=parsed_args.volumes)
         # A virtual environment may not be on PATH.
         openrc = [str(Path(sys.argv[0]).with_name("nova-perfvm")), "sandbox", "openrc"]
@@ -90,6 +101,17 @@ class Up(SandboxCommand):
             f"--network {NETWORK} NAME\n"
             f"Flavors: openstack flavor list. Logs: {sandbox.layout.logs}\n"
         )
+
+    def _add(self, sandbox: Sandbox, parsed_args: argparse.Namespace) -> None:
+        """Start more hosts, and say what is left to do."""
+        if parsed_args.hosts or parsed_args.policy or parsed_args.volumes:
+            raise SandboxError(
+                "--add is for the sandbox as it is: leave --hosts, --policy and "
+                "--volumes out"
+            )
+        for name, config in sandbox.add(parsed_args.add).items():
+            then = remarks.enrolling(config, name)
+            self.app.stdout.write(f"{name} is up. {then}".rstrip() + "\n")
 
 
 class ShowStatus(SandboxCommand, Lister):

@@ -141,11 +141,22 @@ def notes_of(host: HostConfig) -> Iterator[str]:
             "away; openstack perfvm host list has the command."
         )
     if mode in scheme.enrolled_modes:
-        # No API shows the cpu sets and cores that these follow from.
-        slots = (f"--slots {host.slots}",) if scheme.by_slots else ()
-        yield (
-            f"Then: {commands.enroll(scheme, 'HOST', *slots)}. Until then no VM that "
-            f"takes {scheme.noun} comes to it."
-        )
+        yield enrolling(host)
     elif scheme.enrolls:
         yield "If it was enrolled before: openstack perfvm host unenroll HOST, first."
+
+
+def enrolling(host: HostConfig, name: str = "HOST") -> str:
+    """Return how the host is enrolled, and what happens before; empty for never.
+
+    :param name: of the host
+    """
+    scheme = scheme_of(host.request.policy)
+    if host.request.mode not in scheme.enrolled_modes:
+        return ""
+    # No API shows the cpu sets and cores that these follow from.
+    slots = (f"--slots {host.slots}",) if scheme.by_slots else ()
+    return (
+        f"Then: {commands.enroll(scheme, name, *slots)}. Until then no VM that takes "
+        f"{scheme.noun} comes to it."
+    )

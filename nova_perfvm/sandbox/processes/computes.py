@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -47,6 +48,19 @@ class Computes:
         pids = said.splitlines()[-len(hosts) :]
         for name, pid in zip(names, pids, strict=True):
             self.processes.adopt(name, int(pid))
+
+    def remove(self, hosts: Sequence[PretendedHost]) -> None:
+        """End the nova-computes of hosts, with all that is kept of them here.
+
+        Also those that a start which was broken off has not recorded.
+        """
+        self.processes.stop([PREFIX + host.name for host in hosts])
+        for host in hosts:
+            etc = self.layout.host_etc(host.name)
+            # In the orders that it was forked for.
+            self.processes.kill_leftovers(str(etc / "nova.conf"))
+            for directory in (etc, self.layout.domains(host.name).parent):
+                shutil.rmtree(directory, ignore_errors=True)
 
     def _order(self, name: str, host: PretendedHost) -> dict[str, Any]:
         own = self.layout.host_etc(host.name)
@@ -102,3 +116,15 @@ def await_reports(
 
     timeout_s = waiting.LIMIT_S + _REPORT_S_EACH * len(hosts)
     waiting.until(reported, f"{len(hosts)} computes to report", timeout_s)
+
+
+def forget(compute: Any, hosts: Sequence[PretendedHost]) -> None:
+    """Delete the services of hosts, and with them all that Nova knows of these.
+
+    :param compute: the SDK's, of the administrator
+    :raises openstack.exceptions.SDKException: when Nova refuses
+    """
+    names = {host.name for host in hosts}
+    for service in compute.services(binary="nova-compute"):
+        if service.host in names:
+            compute.delete_service(service)

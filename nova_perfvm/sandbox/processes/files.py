@@ -305,11 +305,20 @@ def write(
     for number in range(1, schedulers + 1):
         name = f"{SCHEDULER}-{number}"
         _write(nova / f"{name}.conf", _SCHEDULER.format_map(values | {"name": name}))
+    write_hosts(layout, configs)
+
+
+def write_hosts(layout: Layout, configs: Mapping[str, HostConfig]) -> None:
+    """Write what belongs to single computes, and make their directories.
+
+    :param configs: by the name of the host
+    """
     for host, config in configs.items():
+        values = {"name": host, "data": layout.data, "etc": layout.etc}
         own = layout.host_etc(host)
         files = rendering.as_files(config)
         _write(own / "nova.conf", files[rendering.NOVA_CONF])
-        _write(own / "sandbox.conf", _COMPUTE.format_map(values | {"name": host}))
+        _write(own / "sandbox.conf", _COMPUTE.format_map(values))
         provider = own / "provider_config" / rendering.PROVIDER_YAML
         provider.parent.mkdir(parents=True, exist_ok=True)
         provider.unlink(missing_ok=True)

@@ -35,15 +35,16 @@ class PretendedHost:
     class_name: str | None = None
 
 
-def parse_hosts(text: str) -> tuple[PretendedHost, ...]:
+def parse_hosts(text: str, option: str = "--hosts") -> tuple[PretendedHost, ...]:
     """Read ``[COUNTx]MODE:SHAPE[@CLASS],...``.
 
+    :param option: what the text was given by
     :raises SandboxError: naming the group that is wrong, and what was expected
     """
     hosts: list[PretendedHost] = []
     numbers: dict[str, int] = {}
     for group in text.split(","):
-        count, mode, shape, class_name = _parse_group(group.strip())
+        count, mode, shape, class_name = _parse_group(group.strip(), option)
         for _ in range(count):
             numbers[mode] = numbers.get(mode, 0) + 1
             name = f"{mode}{numbers[mode]}"
@@ -51,8 +52,22 @@ def parse_hosts(text: str) -> tuple[PretendedHost, ...]:
     return tuple(hosts)
 
 
-def _parse_group(group: str) -> tuple[int, Mode, HostShape, str | None]:
-    where = f"--hosts: {group!r}"
+def more_hosts(hosts: str, added: str) -> str:
+    """Return the text of all hosts, those that are added behind the others.
+
+    :param hosts: of those that there are
+    :param added: in the same grammar, or a number: so many like the first one
+    :raises SandboxError: as :func:`parse_hosts` does
+    """
+    if added.isdecimal():
+        first = hosts.partition(",")[0].strip()
+        added = f"{added}x{re.sub('^[0-9]+x', '', first)}"
+    parse_hosts(added, "--add")
+    return f"{hosts},{added}"
+
+
+def _parse_group(group: str, option: str) -> tuple[int, Mode, HostShape, str | None]:
+    where = f"{option}: {group!r}"
     match = _GROUP.fullmatch(group)
     if match is None:
         raise SandboxError(

@@ -171,6 +171,13 @@ class Processes:
                 found.append(int(entry.name))
         return sorted(found)
 
+    def kill_leftovers(self, argument: str) -> None:
+        """Kill those that have a text in their command line."""
+        for pid in self.leftovers():
+            with contextlib.suppress(OSError):
+                if argument.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    os.kill(pid, signal.SIGKILL)
+
     def sweep(self, grace_s: float = 5) -> list[int]:
         """Kill what was left behind; return what took more than the grace."""
         end = time.monotonic() + grace_s

@@ -7,17 +7,21 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nova_perfvm.policy import Policy
+from nova_perfvm.generate.hosts import HostConfig
+from nova_perfvm.policy import Policy, loader
 from nova_perfvm.sandbox.processes import computes, files, ports, programs, state
 from nova_perfvm.sandbox.processes import settings as kept_settings
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.hostspec import (
     DEFAULT_HOSTS,
+    PretendedHost,
     host_configs,
+    more_hosts,
     parse_hosts,
 )
 from nova_perfvm.sandbox.processes.layout import Layout, default_directory
@@ -118,6 +122,36 @@ class Sandbox:
                 self._tell("failed: stopping what was started")
                 self._stop_all()
                 raise
+
+    def add(self, hosts: str) -> dict[str, HostConfig]:
+        """Start more hosts beside those that run; on failure nothing is changed.
+
+        They come as computes do that were just installed: with the configuration of
+        the generator, in the cell, and not enrolled.
+
+        :param hosts: see :func:`nova_perfvm.sandbox.processes.hostspec.more_hosts`
+        :return: by the name of each, what it was configured with
+        :raises PerfVMError: when the sandbox is not up, the policy forbids a host, or
+            one does not come up
+        """
+        there = self.settings
+        grown = replace(there, hosts=more_hosts(there.hosts, hosts))
+        new = grown.pretended[len(there.pretended) :]
+        configs = host_configs(new, loader.load(str(self.layout.policy)))
+        with state.claim(self.layout):
+            self._refuse_broken(new)
+            starter = self._starter(grown, programs.find_programs())
+            # What a command that was killed has left.
+            starter.take_out(new, self.connect)
+            files.write_hosts(self.layout, configs)
+            try:
+                starter.add(new, self.connect)
+                kept_settings.save(grown, self.layout.settings)
+            except BaseException:
+                self._tell("failed: taking out what was added")
+                starter.take_out(new, self.connect)
+                raise
+        return configs
 
     def down(self) -> None:
         """Stop everything that runs; data and logs stay.
@@ -224,6 +258,24 @@ class Sandbox:
                 "first (nova-perfvm sandbox down)"
             )
         self.processes.sweep(0)
+
+    def _refuse_broken(self, new: Sequence[PretendedHost]) -> None:
+        """Make sure that all runs, but for what a killed command has left of hosts."""
+        left = {computes.PREFIX + host.name for host in new}
+        alive = {record.name for record in self.status() if record.alive} - left
+        directory = self.layout.directory
+        if not alive:
+            raise SandboxError(
+                f"the sandbox in {directory} is down: start it with nova-perfvm "
+                "sandbox up, and then --add"
+            )
+        wanted = {record.name for record in self.status()} - left
+        wanted |= {computes.PREFIX + host.name for host in self.settings.pretended}
+        if dead := sorted(wanted - alive):
+            raise SandboxError(
+                f"of the sandbox in {directory} not all runs: nova-perfvm sandbox "
+                f"restart {' '.join(dead)}, and then up --add"
+            )
 
     def _starter(self, settings: SandboxSettings, found: programs.Programs) -> Starter:
         return Starter(

@@ -12,10 +12,16 @@ from typing import Any, Final, NamedTuple
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.sandbox.processes import content, running, waiting
-from nova_perfvm.sandbox.processes.computes import PREFIX, Computes, await_reports
+from nova_perfvm.sandbox.processes.computes import (
+    PREFIX,
+    Computes,
+    await_reports,
+    forget,
+)
 from nova_perfvm.sandbox.processes.databases import Databases
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
+from nova_perfvm.sandbox.processes.hostspec import PretendedHost
 from nova_perfvm.sandbox.processes.layout import Layout
 from nova_perfvm.sandbox.processes.ports import ADDRESS
 from nova_perfvm.sandbox.processes.process import Processes, ProcessRecord
@@ -117,6 +123,27 @@ class Starter:
             modes = scheme.enrolled_modes
             names = [host.name for host in hosts if host.mode in modes]
             self._once("enrolled", lambda: self._enroll(names))
+
+    def add(self, hosts: Sequence[PretendedHost], connect: Callable[[], Any]) -> None:
+        """Start more computes beside those that run, and let Nova know of them.
+
+        :raises PerfVMError: when one does not come up
+        """
+        since = dt.datetime.now(dt.UTC)
+        self._computes.start(hosts)
+        await_reports(self.processes, connect(), hosts, since)
+        self._databases.discover_hosts()
+        self.tell(f"{len(hosts)} more computes")
+
+    def take_out(
+        self, hosts: Sequence[PretendedHost], connect: Callable[[], Any]
+    ) -> None:
+        """Undo :meth:`add`, however far it came.
+
+        :raises openstack.exceptions.SDKException: when Nova refuses
+        """
+        self._computes.remove(hosts)
+        forget(connect().compute, hosts)
 
     def _enroll(self, hosts: Sequence[str]) -> None:
         """Enroll hosts by the NUMA nodes that Nova's database has, as no API shows any.

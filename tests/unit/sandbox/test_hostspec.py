@@ -7,6 +7,7 @@ from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.hostspec import (
     DEFAULT_HOSTS,
     PretendedHost,
+    more_hosts,
     parse_hosts,
 )
 
@@ -26,6 +27,17 @@ class HostSpecTest(testtools.TestCase):
         )
         names = [host.name for host in parse_hosts(DEFAULT_HOSTS)]
         self.assertEqual(["dedicated1", "dedicated2", "shared1"], names)
+
+    def test_more_hosts(self):
+        there = "2xelastic:2x20@hp, shared:2x20"
+        for added, expected in (
+            ("2", "2xelastic:2x20@hp"),
+            ("1xshared:1x4,elastic:2x20", "1xshared:1x4,elastic:2x20"),
+        ):
+            self.assertEqual(f"{there},{expected}", more_hosts(there, added))
+        for wrong in ("", "0", "-1", "2.5", "10000", "2xfast:2x20"):
+            error = self.assertRaises(SandboxError, more_hosts, there, wrong)
+            self.assertIn("--add: ", str(error))
 
     def test_mistakes_name_the_group_and_the_remedy(self):
         for text, *words in (

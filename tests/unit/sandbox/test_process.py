@@ -89,6 +89,13 @@ class ProcessesTest(testtools.TestCase):
         self.assertEqual([pid], self.processes.sweep(grace_s=0))
         waiting.until(lambda: not self.processes.leftovers(), "the end", 10)
 
+    def test_leftovers_are_told_by_their_arguments(self):
+        one, two = (self.start(name, f"{SLEEP}  # {name}.conf") for name in "ab")
+        waiting.until(lambda: len(self.processes.leftovers()) == 2, "the mark", 30)
+        self.processes.kill_leftovers("b.conf")
+        waiting.until(lambda: not two.alive, "the end", 10)
+        self.assertTrue(one.alive)
+
     def test_end_of_output_is_shown_when_it_ends(self):
         record = self.start("one", "raise SystemExit('no such table')")
         waiting.until(lambda: not record.alive, "end", 30)

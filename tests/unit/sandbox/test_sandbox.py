@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import os
 import socket
 from pathlib import Path
 
 import fixtures
 import testtools
 
+from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.processes import ports, state
 from nova_perfvm.sandbox.processes import settings as kept_settings
 from nova_perfvm.sandbox.processes.errors import SandboxError
@@ -60,6 +62,21 @@ class SandboxTest(testtools.TestCase):
         self.assertIn("no process 'nova-compute-a': see", str(error))
         error = self.assertRaises(SandboxError, self.sandbox.restart, ["cinder"])
         self.assertIn("no process 'cinder': see", str(error))
+
+    def test_hosts_for_a_sandbox_that_is_not_up(self):
+        add = self.sandbox.add
+        self.assertIn("no sandbox", str(self.assertRaises(SandboxError, add, "1")))
+        self.assertFalse(self.directory.exists())
+        settings = self.keep()
+        self.sandbox.layout.policy.parent.mkdir(parents=True)
+        self.sandbox.layout.policy.write_text(loader.dump(loader.load()))
+        self.assertIn("is down", str(self.assertRaises(SandboxError, add, "1")))
+        record = self.sandbox.processes.adopt("mariadb", os.getpid())
+        self.assertTrue(record.alive)
+        said = str(self.assertRaises(SandboxError, add, "1"))
+        self.assertIn("restart nova-compute-dedicated1, and", said)
+        self.assertEqual(settings, self.sandbox.settings)
+        self.assertFalse((self.sandbox.layout.etc / "hosts").exists())
 
     def test_settings_are_kept_and_private(self):
         settings = self.keep()
