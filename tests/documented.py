@@ -134,6 +134,7 @@ RUN = {
         "nova-perfvm flavor generate | sh": _COMMANDS,
         "openstack perfvm": _COMMANDS,
     },
+    f"{_USER}/grow.rst": {"": "tests.sandbox.test_grow.GrowTest.test_a_pool_grows"},
     f"{_USER}/sandbox.rst": {
         "": f"{_SLOTS}.test_the_client_and_the_generated_commands"
     },

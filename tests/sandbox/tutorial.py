@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tutorial, followed word by word in one shell on a sandbox.
+"""Tutorials, followed word by word in one shell on a sandbox.
 
-``python -m tests.sandbox.tutorial DIRECTORY`` follows it in the sandbox that is up in
-a directory, and writes what the commands print into the page.
+``python -m tests.sandbox.tutorial DIRECTORY`` follows one in the sandbox that is up in
+a directory, and writes what the commands print into the page; ``--page`` names another
+one than :data:`PAGE`.
 """
 
 import argparse
@@ -58,7 +59,7 @@ class Step(NamedTuple):
     @property
     def followed(self):
         """Whether it is run."""
-        return documented.why_not(PAGE, self.text) is None
+        return documented.why_not("", self.text) is None
 
 
 def parse(text):
@@ -95,9 +96,9 @@ def render(parts):
     return "\n".join(lines) + "\n"
 
 
-def steps():
-    """Return the steps of the tutorial, in their order."""
-    found = parse((ROOT / PAGE).read_text())
+def steps(page=PAGE):
+    """Return the steps of a tutorial, in their order."""
+    found = parse((ROOT / page).read_text())
     return [part for part in found if isinstance(part, Step)]
 
 
@@ -107,6 +108,28 @@ def comparable(lines):
     for pattern, word in _IDS:
         text = pattern.sub(word, text)
     return text
+
+
+def follow(test, page, commands):
+    """Follow a page; each command has to print what is shown.
+
+    :param test: a tests.sandbox.base.SandboxTest
+    :param commands: those that tests/documented.py gives it
+    """
+    test.addCleanup(_delete_servers, test)
+    followed = [step for step in steps(page) if step.followed]
+    test.assertEqual(len(commands), len(followed))
+    with Session(test.sandbox) as session:
+        for step in followed:
+            test.assertEqual(
+                comparable(step.output), comparable(session.run(step.text)), step.text
+            )
+
+
+def _delete_servers(test):
+    """Delete all that there are, wherever it ended."""
+    test.servers = [server.id for server in test.compute.servers()]
+    test.delete_all()
 
 
 class Session:
@@ -178,10 +201,10 @@ class Session:
         program.chmod(0o755)
 
 
-def _follow(sandbox):
-    """Yield the parts of the page, with what the commands print now."""
+def _follow(sandbox, page):
+    """Yield the parts of a page, with what the commands print now."""
     with Session(sandbox) as session:
-        for part in parse((ROOT / PAGE).read_text()):
+        for part in parse((ROOT / page).read_text()):
             if isinstance(part, Step) and part.followed:
                 print(f"$ {part.text}", file=sys.stderr)  # noqa: T201
                 yield Step(part.command, session.run(part.text))
@@ -194,9 +217,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", help="state directory of a sandbox that is up")
     parser.add_argument("--environment", help="OpenStack's virtual environment")
+    parser.add_argument("--page", default=PAGE, help="default: %(default)s")
     arguments = parser.parse_args()
     sandbox = Sandbox(arguments.directory, environment=arguments.environment)
-    (ROOT / PAGE).write_text(render(_follow(sandbox)))
+    path = ROOT / arguments.page
+    path.write_text(render(_follow(sandbox, arguments.page)))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ PROGRAMS = {
 }
 MAKEFILE = (shown.ROOT / "Makefile").read_text()
 # Ends a command of ours.
-SHELL = {"|", ">", ">>", "&&", ";", "2>/dev/null"}
+SHELL = {"|", ">", ">>", "&&", ";", "2>/dev/null", "2>&1"}
 WHAT_TO_DO = (
     "No test runs these. In tests/documented.py add each to RUN, with the test that is "
     "to run it: of tests/unit/osc/test_documented.py, if it needs no cloud, or of "
