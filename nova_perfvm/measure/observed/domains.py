@@ -198,11 +198,12 @@ def dirty_rate(collected: Collected, uuid: str) -> tuple[float, float] | None:
     done = collected.commands.get(f"virsh -r domstats --dirtyrate {uuid}")
     found = dict(re.findall(r"dirtyrate\.(\w+)=(\d+)", done.stdout)) if done else {}
     period_s = float(found.get("calc_period", 0))
+    rate = found.get("megabytes_per_second")
     # VIR_DOMAIN_DIRTYRATE_MEASURED; else it is under way, or there was none.
-    if found.get("calc_status") != "2" or not period_s:
+    if found.get("calc_status") != "2" or not period_s or rate is None:
         return None
     # It is rounded down.
-    return float(found.get("megabytes_per_second", 0)) + 0.5, period_s
+    return float(rate) + 0.5, period_s
 
 
 def attribute(element: ET.Element, path: str, name: str, default: str = "") -> str:
