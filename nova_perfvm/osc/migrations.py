@@ -112,17 +112,19 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
         planning: Planning,
         plan: MigrationPlan,
         what: str,
+        *left_out: Move,
     ) -> Table:
         """Return the table of a plan; the exit status says whether it is complete.
 
         Carry it out before, if that was asked for.
 
         :param what: what is gained, in words
+        :param left_out: migrations that a forecast has taken out of it
         """
         self.remark(plan.notes)
         self.remark(plan.reasons)
         self.remark(bugs.notes(planning.snapshot, plan.moves))
-        self.remark(planning.estimates.assumptions(plan.moves))
+        self.remark(planning.estimates.assumptions((*plan.moves, *left_out)))
         summary = _summary(plan, what)
         self.remark([summary])
         if not plan.complete:
@@ -249,11 +251,13 @@ class PlanDrain(MigrationsLister):
             )
         planning = self.planning(parsed_args)
         plan = goals.drain(planning, host)
+        moves = plan.moves
         if window_s is not None:
             plan = window.within(planning, plan, host, window_s)
         wanted = number_of(plan.wanted, "server")
         leaving = f"{plan.gained} of {wanted} leave {host}"
-        return self.listed(parsed_args, planning, plan, leaving)
+        left_out = [move for move in moves if move not in plan.moves]
+        return self.listed(parsed_args, planning, plan, leaving, *left_out)
 
 
 class PlanDefragment(MigrationsLister):

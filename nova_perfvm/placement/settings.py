@@ -15,6 +15,7 @@ PLACEMENT: Final = "Placement's API"
 
 # As oslo.config reads a boolean.
 _TRUE: Final = frozenset({"true", "1", "on", "yes"})
+_FALSE: Final = frozenset({"false", "0", "off", "no"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,11 @@ class Setting:
 def is_true(value: str) -> bool:
     """Return whether a value is one that oslo.config reads as true."""
     return value.strip().lower() in _TRUE
+
+
+def is_false(value: str) -> bool:
+    """Return whether a value is one that oslo.config reads as false."""
+    return value.strip().lower() in _FALSE
 
 
 ISOLATED_AGGREGATES: Final = Setting(

@@ -13,13 +13,16 @@ from typing import Any, Final
 from nova_perfvm.changes.migrations.forecast import Forecast, Limits, Writing, forecast
 from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.placement.settings import is_false, is_true
 
 # What a network of 10 Gbit/s carries, and what a guest writes that nobody measured, in
 # MiB per second.
 USUAL_LINK, ASSUMED_RATE = 1100.0, 100.0
 # Nova counts at least so much of a server.
 _LEAST_GIB: Final = 2
-_TRUE: Final = ("true", "1", "on", "yes")
+# Nova does not start with less, nor with another action.
+_LEAST: Final = {"downtime": 100, "downtime_steps": 3, "downtime_delay": 3}
+_ACTIONS: Final = ("abort", "force_complete")
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class LiveMigrationOptions:
     def of(cls, settings: Mapping[tuple[str, str], str]) -> LiveMigrationOptions:
         """Return those of a nova.conf.
 
-        :raises PerfVMError: with all that are no numbers and should be
+        :raises PerfVMError: with all that Nova would not take
         """
         found: dict[str, Any] = {}
         mistakes = []
@@ -47,13 +50,18 @@ class LiveMigrationOptions:
             option, default = f"live_migration_{one.name}", one.default
             text = settings.get(("libvirt", option), str(default))
             if isinstance(default, bool):
-                found[one.name] = text.lower() in _TRUE
+                found[one.name] = is_true(text)
+                wanted = "" if found[one.name] or is_false(text) else "true or false"
             elif isinstance(default, str):
                 found[one.name] = text
-            elif text.isdecimal():
-                found[one.name] = int(text)
+                wanted = "" if text in _ACTIONS else " or ".join(_ACTIONS)
             else:
-                mistakes.append(f"[libvirt]{option} = {text}: expected a whole number")
+                least = _LEAST.get(one.name, 0)
+                found[one.name] = int(text) if text.isdecimal() else -1
+                number = f"a whole number, {least} or more"
+                wanted = "" if found[one.name] >= least else number
+            if wanted:
+                mistakes.append(f"[libvirt]{option} = {text}: expected {wanted}")
         if mistakes:
             raise PerfVMError("\n".join(mistakes))
         return cls(**found)
@@ -63,7 +71,7 @@ class LiveMigrationOptions:
 
         As ``downtime_steps()`` and ``_live_migration_monitor()`` of Nova 34 have it.
         """
-        gib, steps = max(_LEAST_GIB, memory_mb / 1024), max(1, self.downtime_steps)
+        gib, steps = max(_LEAST_GIB, memory_mb / 1024), self.downtime_steps
         first_ms = self.downtime / steps
         more_ms = (self.downtime - first_ms) / steps
         step_s = int(self.downtime_delay * gib)
@@ -101,6 +109,12 @@ class Estimates:
         """What a migration may use."""
         return min(self.link, self.options.bandwidth or self.link)
 
+    @property
+    def _limit(self) -> str:
+        """What tells the bandwidth."""
+        limited = self.bandwidth < self.link
+        return "live_migration_bandwidth" if limited else "--bandwidth"
+
     def of(self, move: Move) -> Forecast | None:
         """Return what becomes of a live migration; None for a cold one."""
         if not move.live:
@@ -118,7 +132,7 @@ class Estimates:
             return
         words = (
             f"forecast of live migrations, one at a time: {self.bandwidth:g} MiB/s "
-            "(--bandwidth), [libvirt]live_migration_* of "
+            f"({self._limit}), [libvirt]live_migration_* of "
             f"{self.options_of or 'Nova as it comes (--compute-conf)'}"
         )
         if guessed := len(live - set(self.measured)):
@@ -127,3 +141,8 @@ class Estimates:
                 f"to write {self.dirty_rate:g} MiB/s (--collected, --dirty-rate)"
             )
         yield words
+        forecasts = {move.server: self.of(move) for move in moves if move.live}
+        if stuck := sum(
+            one is not None and not one.moved for one in forecasts.values()
+        ):
+            yield f"{stuck} of {len(live)} live migrations do not converge"

@@ -72,14 +72,28 @@ class OptionsTest(testtools.TestCase):
             )
 
     def test_all_mistakes(self):
-        error = self.assertRaises(
-            PerfVMError, options, downtime="x", bandwidth=-1, downtime_steps=5
-        )
+        wrong = {
+            "bandwidth": (-1, "a whole number, 0 or more"),
+            "downtime": (0, "a whole number, 100 or more"),
+            "downtime_steps": ("x", "a whole number, 3 or more"),
+            "timeout_action": ("bogus", "abort or force_complete"),
+            "permit_post_copy": ("maybe", "true or false"),
+        }
+        given = {name: value for name, (value, _) in wrong.items()}
+        error = self.assertRaises(PerfVMError, options, downtime_delay=3, **given)
         self.assertEqual(
-            "[libvirt]live_migration_bandwidth = -1: expected a whole number\n"
-            "[libvirt]live_migration_downtime = x: expected a whole number",
-            str(error),
+            [
+                f"[libvirt]live_migration_{name} = {value}: expected {wanted}"
+                for name, (value, wanted) in wrong.items()
+            ],
+            str(error).splitlines(),
         )
+        # Nova takes no less, either.
+        for name in ("downtime", "downtime_steps", "downtime_delay"):
+            option = f"live_migration_{name}"
+            least = conf.CONF.libvirt._group._opts[option]["opt"].type.min
+            options(**{name: least})
+            self.assertRaises(PerfVMError, options, **{name: least - 1})
 
 
 class EstimatesTest(testtools.TestCase):
@@ -99,6 +113,10 @@ class EstimatesTest(testtools.TestCase):
         (said,) = Estimates().assumptions([move()])
         for words in ("1100 MiB/s", "as it comes", "1 of 1 servers", "write 100 MiB/s"):
             self.assertIn(words, said)
+        (said,) = Estimates(options(bandwidth=550)).assumptions([move()])
+        self.assertIn("550 MiB/s (live_migration_bandwidth)", said)
+        slow = [*Estimates(dirty_rate=5000).assumptions([move(), move()])]
+        self.assertEqual(["1 of 1 live migrations do not converge"], slow[1:])
         known = Estimates(measured={"i-a": (5.0, 1.0)}, options_of="nova.conf")
         (said,) = known.assumptions([move()])
         self.assertIn("of nova.conf", said)
