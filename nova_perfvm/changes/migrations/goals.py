@@ -21,6 +21,7 @@ from nova_perfvm.exceptions import unknown_host
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.facts.snapshot.groups import SOFT
+from nova_perfvm.microversions import UNSHELVE_TO_HOST
 from nova_perfvm.policy import VMClass
 from nova_perfvm.printable import number_of, some_of
 
@@ -290,6 +291,12 @@ def _notes(end: Arrangement) -> Iterator[str]:
     """Yield the assumptions of a plan, and what it makes worse."""
     snapshot = end.planning.snapshot
     yield from swaps.stops(end)
+    if end.planning.wishes.stops and not end.planning.unshelves_to_hosts:
+        known = snapshot.microversion or "unknown"
+        yield (
+            f"--allow-stop: nobody is stopped: Nova's API is {known}, and unshelves to "
+            f"a host from {UNSHELVE_TO_HOST} on"
+        )
     yield from _worse(end)
     if snapshot.servers:
         yield from [_NO_PCI] if snapshot.pci_aliases is None else []

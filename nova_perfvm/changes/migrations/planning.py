@@ -192,14 +192,15 @@ class Planning:
         What an ephemeral disk has is lost, and a stopped server would be started.
         """
         return (
-            self._unshelves_to_hosts
+            self.unshelves_to_hosts
             and server.status == "ACTIVE"
             and not server.other_disks_gb
             and not self.why_not(server)
         )
 
     @cached_property
-    def _unshelves_to_hosts(self) -> bool:
+    def unshelves_to_hosts(self) -> bool:
+        """Whether Nova does; False where nobody told its microversion."""
         newest = tuple(map(int, (self.snapshot.microversion or "0").split(".")))
         return newest >= tuple(map(int, UNSHELVE_TO_HOST.split(".")))
 

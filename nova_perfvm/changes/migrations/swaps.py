@@ -35,7 +35,8 @@ def traded(
 ) -> Arrangement | None:
     """Return an arrangement with more room, by the cheapest trade that was found.
 
-    Nobody is stopped in it if the server can be on another host in between.
+    Nobody is stopped in it if the server can be on another host in between, or if a
+    live migration would not converge meanwhile.
 
     :param kind: what room is made for; ``count`` are counted on a host
     :param room: how much there is of what is wanted
@@ -55,7 +56,9 @@ def traded(
             plain = first.made(moves) if first else None
             if plain is not None and room(plain) > have:
                 return plain
-        found.append(end)
+        forecasts = map(start.planning.estimates.of, moves)
+        if all(one is None or one.moved for one in forecasts):
+            found.append(end)
     return min(found, key=_cost_mb, default=None)
 
 

@@ -169,6 +169,12 @@ class PlansTest(PlanCase):
         )
         self.assertIn("1 migration, 1 live and 0 cold", self.stderr)
         self.assertIn("MiB of memory, 1 server stopped for a while: room", self.stderr)
+        # What does not converge would keep the server stopped.
+        self.plan(2, *free, "--allow-stop", "--dirty-rate", "5000")
+        cloud.parts["microversion"] = "2.90"
+        self.save(cloud)
+        self.plan(2, *free, "--allow-stop")
+        self.assertIn("Nova's API is 2.90, and unshelves to a host from", self.stderr)
 
     def test_mistakes(self):
         free, drain = ("free", "--flavor", HP), ("drain", "hp1")
