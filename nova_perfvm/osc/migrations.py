@@ -172,7 +172,8 @@ def _costs(move: Move, found: Forecast | None) -> tuple[Any, ...]:
     cells = move.memory_mb, "yes" if move.pinned else "no"
     if found is None:
         return *cells, "", "", ""
-    return *cells, found.minutes, round(1000 * found.downtime_s), str(found)
+    minutes = "" if found.minutes is None else found.minutes
+    return *cells, minutes, round(1000 * found.downtime_s), str(found)
 
 
 def _summary(plan: MigrationPlan, what: str) -> str:

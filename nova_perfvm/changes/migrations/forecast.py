@@ -105,9 +105,9 @@ class Forecast:
         return self.outcome not in {"aborted", "never"}
 
     @property
-    def minutes(self) -> str:
-        """Its time, in words."""
-        return "" if self.outcome == "never" else f"{self.time_s / 60:.1f}"
+    def minutes(self) -> float | None:
+        """Its time; None if it never ends."""
+        return None if self.outcome == "never" else round(self.time_s / 60, 1)
 
     def __str__(self) -> str:
         """Return whether it converges, in words."""

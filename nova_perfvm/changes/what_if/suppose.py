@@ -73,7 +73,8 @@ class Supposition:
         for move in self.moves:
             where = f"from {move.source} to {move.target}"
             if found := estimates.of(move):
-                where += f" in {found.minutes or 'endless'} minutes"
+                minutes = "endless" if found.minutes is None else found.minutes
+                where += f" in {minutes} minutes"
                 where += f" (converges: {found})"
             yield f"{move.name} ({move.server}) goes {where}"
         yield from estimates.assumptions(self.moves)

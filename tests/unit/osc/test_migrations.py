@@ -76,13 +76,13 @@ class PlansTest(PlanCase):
 
     def test_forecast(self):
         (row,) = self.plan(0, "free", "--flavor", "hp.20c.200g")
-        self.assertEqual(("1.1", "yes"), (row["Minutes"], row["Converges"]))
+        self.assertEqual((1.1, "yes"), (row["Minutes"], row["Converges"]))
         self.assertLess(row["Downtime ms"], 50)
         self.assertIn("1 of 1 servers, which nobody measured", self.stderr)
         conf = self.write("nova.conf", "[libvirt]\nlive_migration_bandwidth = 110\n")
         more = ("--compute-conf", conf, "--dirty-rate", "1")
         (row,) = self.plan(0, "free", "--flavor", "hp.20c.200g", *more)
-        self.assertEqual("10.0", row["Minutes"])
+        self.assertEqual(10.0, row["Minutes"])
         rows = self.plan(0, "free", "--flavor", "hp.20c.200g", "--dirty-rate", "5000")
         self.assertEqual(["no"], [row["Converges"] for row in rows])
         rows = self.plan(0, "free", "--flavor", "hp.20c.200g", "--cold")
@@ -93,12 +93,12 @@ class PlansTest(PlanCase):
         line = f"virsh -r domstats --dirtyrate {hosts.UUIDS[0]}"
         free = ("free", "--flavor", "hp.20c.200g")
         for told, minutes in (
-            ("calc_status=2 calc_period=1 megabytes_per_second=800", "2.5"),
-            ("calc_status=2 calc_period=1 megabytes_per_second=0", "1.0"),
+            ("calc_status=2 calc_period=1 megabytes_per_second=800", 2.5),
+            ("calc_status=2 calc_period=1 megabytes_per_second=0", 1.0),
             # It is measuring, or has never.
-            ("calc_status=1 calc_period=1 megabytes_per_second=800", "1.1"),
-            ("calc_status=0", "1.1"),
-            ("calc_status=2 calc_period=1", "1.1"),
+            ("calc_status=1 calc_period=1 megabytes_per_second=800", 1.1),
+            ("calc_status=0", 1.1),
+            ("calc_status=2 calc_period=1", 1.1),
         ):
             lines = [f"  dirtyrate.{word}\n" for word in told.split()]
             output = CommandOutput(0, "".join(["Domain: 'x'\n", *lines]))

@@ -100,9 +100,9 @@ class EstimatesTest(testtools.TestCase):
     def test_bandwidth(self):
         idle = {"measured": {"i-a": (0.0, 1.0)}}
         found = Estimates(**idle).of(move())
-        self.assertEqual(("1.0", "yes"), (found.minutes, str(found)))
+        self.assertEqual((1.0, "yes"), (found.minutes, str(found)))
         half = Estimates(options(bandwidth=550), **idle).of(move())
-        self.assertEqual("2.0", half.minutes)
+        self.assertEqual(2.0, half.minutes)
         # The last round goes as fast as the network.
         self.assertLess(half.downtime_s, 0.05)
         more = Estimates(options(bandwidth=5000), **idle).of(move())
