@@ -34,7 +34,7 @@ GROUPS = (
     ("soft-anti-affinity", None),
 )
 # Of no group and of these: where they are large, policies stand in the way.
-WEIGHTS = (1, 2, 6, 6, 1, 1)
+WEIGHTS = (1, 1, 4, 4, 3, 3)
 FLAVORS = {
     "hp": ("hp.20c.64g", "hp.20c.128g"),
     "g": ("g.1c.2g", "g.2c.4g", "g.4c.8g", "g.8c.16g"),
@@ -105,7 +105,9 @@ class PlansInGroupsTest(storms.StormTest):
         while self.counts["plans"] < COUNT:
             self.change()
             for _ in range(PLANS_AT_ONCE):
-                self.carry_out(*self.draw())
+                # Where one plan has nothing to do, most others have not, either.
+                if not self.carry_out(*self.draw()):
+                    break
         self.assertEqual(COUNT, self.counts["plans carried out in full"])
         for policy in ("anti-affinity", "soft-affinity", "soft-anti-affinity"):
             self.assertGreater(self.counts[f"steps of {policy}"], 0, self.counts)
@@ -175,7 +177,10 @@ class PlansInGroupsTest(storms.StormTest):
         return name, *options
 
     def carry_out(self, name, *options):
-        """Let the client make a plan and carry it out; judge each of its steps."""
+        """Let the client make a plan and carry it out; judge each of its steps.
+
+        Return whether it had any.
+        """
         groups = judge.groups(self.connection)
         before = self.placed()
         known = {found["id"] for found in self.migrations()}
@@ -191,7 +196,7 @@ class PlansInGroupsTest(storms.StormTest):
         if not rows:
             self.counts["plans of nothing"] += 1
             self.assertEqual([], made)
-            return
+            return False
         self.counts["plans"] += 1
         self.assertEqual({"done"}, {row["State"] for row in rows}, result.stderr)
         self.counts["plans carried out in full"] += 1
@@ -203,6 +208,7 @@ class PlansInGroupsTest(storms.StormTest):
         self.assertEqual(hosts, self.placed())
         self.judge_end()
         base.tell(f"{name} {' '.join(options)}: {len(rows)} steps; {dict(self.counts)}")
+        return True
 
     def judge_step(self, groups, before, step):
         """Replay a migration; return where servers are after it."""
