@@ -14,7 +14,10 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
+from pathlib import Path
 
+import fixtures
 import sqlalchemy as sa
 from openstackclient import shell
 
@@ -44,6 +47,9 @@ FEW, MANY = 8, 12
 PLANS_AT_ONCE = 6
 # What Nova does in the background after a migration, it does within this.
 SETTLE_S = 60
+# A nova-scheduler may count a server where it was until nova-compute's next report
+# (scheduler_instance_sync_interval), and then finds no host for another of its group.
+SYNC_S = 20
 _MICROVERSION = "2.86"
 
 
@@ -61,6 +67,7 @@ class PlansInGroupsTest(storms.StormTest):
         )
         self.addCleanup(self.placement.dispose)
         self.counts = collections.Counter()
+        self.records = Path(self.useFixture(fixtures.TempDir()).path)
         self.groups = {
             kind: [self.make_group(policy, most) for policy, most in GROUPS]
             for kind in FLAVORS
@@ -184,21 +191,21 @@ class PlansInGroupsTest(storms.StormTest):
         groups = judge.groups(self.connection)
         before = self.placed()
         known = {found["id"] for found in self.migrations()}
-        result = self.command(
-            *("openstack", "perfvm", "plan", name, *options),
-            *("--execute", "--yes", "-f", "json"),
-            check=False,
-        )
-        self.assertNotIn("Traceback", result.stderr)
-        self.assertIn(result.returncode, {0, 1, 2}, result.stderr)
-        rows = json.loads(result.stdout)
+        record = str(self.records / f"{len(known)}-{self.counts['plans']}.json")
+        rows, said = self.plan(name, *options, "--execute", "--record", record)
+        if rows and {row["State"] for row in rows} != {"done"}:
+            base.tell(said)
+            self.counts["plans resumed"] += 1
+            time.sleep(SYNC_S)
+            rows, said = self.plan("resume", record)
         made = [found for found in self.migrations() if found["id"] not in known]
+        made = [found for found in made if found["status"] != "error"]
         if not rows:
             self.counts["plans of nothing"] += 1
             self.assertEqual([], made)
             return False
         self.counts["plans"] += 1
-        self.assertEqual({"done"}, {row["State"] for row in rows}, result.stderr)
+        self.assertEqual({"done"}, {row["State"] for row in rows}, said)
         self.counts["plans carried out in full"] += 1
         self.counts[f"plans of {name}"] += 1
         self.assertEqual(len(rows), len(made), made)
@@ -209,6 +216,16 @@ class PlansInGroupsTest(storms.StormTest):
         self.judge_end()
         base.tell(f"{name} {' '.join(options)}: {len(rows)} steps; {dict(self.counts)}")
         return True
+
+    def plan(self, *arguments):
+        """Let the client do something about a plan; return its rows and its words."""
+        result = self.command(
+            *("openstack", "perfvm", "plan", *arguments, "--yes", "-f", "json"),
+            check=False,
+        )
+        self.assertNotIn("Traceback", result.stderr)
+        self.assertIn(result.returncode, {0, 1, 2}, result.stderr)
+        return json.loads(result.stdout), result.stderr
 
     def judge_step(self, groups, before, step):
         """Replay a migration; return where servers are after it."""

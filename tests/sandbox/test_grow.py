@@ -4,6 +4,8 @@
 import os
 import signal
 import subprocess
+import sys
+from pathlib import Path
 
 from nova_perfvm.sandbox.processes import computes, waiting
 from tests import documented
@@ -12,6 +14,7 @@ from tests.sandbox.base import HP
 
 PAGE = "doc/source/user/grow.rst"
 ADDED = "1xshared:2x20"
+_PROGRAM = Path(sys.executable).with_name("nova-perfvm")
 
 
 class GrowTest(base.SandboxTest):
@@ -100,7 +103,7 @@ class GrowTest(base.SandboxTest):
         where = ("--directory", str(self.sandbox.layout.directory))
         where += ("--environment", str(self.sandbox.environment.directory))
         return subprocess.Popen(
-            ["nova-perfvm", "sandbox", "up", *where, "--add", *options],
+            [_PROGRAM, "sandbox", "up", *where, "--add", *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
