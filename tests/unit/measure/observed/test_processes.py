@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
 
 import fixtures
 import testtools
@@ -143,6 +144,10 @@ class RealProcessTest(testtools.TestCase):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         os.sched_setaffinity(process.pid, {cpu})
+        # Popen() returns a moment before the kernel gives it its name.
+        name = pathlib.Path(f"/proc/{process.pid}/comm")
+        while process.poll() is None and name.read_text() != "qemu-sleep\n":
+            time.sleep(0.01)
         document = collector.collect("host", 0)
         host = reading.loads(collector.dumps(document), "this machine")
         # It may be a machine that hides the processes of others.
