@@ -102,8 +102,10 @@ class GrowTest(base.SandboxTest):
         """Start the command, as the leader of a group as in a shell."""
         where = ("--directory", str(self.sandbox.layout.directory))
         where += ("--environment", str(self.sandbox.environment.directory))
+        # Where tests run in a shell's background, SIGINT is ignored.
+        heeding = ("env", "--default-signal=INT")
         return subprocess.Popen(
-            [_PROGRAM, "sandbox", "up", *where, "--add", *options],
+            [*heeding, _PROGRAM, "sandbox", "up", *where, "--add", *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
