@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
-from nova_perfvm.osc import groups, output
+from nova_perfvm.osc import command_groups, output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Shell(App):
         """Print the options and all commands, and exit, if that is asked for."""
         if self.options.deferred_help:
             self.parser.print_help(self.stdout)
-            self.stdout.write(groups.listing(self))
+            self.stdout.write(command_groups.listing(self))
             raise SystemExit(0)
 
 

@@ -4,7 +4,7 @@ import importlib.metadata
 
 import testtools
 
-from nova_perfvm.osc import groups
+from nova_perfvm.osc import command_groups
 from tests import console
 from tests.unit.osc import invocations
 
@@ -15,12 +15,12 @@ class GroupsTest(testtools.TestCase):
             yield entry.name.replace("_", " ").removeprefix("perfvm ")
 
     def test_each_command_is_in_one_group(self):
-        grouped = [name for names in groups.GROUPS.values() for name in names]
+        grouped = [name for names in command_groups.GROUPS.values() for name in names]
         counts = collections.Counter(grouped)
         self.assertEqual({1}, set(counts.values()))
         commands = {*self.names(invocations.CLIENT), *self.names(invocations.SCRIPT)}
         self.assertEqual(commands - {"help"}, set(counts))
-        self.assertEqual(12, len(groups.GROUPS["Every day"]))
+        self.assertEqual(12, len(command_groups.GROUPS["Every day"]))
 
     def test_both_programs_list_them_so(self):
         for program, arguments, group in (
@@ -35,7 +35,7 @@ class GroupsTest(testtools.TestCase):
             self.assertTrue(lines[begin + 1].startswith("  explain "), lines)
             listed = [line[2:17].strip() for line in lines[begin:] if line[:2] == "  "]
             listed = [name for name in listed if name not in {"complete", "help"}]
-            order = [name for names in groups.GROUPS.values() for name in names]
+            order = [name for names in command_groups.GROUPS.values() for name in names]
             mine = {*self.names(group)} - {"help"}
             self.assertEqual([name for name in order if name in mine], listed)
             self.assertLessEqual(max(map(len, lines)), 100)
