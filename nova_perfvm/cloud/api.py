@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from keystoneauth1 import exceptions as ksa_exceptions
 
 from nova_perfvm.cloud.errors import CloudError, ConflictError, NotThereError
-from nova_perfvm.microversions import COMPUTE, PLACEMENT, SERVERS, UNSHELVE_TO_HOST
+from nova_perfvm.microversions import COMPUTE, PLACEMENT, SERVERS
 from nova_perfvm.printable import first_line
 
 if TYPE_CHECKING:
@@ -74,12 +74,20 @@ class API:
         except _expected() as exc:
             raise _no_answer("Keystone", exc) from exc
 
-    def nova(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
+    def nova(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        key: str = "",
+        microversion: str = "",
+    ) -> Any:
         """Make a request to Nova; return the answer, or one member of it.
 
+        :param microversion: where the request needs another than all do
         :raises CloudError: when the answer is an error, or is none; so do all below
         """
-        return self._request("compute", method, path, body, key)
+        return self._request("compute", method, path, body, key, microversion)
 
     def nova_list(self, path: str, key: str) -> Iterator[dict[str, Any]]:
         """Return all members of a collection of Nova, page by page."""
@@ -172,9 +180,15 @@ class API:
             marker = f"&marker={last}"
 
     def _request(
-        self, service: str, method: str, path: str, body: Any = None, key: str = ""
+        self,
+        service: str,
+        method: str,
+        path: str,
+        body: Any = None,
+        key: str = "",
+        microversion: str = "",
     ) -> Any:
-        response = self._respond(service, method, path, body)
+        response = self._respond(service, method, path, body, microversion)
         asked = f"{_NAMES[service]}: {method} {path}"
         if not response.content:
             return _member(None, asked, key)
@@ -185,14 +199,18 @@ class API:
         return _member(answer, asked, key)
 
     def _respond(
-        self, service: str, method: str, path: str, body: Any = None
+        self,
+        service: str,
+        method: str,
+        path: str,
+        body: Any = None,
+        microversion: str = "",
     ) -> requests.Response:
         arguments: dict[str, Any] = {} if body is None else {"json": body}
         if service in _MICROVERSIONS:
             reads_servers = method == "GET" and path.startswith("/servers")
             asked = self._servers if reads_servers else _MICROVERSIONS[service]
-            unshelves = isinstance(body, dict) and body.get("unshelve")
-            arguments["microversion"] = UNSHELVE_TO_HOST if unshelves else asked
+            arguments["microversion"] = microversion or asked
         if (service, method) == ("image", "PATCH"):
             arguments["headers"] = {"Content-Type": _JSON_PATCH}
         try:

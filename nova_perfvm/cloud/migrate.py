@@ -35,6 +35,7 @@ from nova_perfvm.diagnose.words import words
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Migration, Server, Snapshot
 from nova_perfvm.findings import Level
+from nova_perfvm.microversions import UNSHELVE_TO_HOST
 from nova_perfvm.policy import Policy
 
 # Pauses between looks at a migration, which may take a minute or an hour.
@@ -344,16 +345,17 @@ class MigrationRun:
         # The plan was shown before the first move began.
         self.watcher.tell(f"{number + 1} of {len(self.execution.moves)}: {move.name}")
         body: dict[str, Any] = {"migrate": {"host": move.target}}
+        microversion = ""
         if move.how == "shelve":
             body = {"shelve": None}
         elif move.how == "unshelve":
-            body = {"unshelve": {"host": move.target}}
+            body, microversion = {"unshelve": {"host": move.target}}, UNSHELVE_TO_HOST
         elif move.live:
             # Without force, which microversions before 2.68 have, Nova asks its
             # filters and Placement.
             body = {"os-migrateLive": {"host": move.target, "block_migration": "auto"}}
         try:
-            self._act(move, body)
+            self._act(move, body, microversion)
         except CloudError as exc:
             if 400 <= exc.status < 500:
                 # After any other error Nova may move the server all the same.
@@ -370,8 +372,9 @@ class MigrationRun:
         with contextlib.suppress(ConflictError):
             self._act(move, {"shelveOffload": None})
 
-    def _act(self, move: Move, body: dict[str, Any]) -> None:
-        self.api.nova("POST", f"/servers/{quote(move.server)}/action", body)
+    def _act(self, move: Move, body: dict[str, Any], microversion: str = "") -> None:
+        path = f"/servers/{quote(move.server)}/action"
+        self.api.nova("POST", path, body, microversion=microversion)
 
     def _keep(self, number: int, progress: MoveProgress) -> None:
         self.execution = self.execution.updated(number, progress)
