@@ -7,7 +7,6 @@ not.
 """
 
 import itertools
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -204,16 +203,19 @@ def _too_many(view: HostView, parts: list[_Part]) -> bool:
 
     To find that out by trying takes for ever.
     """
-    several = Counter(_alike(part) for part in parts if part.whole and part.resources)
-    for (resources, required, forbidden), count in several.items():
-        name, amount = min(resources)
+    several: dict[_Kind, list[_Part]] = {}
+    for part in parts:
+        if part.whole and part.resources:
+            several.setdefault(_alike(part), []).append(part)
+    for part, *others in several.values():
+        name, amount = min(part.resources.items())
         room = sum(
             max(0, inventory.capacity - provider.used(name)) // amount
             for provider in view.providers
-            if required <= provider.traits and not forbidden & provider.traits
+            if _suits(provider, part)
             if (inventory := provider.inventories.get(name))
         )
-        if room < count:
+        if room < 1 + len(others):
             return True
     return False
 
