@@ -141,8 +141,6 @@ class Estimates:
                 f"to write {self.dirty_rate:g} MiB/s (--collected, --dirty-rate)"
             )
         yield words
-        forecasts = {move.server: self.of(move) for move in moves if move.live}
-        if stuck := sum(
-            one is not None and not one.moved for one in forecasts.values()
-        ):
+        found = {move.server: self.of(move) for move in moves}
+        if stuck := sum(one is not None and not one.moved for one in found.values()):
             yield f"{stuck} of {len(live)} live migrations do not converge"

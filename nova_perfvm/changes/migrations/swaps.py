@@ -35,8 +35,8 @@ def traded(
 ) -> Arrangement | None:
     """Return an arrangement with more room, by the cheapest trade that was found.
 
-    Nobody is stopped in it if the server can be on another host in between, or if a
-    live migration would not converge meanwhile.
+    Nobody is stopped in it if the server can be on another host in between.  A trade
+    in which a live migration does not converge is none.
 
     :param kind: what room is made for; ``count`` are counted on a host
     :param room: how much there is of what is wanted
@@ -71,6 +71,8 @@ def _trades(
     takes one of these.
     """
     planning, servers = start.planning, start.planning.snapshot.server_by_id
+    if not planning.unshelves_to_hosts:
+        return
     partners: dict[ServerKind, list[Opening]] = {}
     for opening in islice(openings(start, kind, targets, limit=count), _MOST_OPENINGS):
         alike = {start.kind(name): name for name in opening.servers}
