@@ -17,6 +17,7 @@ from nova_perfvm.diagnose.verdicts import SchedulerSettings, match_cells, offer
 from nova_perfvm.facts import HostFacts, NUMACell, RequestCell, RequestFacts
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.snapshot.pci import PCIPool
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import resolve_class
@@ -37,6 +38,18 @@ class Share(NamedTuple):
     cpus: tuple[int, ...]
     memory_mb: int
     page_size_kb: int | None = None
+
+
+class Arrival(NamedTuple):
+    """A host when a VM has come to it, and what the VM has of it.
+
+    :ivar shares: of each of its NUMA nodes that the VM is on
+    :ivar devices: the PCI devices of the VM
+    """
+
+    view: HostView
+    shares: tuple[Share, ...]
+    devices: tuple[PCIPool, ...]
 
 
 def shares(
@@ -76,10 +89,10 @@ def arrived(
     view: HostView,
     settings: SchedulerSettings,
     consumer: str,
-) -> tuple[HostView, tuple[Share, ...]] | None:
-    """Return a host when a VM has come to it, and what the VM has of its cells.
+) -> Arrival | None:
+    """Return a host when a VM has come to it; None if it does not take it.
 
-    None if the host does not take it.  Its servers stay as they are listed.
+    Its servers stay as they are listed.
 
     :param request: one that is of its class, see :func:`.rules.check_request`
     :param consumer: who holds the allocation
@@ -87,13 +100,12 @@ def arrived(
     allocation = offer(policy, request, view, settings, wrong=())
     if allocation is None:
         return None
-    scheme = scheme_of(policy)
     found = shares(policy, request, view)
     if found is None:
         return None
     nodes = [share.cell for share in found]
-    if scheme.nodes_offered(view, request.demand) is not None:
-        allocation = scheme.on_nodes(view, allocation, nodes)
+    allocation = scheme_of(policy).on_nodes(view, allocation, nodes)
+    got = None
     if request.pci:
         got = devices.given(request.pci, view, nodes)
         assert got is not None
@@ -109,7 +121,8 @@ def arrived(
         num_instances=view.facts.num_instances + 1,
         unpinned=view.facts.unpinned + (not request.facts.pinned),
     )
-    return replace(view, facts=facts).allocated(consumer, allocation), found
+    view = replace(view, facts=facts).allocated(consumer, allocation)
+    return Arrival(view, found, got.devices if got else ())
 
 
 def _ordered(request: Request, view: HostView) -> Sequence[NUMACell]:

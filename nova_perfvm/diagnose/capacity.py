@@ -157,5 +157,5 @@ def filled(
         after = arrived(policy, request, view, settings, f"next-{number}")
         if after is None:
             return
-        view, _ = after
+        view = after.view
         yield view

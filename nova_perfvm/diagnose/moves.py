@@ -11,11 +11,9 @@ from dataclasses import replace
 from typing import Final
 
 from nova_perfvm.facts.demand import Group, Request, request_for, with_groups
-from nova_perfvm.facts.snapshot import Server, Snapshot
+from nova_perfvm.facts.snapshot import OFFLOADED, Server, Snapshot
 from nova_perfvm.microversions import LIVE_MIGRATION
 
-# Shelved, and on no host.
-OFFLOADED: Final = "SHELVED_OFFLOADED"
 _READY: Final = frozenset({"ACTIVE", "SHUTOFF"})
 _RUNNING: Final = frozenset({"ACTIVE", "PAUSED"})
 # Traits of Neutron's providers: the physical network, and kinds of ports.

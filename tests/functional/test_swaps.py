@@ -6,7 +6,7 @@ import pathlib
 import fixtures
 
 from nova_perfvm.cloud.migrate import MigrationRun
-from nova_perfvm.diagnose.moves import OFFLOADED
+from nova_perfvm.facts.snapshot import OFFLOADED
 from tests.functional import base
 from tests.functional.client import ClientMixin
 from tests.functional.elastic import DeathError, ElasticTest

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
 from nova_perfvm.changes.migrations.model import Move
-from nova_perfvm.diagnose.moves import OFFLOADED, kinds
-from nova_perfvm.facts.snapshot import Migration, Server
+from nova_perfvm.diagnose.moves import kinds
+from nova_perfvm.facts.snapshot import OFFLOADED, Migration, Server
 
 State = Literal["pending", "asked", "done"]
 

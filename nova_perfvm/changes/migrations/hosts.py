@@ -7,12 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from nova_perfvm.changes.migrations.planning import Planning, ServerKind
-from nova_perfvm.diagnose import devices
 from nova_perfvm.diagnose.arrivals import Share, arrived
-from nova_perfvm.diagnose.moves import OFFLOADED
 from nova_perfvm.facts import RequestCell
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import ComputeHost, Server, ServerCell, Snapshot
+from nova_perfvm.facts.snapshot import (
+    OFFLOADED,
+    ComputeHost,
+    Server,
+    ServerCell,
+    Snapshot,
+)
 
 
 def server_added(
@@ -26,15 +30,14 @@ def server_added(
     after = arrived(planning.policy, request, view, planning.settings, server.id)
     if after is None:
         return None
-    got = devices.given(request.pci, view, [share.cell for share in after[1]])
-    view, found = after
+    view = after.view
     there = replace(
         server,
         host=view.host,
         node=view.compute.node,
         availability_zone=view.compute.availability_zone or server.availability_zone,
-        cells=_cells(server, request.facts.cells, found),
-        pci_devices=got.devices if got else (),
+        cells=_cells(server, request.facts.cells, after.shares),
+        pci_devices=after.devices,
     )
     return replace(view, servers=(*view.servers, there))
 

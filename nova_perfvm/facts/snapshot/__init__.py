@@ -19,6 +19,7 @@ from nova_perfvm.facts.snapshot.model import (
 from nova_perfvm.facts.snapshot.reader import host_facts
 from nova_perfvm.facts.snapshot.resources import (
     CREATED,
+    OFFLOADED,
     Aggregate,
     Flavor,
     Image,
@@ -40,6 +41,7 @@ __all__ = [
     "DISABLED_REASON",
     "INVENTORY_FILE",
     "NOVA_DATABASE",
+    "OFFLOADED",
     "UNKNOWN",
     "Aggregate",
     "ComputeHost",

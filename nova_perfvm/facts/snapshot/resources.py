@@ -21,6 +21,8 @@ from nova_perfvm.facts.placement_request import elastic_traits, required_traits
 from nova_perfvm.facts.snapshot.pci import PCIPool, PCIRequest
 from nova_perfvm.printable import one_line
 
+# The status of a server that was shelved, and is on no host.
+OFFLOADED: Final = "SHELVED_OFFLOADED"
 # Of providers that this project creates.
 _NAMESPACE: Final = uuid.UUID("0f8a6f4e-3f0e-4b6c-9b57-5d1f7c2f4a90")
 _CHILD: Final = re.compile(
@@ -284,7 +286,7 @@ class Server:
     @property
     def built(self) -> bool:
         """Return whether it has come to a host once, so that it can be moved."""
-        return self.host is not None or self.status == "SHELVED_OFFLOADED"
+        return self.host is not None or self.status == OFFLOADED
 
     @property
     def pins(self) -> dict[int, int]:

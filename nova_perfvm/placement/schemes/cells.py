@@ -256,6 +256,8 @@ class CellsScheme(Scheme):
     ) -> Mapping[str, Mapping[str, int]]:
         """Return an allocation with what it takes of nodes taken of these."""
         parts = [taken for taken in allocation.values() if const.RC_CELL_CPU in taken]
+        if not parts:
+            return allocation
         others = {
             uuid: taken
             for uuid, taken in allocation.items()

@@ -179,7 +179,7 @@ class HostTest(testtools.TestCase):
                     if not sizes:
                         break
                     continue
-                view, _ = after
+                view = after.view
                 for cell in view.facts.cells:
                     (child,) = (c for c in view.tree if node_of(c.name) == cell.id)
                     self.assertEqual(len(cell.pinned_cpus), child.used(CPU))
@@ -189,9 +189,9 @@ class HostTest(testtools.TestCase):
     def test_why_a_host_has_no_room(self):
         view = view_of(self.seen(), "h1")
         for number in range(2):
-            view, _ = arrived(
+            view = arrived(
                 POLICY, self.request(16), view, settings_for(POLICY), f"{number}"
-            )
+            ).view
         (reason,) = [
             one
             for one in ask(view, self.request(8).demand, isolated=True).reasons
