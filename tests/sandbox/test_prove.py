@@ -34,8 +34,8 @@ class BrokenOff(API):
         super().__init__(connection)
         self.left, self.error = left, error
 
-    def _request(self, service, method, path, body=None, key=""):
-        answer = super()._request(service, method, path, body, key)
+    def _request(self, service, method, path, *rest):
+        answer = super()._request(service, method, path, *rest)
         if method == "POST" and not path.endswith("/action"):
             self.left -= 1
             if not self.left:
