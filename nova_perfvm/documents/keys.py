@@ -108,8 +108,8 @@ class _Key(NamedTuple):
 def read_value(kind: Any, value: Any) -> tuple[Any, list[Mistake]]:
     """Return a value of a type from plain values, and every mistake in these.
 
-    With mistakes there is no value.  ``mistakes()`` is asked of each dataclass whose
-    keys are valid.
+    With mistakes, which come in the order of the file, there is no value.
+    ``mistakes()`` is asked of each dataclass whose keys are valid.
     """
     reader = _Reader()
     found = reader.read(kind, value, ())
@@ -206,6 +206,13 @@ class _Shape:
         """Return whether a value may be one."""
         return isinstance(value, self.plain)
 
+    def is_read(self, _value: Any) -> bool:
+        """Return whether a plain value is known to be the value read from it.
+
+        So are most in the snapshot of a large cloud.
+        """
+        return False
+
     def read(self, _reader: _Reader, value: Any, _path: KeyPath) -> Any:
         """Return the value that a plain one is, if there is no mistake in it."""
         return value
@@ -218,10 +225,8 @@ class _Shape:
 class _Scalar(_Shape):
     def __init__(self, words: str, holds: Callable[[Any], bool]) -> None:
         self.words = words
-        self.holds = holds
-
-    def fits(self, value: Any) -> bool:
-        return self.holds(value)
+        # Asked of each value of a snapshot.
+        self.fits = self.is_read = holds  # type: ignore[method-assign, assignment]
 
 
 class _Choice(_Shape):
@@ -231,6 +236,9 @@ class _Choice(_Shape):
 
     def fits(self, value: Any) -> bool:
         return isinstance(value, str) and value in self.of
+
+    def is_read(self, value: Any) -> bool:
+        return self.fits(value)
 
 
 class _Parsed(_Shape):
@@ -257,6 +265,9 @@ class _Optional(_Shape):
     def __init__(self, *of: Any) -> None:
         super().__init__(*of)
         self.words = _taken_apart(of[0]).words
+
+    def is_read(self, value: Any) -> bool:
+        return value is None or self.types[0].is_read(value)
 
     def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
         return None if value is None else reader.read_as(self.types[0], value, path)
@@ -308,16 +319,16 @@ class _Mapping(_Shape):
     def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
         found = {}
         of_key, of_item = self.types
-        for key, item in value.items():
-            if of_key.is_read(key) and of_item.is_read(item):
-                found[key] = item
-                continue
-            here = (*path, key)
-            name: Any = key
-            if self.of[0] is int and key.isdecimal() and len(key) <= _MOST_DIGITS:
+        of_number = self.of[0] is int
+        for key, plain in value.items():
+            name, item = key, plain
+            if of_number and key.isdecimal() and len(key) <= _MOST_DIGITS:
                 name = int(key)
-            name = reader.read_as(of_key, name, here)
-            found[name] = reader.read_as(of_item, item, here)
+            if not of_key.is_read(name):
+                name = reader.read_as(of_key, name, (*path, key))
+            if not of_item.is_read(item):
+                item = reader.read_as(of_item, item, (*path, key))
+            found[name] = item
         return found
 
     def written(self, value: Any, *, whole: bool) -> Any:
@@ -339,31 +350,43 @@ class _Fields(_Shape):
 
     def __init__(self, kind: Any) -> None:
         self._kind = kind
-        self._known = [key.name for key in keys_of(kind) if not key.is_name]
-        self._names = frozenset(self._known)
-        self.words = f"a mapping with the keys {', '.join(self._known)}"
+        self._name = next((key for key in keys_of(kind) if key.is_name), None)
+        self._keys = {key.name: key for key in keys_of(kind) if not key.is_name}
+        self._needed = [
+            key.name
+            for key in self._keys.values()
+            if key.required or key.default is MISSING
+        ]
+        self.words = f"a mapping with the keys {', '.join(self._keys)}"
 
     @functools.cached_property
-    def _fields(self) -> list[tuple[_Key, _Type]]:
-        return [(key, _taken_apart(key.kind)) for key in keys_of(self._kind)]
+    def _fields(self) -> dict[str, tuple[str, _Type]]:
+        """The field of each key, and what that takes."""
+        return {
+            name: (key.field, _taken_apart(key.kind))
+            for name, key in self._keys.items()
+        }
 
     def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
-        before = len(reader.mistakes)
+        before, fields = len(reader.mistakes), self._fields
         given = {}
-        for key, of in self._fields:
-            if key.is_name:
-                given[key.field] = reader.read_as(of, path[-1], path)
-            elif key.name in value:
-                item = value[key.name]
+        if self._name:
+            given[self._name.field] = reader.read(self._name.kind, path[-1], path)
+        # Those of the file, as most objects of a large cloud have few of their keys.
+        for name, plain in value.items():
+            if name in fields:
+                item, (field, of) = plain, fields[name]
                 if not of.is_read(item):
-                    item = reader.read_as(of, item, (*path, key.name))
-                given[key.field] = item
-            elif key.required or key.default is MISSING:
-                reader.say((*path, key.name), f"missing; expected {of.words}")
-        for unknown in value.keys() - self._names:
-            near = difflib.get_close_matches(unknown[:_MOST_SHOWN], self._known, 1)
+                    item = reader.read_as(of, item, (*path, name))
+                given[field] = item
+                continue
+            near = difflib.get_close_matches(name[:_MOST_SHOWN], self._keys, 1)
             hint = f"did you mean {near[0]}?" if near else f"expected {self.words}"
-            reader.say((*path, unknown), f"unknown key; {hint}")
+            reader.say((*path, name), f"unknown key; {hint}")
+        for name in self._needed:
+            if name not in value:
+                _, of = fields[name]
+                reader.say((*path, name), f"missing; expected {of.words}")
         if len(reader.mistakes) > before:
             return None
         made = self._kind(**given)
@@ -394,8 +417,7 @@ class _Type(NamedTuple):
     """A field's type, taken apart.
 
     :ivar words: what is expected
-    :ivar is_read: whether a value of a file is the value that is read from it, as most
-        are in the snapshot of a large cloud
+    :ivar is_read: of a plain value, whether it is known to be the value read from it
     """
 
     shape: _Shape
@@ -422,12 +444,14 @@ def _taken_apart(kind: Any) -> _Type:
     else:
         shape = _Fields(kind)
     words = expected[0].words if expected else shape.words
-    is_read = shape.holds if isinstance(shape, _Scalar) and not expected else _never
+    is_read = (
+        functools.partial(_is_read, shape, expected) if expected else shape.is_read
+    )
     return _Type(shape, expected, words, is_read)
 
 
-def _never(_value: Any) -> bool:
-    return False
+def _is_read(shape: _Shape, expected: tuple[Expected, ...], value: Any) -> bool:
+    return shape.is_read(value) and all(one.holds(value) for one in expected)
 
 
 def shown(value: Any) -> str:
@@ -463,6 +487,9 @@ _SCALARS: Final[dict[Any, _Shape]] = {
     Any: _Shape(),
     # Sets of CPUs stand there as Nova writes them.
     frozenset[int]: _Parsed(
-        "a list of CPUs such as '0-19,40'", cpuset.parse, cpuset.format_cpus
+        # Hosts are alike.
+        "a list of CPUs such as '0-19,40'",
+        functools.lru_cache(cpuset.parse),
+        cpuset.format_cpus,
     ),
 }

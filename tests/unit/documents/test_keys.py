@@ -144,4 +144,4 @@ class KeysTest(testtools.TestCase):
             ["a.places", "a.open", "b.places", "c.open"],
             [".".join(m.path[1:]) for m in mistakes[:4]],
         )
-        self.assertEqual(["sizes.0", "cpus"], [".".join(m.path) for m in mistakes[4:]])
+        self.assertEqual(["cpus", "sizes.0"], [".".join(m.path) for m in mistakes[4:]])

@@ -54,8 +54,8 @@ class DocumentTest(testtools.TestCase):
         self.assertEqual(
             [
                 "hosts.0.shape",
-                "hosts.1.up",
                 "hosts.1.cells.0.cpuset",
+                "hosts.1.up",
                 "hosts.1.uo",
                 "providers",
                 "servers.0.vcpus",
