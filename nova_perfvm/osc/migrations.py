@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import collections
 import contextlib
 import re
 from pathlib import Path
@@ -34,12 +35,15 @@ from nova_perfvm.printable import number_of
 
 _COSTS: Final = ("Memory MiB", "Pinned", "Minutes", "Downtime ms", "Converges")
 _COLUMNS: Final = ("Step", *MOVE_COLUMNS, *_COSTS, "Commands")
+# What a terminal of 100 columns has room for.
+_SHOWN: Final = ("Step", *MOVE_COLUMNS, *_COSTS[2:])
 _PARTIAL, _NONE = 1, 2
 
 
 class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
     """A plan of migrations, one a row, which can be carried out at once.
 
+    A table has what fits a terminal; -c chooses other columns, -f json has all.
     Exits with 0 if the plan is complete, 1 if it gives a part of what was asked for,
     2 if there is none; with --execute 1 if migrations remain.
     """
@@ -139,7 +143,7 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
             path = parsed_args.record
             with textfile.exclusively(path) if path else contextlib.nullcontext():
                 return self.carry_out(parsed_args, planning, execution)
-        return _COLUMNS, [
+        rows = [
             (
                 step,
                 *move_cells(move),
@@ -147,6 +151,18 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
                 command(move),
             )
             for step, move in enumerate(plan.moves, 1)
+        ]
+        if parsed_args.formatter != "table" or parsed_args.columns:
+            return _COLUMNS, rows
+        servers = {(move.name, move.server) for move in plan.moves}
+        named = collections.Counter(name for name, _ in servers)
+        return _SHOWN, [
+            tuple(
+                move.name if column == "Server" and named[move.name] == 1 else cell
+                for column, cell in zip(_COLUMNS, row, strict=True)
+                if column in _SHOWN
+            )
+            for move, row in zip(plan.moves, rows, strict=True)
         ]
 
 

@@ -4,6 +4,7 @@
 import json
 from dataclasses import replace
 
+from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import Inventory
 from nova_perfvm.measure.collect.collected import CommandOutput
 from tests.unit.diagnose.explain.test_explain import UNITS
@@ -53,6 +54,24 @@ class PlansTest(PlanCase):
         self.assertIn("room for 1 more VM of hp.20c.200g", self.stderr)
         self.assertIn("PCI devices are not seen without --from-nova-db", self.stderr)
         self.assertIn("assumed symmetric", self.stderr)
+
+    def test_table(self):
+        """It fits a terminal, and tells servers of the same name apart."""
+        arguments = ("plan", "drain", "hp1", "--snapshot", self.path)
+        self.assertEqual(0, self.run_command(*arguments), self.stderr)
+        self.assertIn("| web2   | hp2  | small | live ", self.stdout)
+        self.assertNotIn("i-web2", self.stdout)
+        self.assertGreaterEqual(100, max(map(len, self.stdout.splitlines())))
+        before = self.cloud.snapshot()
+        servers = [
+            replace(server, name=server.name.replace("db1", "db").replace("db2", "db"))
+            for server in before.servers
+        ]
+        text = snapshot.dumps(replace(before, servers=tuple(servers)))
+        self.write("cloud.json", text)
+        self.assertEqual(0, self.run_command(*arguments), self.stderr)
+        self.assertIn("| db (i-db1) |", self.stdout)
+        self.assertIn("| web2       |", self.stdout)
 
     def test_half_a_plan_and_none(self):
         rows = self.plan(1, "free", "--flavor", "hp.20c.200g", "--count", "3")
