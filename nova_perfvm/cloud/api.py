@@ -223,7 +223,8 @@ class API:
             self._servers = COMPUTE
             return self._respond(service, method, path, body)
         if response.status_code >= 400:
-            raise _error(service, f"{method} {path}", response)
+            asked = arguments.get("microversion", "")
+            raise _error(service, f"{method} {path}", response, asked)
         return response
 
 
@@ -232,7 +233,9 @@ def _no_answer(name: str, exc: Exception) -> CloudError:
     return CloudError(f"{name} does not answer: {first_line(exc)}", status)
 
 
-def _error(service: str, request: str, response: requests.Response) -> CloudError:
+def _error(
+    service: str, request: str, response: requests.Response, microversion: str
+) -> CloudError:
     status = response.status_code
     name = _NAMES[service]
     asked = f"{name}: {request}: {status}"
@@ -244,9 +247,10 @@ def _error(service: str, request: str, response: requests.Response) -> CloudErro
             status,
         )
     if status == 406:
+        always = microversion == _MICROVERSIONS.get(service)
+        release = "the Xena release or newer" if always else "a newer release"
         return CloudError(
-            f"{name} does not know microversion {_MICROVERSIONS.get(service)}: "
-            "the Xena release or newer is needed",
+            f"{name} does not know microversion {microversion}: {release} is needed",
             status,
         )
     kind = {404: NotThereError, 409: ConflictError}.get(status, CloudError)
