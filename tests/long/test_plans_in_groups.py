@@ -114,9 +114,8 @@ class PlansInGroupsTest(storms.StormTest):
             self.change()
             for _ in range(PLANS_AT_ONCE):
                 # Where one plan has nothing to do, most others have not, either.
-                if not self.carry_out(*self.draw()):
+                if self.counts["plans"] == COUNT or not self.carry_out(*self.draw()):
                     break
-        self.assertEqual(COUNT, self.counts["plans carried out in full"])
         for policy in ("anti-affinity", "soft-affinity", "soft-anti-affinity"):
             self.assertGreater(self.counts[f"steps of {policy}"], 0, self.counts)
         self.assertGreater(self.counts["steps another host would break"], 0)
@@ -205,9 +204,8 @@ class PlansInGroupsTest(storms.StormTest):
             self.counts["plans of nothing"] += 1
             self.assertEqual([], made)
             return False
-        self.counts["plans"] += 1
         self.assertEqual({"done"}, {row["State"] for row in rows}, said)
-        self.counts["plans carried out in full"] += 1
+        self.counts["plans"] += 1
         self.counts[f"plans of {name}"] += 1
         self.assertEqual(len(rows), len(made), made)
         hosts = before
