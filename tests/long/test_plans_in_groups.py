@@ -116,6 +116,9 @@ class PlansInGroupsTest(storms.StormTest):
                 # Where one plan has nothing to do, most others have not, either.
                 if self.counts["plans"] == COUNT or not self.carry_out(*self.draw()):
                     break
+        if COUNT < 100:
+            # Few plans may by chance meet no group that stands in their way.
+            return
         for policy in ("anti-affinity", "soft-affinity", "soft-anti-affinity"):
             self.assertGreater(self.counts[f"steps of {policy}"], 0, self.counts)
         self.assertGreater(self.counts["steps another host would break"], 0)
