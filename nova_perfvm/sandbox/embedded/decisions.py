@@ -23,12 +23,10 @@ if TYPE_CHECKING:
 class FilterVerdict:
     """The filter's verdict on one host for one request.
 
-    :ivar passed: what the scheduler was told
-    :ivar decision: the same facts judged once more, with every reason
+    :ivar decision: the facts judged once more, with every reason
     """
 
     host: str
-    passed: bool
     decision: Decision
 
     @property
@@ -55,15 +53,13 @@ class Decisions(fixtures.Fixture):
 
         def filter_all(this: Any, hosts: Iterable[Any], spec_obj: Any) -> list[Any]:
             hosts = list(hosts)
-            decided = [(host.host, _decide(this, host, spec_obj)) for host in hosts]
-            passed = original(this, hosts, spec_obj)
-            names = {host.host for host in passed}
+            verdicts = [
+                FilterVerdict(host.host, _decide(this, host, spec_obj))
+                for host in hosts
+            ]
             with self._lock:
-                self._verdicts[spec_obj.instance_uuid].extend(
-                    FilterVerdict(host, host in names, decision)
-                    for host, decision in decided
-                )
-            return passed
+                self._verdicts[spec_obj.instance_uuid] += verdicts
+            return original(this, hosts, spec_obj)
 
         self.useFixture(
             fixtures.MockPatchObject(PerfVMFilter, "filter_all", filter_all)
