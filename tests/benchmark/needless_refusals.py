@@ -12,9 +12,9 @@ import multiprocessing
 import sys
 from concurrent import futures
 
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
-from nova_perfvm.sandbox.embedded.servers import at_once
+from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
 from tests.benchmark.command import tell
+from tests.embedded import FILTERS_WITHOUT_PERFVM, at_once
 from tests.functional.test_elastic import HIGH, ElasticCase
 
 ROUNDS = 15

@@ -15,7 +15,7 @@ from testtools.content import text_content
 
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader
-from nova_perfvm.sandbox.embedded import EmbeddedCloud
+from tests.embedded import OperatedCloud
 
 HP_64 = "hp.20c.64g"
 HP_128 = "hp.20c.128g"
@@ -46,7 +46,7 @@ LAST_CALL_S = 120
 class FunctionalTest(testtools.TestCase):
     """A test with a cloud of its own.
 
-    :cvar CLOUD: options of EmbeddedCloud; None: the test starts the cloud itself
+    :cvar CLOUD: options of OperatedCloud; None: the test starts the cloud itself
     :cvar FLAVORS: names of the policy's flavors that the test boots
     :cvar PLACEMENT: the policy's scheme; "none" for tests of the filter, which
         then judges alone
@@ -75,7 +75,7 @@ class FunctionalTest(testtools.TestCase):
         if self.policy != loader.load():
             # The filter judges by the policy that the flavors are made of.
             options.setdefault("policy_file", self.write_policy())
-        self.cloud = EmbeddedCloud(**options)
+        self.cloud = OperatedCloud(**options)
         self.addOnException(self._show_log)
         self.useFixture(self.cloud)
         self.servers = self.cloud.servers
@@ -140,7 +140,7 @@ class FunctionalTest(testtools.TestCase):
         self.assertEqual(1, len(guest.host_nodes), guest.vcpupin)
         self.assertEqual("strict", guest.numatune_mode)
         self.assertEqual(guest.host_nodes, guest.numatune_nodes)
-        self.assertEqual({0: ("strict", guest.host_nodes)}, guest.memnodes)
+        self.assertEqual({0: ("strict", guest.host_nodes)}, self.cloud.memnodes(server))
         self.assertEqual((20,), guest.queues)
         return guest
 

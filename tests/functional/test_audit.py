@@ -7,7 +7,7 @@ import fixtures
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
-from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
+from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base, client, glance
 
 STRANGER = "11111111-1111-4111-8111-111111111111"

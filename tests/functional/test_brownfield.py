@@ -3,7 +3,8 @@
 
 import pathlib
 
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, FILTERS_WITHOUT_PERFVM
+from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
+from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base, client
 
 PINNED_4 = "pinned-4"

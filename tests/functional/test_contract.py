@@ -8,8 +8,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.policy import loader
-from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
-from nova_perfvm.sandbox.embedded.servers import ActionFailedError, at_once
+from tests.embedded import FILTERS_WITHOUT_PERFVM, ActionFailedError, at_once
 from tests.functional import base, client, glance
 from tests.functional.elastic import PLAIN_GENERAL, ElasticTest
 from tests.functional.test_audit import AuditMixin

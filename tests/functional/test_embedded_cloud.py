@@ -5,7 +5,7 @@ import datetime as dt
 
 from nova import context, objects
 
-from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM, EmbeddedCloud
+from tests.embedded import FILTERS_WITHOUT_PERFVM, OperatedCloud
 from tests.functional import base
 
 GENERAL = "general"
@@ -15,7 +15,7 @@ class TestEmbeddedCloud(base.FunctionalTest):
     CLOUD = None
 
     def start(self):
-        return EmbeddedCloud(enabled_filters=FILTERS_WITHOUT_PERFVM)
+        return OperatedCloud(enabled_filters=FILTERS_WITHOUT_PERFVM)
 
     def test_a_move_leaves_no_guest_where_it_came_from(self):
         """Whichever compute was started last."""

@@ -7,7 +7,7 @@ import yaml
 
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
-from nova_perfvm.sandbox.embedded.servers import ActionFailedError
+from tests.embedded import ActionFailedError
 from tests.functional import base
 
 OLD, OLD_LARGE = base.HP_64, base.HP_128

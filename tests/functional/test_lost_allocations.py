@@ -11,9 +11,9 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.cloud import answers, live_hosts, policy_record
 from nova_perfvm.cloud.api import API
-from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
 from nova_perfvm.sandbox.embedded.servers import until
 from tests import documented
+from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 from tests.functional.client import ClientMixin
 from tests.functional.elastic import ElasticTest

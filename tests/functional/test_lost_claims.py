@@ -6,7 +6,7 @@ runs again.  What Placement then has left, it would give away.
 """
 
 from nova_perfvm import constants as const
-from nova_perfvm.sandbox.embedded.servers import ActionFailedError
+from tests.embedded import ActionFailedError
 from tests.functional import base
 from tests.functional.elastic import ElasticTest
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves of high-performance VMs: each ends pinned, or is refused."""
 
-from nova_perfvm.sandbox.embedded.servers import ActionFailedError
+from tests.embedded import ActionFailedError
 from tests.functional import base
 
 

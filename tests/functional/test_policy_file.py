@@ -3,8 +3,8 @@
 
 import logging
 
-from nova_perfvm.sandbox.embedded import EmbeddedCloud, ServiceExitError
-from nova_perfvm.sandbox.embedded.servers import ActionFailedError
+from nova_perfvm.sandbox.embedded import ServiceExitError
+from tests.embedded import ActionFailedError, OperatedCloud
 from tests.functional import base
 
 
@@ -13,7 +13,7 @@ class TestBadFile(base.FunctionalTest):
 
     def start_failing(self, path):
         """Start a cloud whose scheduler does not start; return what it said."""
-        cloud = EmbeddedCloud(policy_file=path)
+        cloud = OperatedCloud(policy_file=path)
         error = self.assertRaises(ServiceExitError, cloud.setUp)
         critical = cloud.log.lines(level=logging.CRITICAL)
         self.assertEqual(str(error).splitlines(), critical)

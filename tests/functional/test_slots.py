@@ -6,8 +6,7 @@ import functools
 from nova import exception
 
 from nova_perfvm import constants as const
-from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
-from nova_perfvm.sandbox.embedded.servers import ActionFailedError
+from tests.embedded import FILTERS_WITHOUT_PERFVM, ActionFailedError
 from tests.functional import base
 
 

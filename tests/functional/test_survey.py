@@ -6,7 +6,7 @@ import pathlib
 import fixtures
 
 from nova_perfvm.policy import loader
-from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
+from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base, client
 
 PINNED_20 = "pinned-20"

@@ -16,7 +16,7 @@ from nova_perfvm.generate.hosts import (
     rendering,
 )
 from nova_perfvm.policy import HostShape
-from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
+from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base, client
 
 # Cores and GiB of each node

@@ -12,7 +12,7 @@ from nova import conf
 
 from nova_perfvm.generate.options import NOVAS_NUMA_FILTER, NUMA_FILTER
 from nova_perfvm.policy import HostShape
-from nova_perfvm.sandbox.embedded.servers import at_once
+from tests.embedded import at_once
 from tests.operations import cells, clouds, filling, verdict
 
 FILLS = int(os.environ.get("PERFVM_FILLS", "50"))

@@ -16,7 +16,7 @@ from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.facts.snapshot import CREATED, isolating
 from nova_perfvm.policy import loader
 from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
-from nova_perfvm.sandbox.embedded.servers import ActionFailedError
+from tests.embedded import ActionFailedError
 from tests.functional import base, test_elastic
 from tests.functional.client import ClientMixin
 from tests.functional.elastic import DeathError

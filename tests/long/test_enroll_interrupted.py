@@ -10,7 +10,7 @@ from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, RefusedError
 from nova_perfvm.facts.snapshot import DISABLED_REASON
-from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
+from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 from tests.functional.client import ClientMixin
 from tests.functional.elastic import (

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of slots without the weigher, and with its sign turned round."""
 
-from nova_perfvm.sandbox.embedded import NOVA_WEIGHERS
+from tests.embedded import NOVA_WEIGHERS
 from tests.functional import base
 from tests.functional.test_weigher import WeigherTest
 

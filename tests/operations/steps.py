@@ -9,7 +9,8 @@ import contextlib
 
 from nova.tests.functional.api.client import OpenStackApiException
 
-from nova_perfvm.sandbox.embedded.servers import ActionFailedError, BootedServer
+from nova_perfvm.sandbox.embedded.servers import BootedServer
+from tests.embedded import ActionFailedError
 
 RUNS = ("ACTIVE", "SHUTOFF")
 ON_HOST = (*RUNS, "SHELVED", "ERROR")

@@ -93,7 +93,7 @@ def await_none(complaints):
 class Judge:
     """Compares what Nova, libvirt and Placement have, after each operation.
 
-    :param cloud: the EmbeddedCloud
+    :param cloud: the OperatedCloud
     :param hosts: Host by name
     :param children: how many children each host has under units, 0 under slots
     :ivar found: the servers that were there at the last look

@@ -9,7 +9,7 @@ import os
 import random
 import time
 
-from nova_perfvm.sandbox.embedded.servers import at_once
+from tests.embedded import at_once
 from tests.functional.elastic import SameMoment
 from tests.operations import cells, verdict
 

@@ -11,8 +11,7 @@ import random
 
 from nova_perfvm.diagnose import audit
 from nova_perfvm.policy import HostShape
-from nova_perfvm.sandbox.embedded import FILTERS_WITHOUT_PERFVM
-from nova_perfvm.sandbox.embedded.servers import at_once
+from tests.embedded import FILTERS_WITHOUT_PERFVM, at_once
 from tests.functional import base
 from tests.unit.rules import hosts
 

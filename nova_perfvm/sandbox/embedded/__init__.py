@@ -10,8 +10,6 @@ pretend. Glance, Cinder, Neutron and Keystone are those tests' fixtures.
 from nova_perfvm.sandbox.embedded import bootstrap  # noqa: F401
 from nova_perfvm.sandbox.embedded.cloud import (
     DEFAULT_FILTERS,
-    FILTERS_WITHOUT_PERFVM,
-    NOVA_WEIGHERS,
     EmbeddedCloud,
     ServiceExitError,
 )
@@ -20,8 +18,6 @@ from nova_perfvm.sandbox.embedded.servers import BootedServer
 
 __all__ = [
     "DEFAULT_FILTERS",
-    "FILTERS_WITHOUT_PERFVM",
-    "NOVA_WEIGHERS",
     "BootedServer",
     "EmbeddedCloud",
     "EmbeddedGuest",

@@ -24,7 +24,6 @@ class EmbeddedGuest:
     vcpupin: dict[int, frozenset[int]]
     numatune_mode: str | None
     numatune_nodes: frozenset[int]
-    memnodes: dict[int, tuple[str, frozenset[int]]]
     queues: tuple[int | None, ...]
     host_nodes: frozenset[int]
 
@@ -63,10 +62,6 @@ def parse(xml: str, node_of: Callable[[int], int]) -> EmbeddedGuest:
         vcpupin=pins,
         numatune_mode=None if memory is None else memory.get("mode"),
         numatune_nodes=_cpus(None if memory is None else memory.get("nodeset")),
-        memnodes={
-            int(node.get("cellid")): (node.get("mode"), _cpus(node.get("nodeset")))
-            for node in root.findall("numatune/memnode")
-        },
         queues=tuple(
             None if driver is None else int(driver.get("queues")) for driver in drivers
         ),

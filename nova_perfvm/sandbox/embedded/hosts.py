@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import threading
 from typing import TYPE_CHECKING, Any
 
 import fixtures
+
+# Before hypervisor.libvirt, which has a part of it alone where it is not there yet.
+import nova.tests.fixtures  # noqa: F401
 from nova.compute import manager as compute_manager
-from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.virt import hardware
 from nova.virt.libvirt import driver as libvirt_driver
-from oslo_utils import units
 
 from nova_perfvm import constants as const
 from nova_perfvm.policy import HostShape
@@ -39,8 +39,6 @@ class HostSettings:
     :ivar vcpu_pin_set: the deprecated [DEFAULT]vcpu_pin_set
     :ivar provider_yaml: text of a file in [compute]provider_config_location
     :ivar cell: Nova's cell that the host is in
-    :ivar uneven: cores and memory in GiB of each NUMA node where these differ; as
-        many cores as ``shape`` has, without SMT
     :ivar named: whether [neutron] has a physical network in name for each NUMA node;
         see :mod:`nova_perfvm.scheduler.steering`
     """
@@ -52,14 +50,10 @@ class HostSettings:
     vcpu_pin_set: str | None = None
     provider_yaml: str | None = None
     cell: str = "cell1"
-    uneven: tuple[tuple[int, int], ...] = ()
     named: bool = False
 
     def node_of(self, cpu: int) -> int:
         """Return the NUMA node of a CPU, both counted from 0."""
-        if self.uneven:
-            ends = itertools.accumulate(cores for cores, _ in self.uneven)
-            return next(node for node, end in enumerate(ends) if cpu < end)
         return cpu // HostShape.parse(self.shape).cell_cpus("threads")
 
     def options(self) -> Options:
@@ -83,19 +77,7 @@ class HostSettings:
         :param directory: of the guests of all hosts
         """
         domains = f"{directory}/{hostname}/domains"
-        connection = Connection(Hardware(hostname, self.shape, self.memory_gb, domains))
-        if self.uneven:
-            self._divide(connection.host_info.numa_topology.cells)
-        return connection
-
-    def _divide(self, cells: list[Any]) -> None:
-        """Give each of libvirt's NUMA nodes its own cores and memory."""
-        cpus = iter([cpu for cell in cells for cpu in cell.cpus])
-        for cell, (cores, memory_gb) in zip(cells, self.uneven, strict=True):
-            cell.cpus = list(itertools.islice(cpus, cores))
-            cell.memory = memory_gb * units.Mi
-            pages = [(4, cell.memory // 4)]
-            cell.mempages = fakelibvirt.create_mempages(pages)
+        return Connection(Hardware(hostname, self.shape, self.memory_gb, domains))
 
 
 class _GroupView:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import fixtures
 from futurist._thread import ThreadWorker
 from nova import conf as nova_conf
-from nova import context
 from nova.api.validation.extra_specs import validators
 from nova.tests.functional.libvirt.base import ServersTestBase
 
@@ -119,23 +118,3 @@ class Services(ServersTestBase):
             )
         finally:
             self.flags(provider_config_location=before, group="compute")
-
-    def stop_host(self, name: str) -> None:
-        """Stop a compute; its guests stay where they are."""
-        self.computes.pop(name).stop()
-        self.compute_rp_uuids.pop(name)
-
-    def end_deleted_guests(self, name: str) -> None:
-        """Let a compute end guests of deleted servers, as it does when it starts.
-
-        It does so in a periodic task, and Nova's tests run none.
-        """
-        manager = self.computes[name].manager
-        admin = context.get_admin_context()
-        manager._cleanup_running_deleted_instances(admin)  # noqa: SLF001
-
-    def restart_scheduler(self, enabled_filters: list[str]) -> None:
-        """Start the scheduler again with other filters; all else runs on."""
-        self.scheduler.stop()
-        self.flags(enabled_filters=enabled_filters, group="filter_scheduler")
-        self.scheduler = self._setup_scheduler_service()

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Nova's pretended Cinder lacks."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import fixtures
 
 
@@ -18,22 +14,16 @@ class Reimaging(fixtures.Fixture):
     :param api: an administrator's client of Nova's API
     """
 
-    def __init__(self, cinder: Any, api: Any) -> None:
+    def __init__(self, cinder, api):
         super().__init__()
         self._cinder = cinder
         self._api = api
 
-    def _setUp(self) -> None:  # noqa: N802
-        self.useFixture(
-            fixtures.MonkeyPatch(
-                "nova.volume.cinder.API.reimage_volume",
-                self._reimage,
-            ),
-        )
+    def _setUp(self):  # noqa: N802
+        method = "nova.volume.cinder.API.reimage_volume"
+        self.useFixture(fixtures.MonkeyPatch(method, self._reimage))
 
-    def _reimage(
-        self, _context: Any, volume_id: str, *_args: Any, **_kwargs: Any
-    ) -> None:
+    def _reimage(self, _context, volume_id, *_args, **_kwargs):
         attachments = self._cinder.volume_to_attachment[volume_id].values()
         events = [
             {
