@@ -47,8 +47,8 @@ class SamplesTest(testtools.TestCase):
     def test_every_mistake_has_its_place(self):
         self.assert_mistakes(
             [
-                "measurements.0.machine.kind: missing; expected one of 'host', 'guest'",
                 "measurements.0.machine.kinds: unknown key; did you mean kind?",
+                "measurements.0.machine.kind: missing; expected one of 'host', 'guest'",
                 (
                     "measurements.0.better: found 'more', expected one of 'higher', "
                     "'lower'"
