@@ -54,11 +54,6 @@ class Topology:
         return frozenset(cpu for node in self.nodes for cpu in node.cpus)
 
     @property
-    def threads(self) -> int:
-        """Threads of the core that has most; 1 where SMT is off."""
-        return max(len(core) for node in self.nodes for core in node.cores)
-
-    @property
     def memory_mb(self) -> int | None:
         """Memory of all nodes in MiB, None if that of one is not known."""
         known = [n.memory_mb for n in self.nodes if n.memory_mb is not None]
