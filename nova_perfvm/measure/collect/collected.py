@@ -87,13 +87,6 @@ class Collected:
             raise NotReadError(path, self.unread.get(path, "it was read only once"))
         return first, self.later[path]
 
-    def link(self, path: str) -> str:
-        """Return where a symbolic link leads to.
-
-        :raises NotReadError: when it was not read
-        """
-        return self._found(self.links, path)
-
     def output(self, command: str) -> str:
         """Return what a command printed.
 

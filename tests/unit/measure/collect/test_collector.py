@@ -106,7 +106,7 @@ class ThisMachineTest(testtools.TestCase):
             self.assertNotIn("Error", reason)
         for nic in pathlib.Path("/sys/class/net").iterdir():
             if nic.is_symlink():
-                self.assertEqual(str(nic.readlink()), found.link(str(nic)))
+                self.assertEqual(str(nic.readlink()), found.links[str(nic)])
                 line = f"ethtool -l {nic.name}"
                 self.assertIn(line, {*found.commands, *found.unread})
 
