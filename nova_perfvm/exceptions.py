@@ -29,7 +29,6 @@ class CPUSetError(PerfVMError, ValueError):
         """Keep the text; say which part of it is wrong, and what was expected."""
         self.text = text
         self.part = part
-        self.expected = expected
         super().__init__(
             f"{_SHORT.repr(part)} in CPU list {_SHORT.repr(text)}: expected {expected}"
         )

@@ -71,7 +71,6 @@ class WantedServers:
 class ProofServer(NamedTuple):
     """A server that can be logged in to, if its guest does as it should."""
 
-    id: str
     name: str
     host: str
     flavor: str
@@ -280,7 +279,6 @@ def existing(api: API, server: str) -> ProofServer:
 def shown(server: Mapping[str, Any], address: str | None = None) -> ProofServer:
     """Return a server as Nova shows it."""
     return ProofServer(
-        server["id"],
         server["name"],
         server["OS-EXT-SRV-ATTR:host"],
         server["flavor"]["original_name"],

@@ -66,7 +66,7 @@ class ProveTest(machine.GuestCase):
             user="root",
             output=str(self.directory / "proof.json"),
         )
-        server = ProofServer("u1", "vm1", HOST, self.flavor.name, image.ADDRESS)
+        server = ProofServer("vm1", HOST, self.flavor.name, image.ADDRESS)
         found = proof_machines.machines(given, HOST, 1)
         vms = tuple(proof_machines.targets(given, [server]))
         return replace(found, vms=vms, nodes=loaded.nodes(found.host))

@@ -16,8 +16,8 @@ from tests.directory import DirectoryCase
 from tests.unit.osc import invocations
 
 FLAVOR = "hp.20c.64g"
-VM1 = ProofServer("u1", "vm1", "cmp7", FLAVOR, "192.0.2.21")
-VM2 = ProofServer("u2", "vm2", "cmp7", FLAVOR, "192.0.2.22")
+VM1 = ProofServer("vm1", "cmp7", FLAVOR, "192.0.2.21")
+VM2 = ProofServer("vm2", "cmp7", FLAVOR, "192.0.2.22")
 
 
 class ProveTest(DirectoryCase):
