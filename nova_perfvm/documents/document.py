@@ -143,10 +143,7 @@ def parse_document(
 
 
 def _read_document(
-    kinds: str | Iterable[str],
-    of: type[T],
-    data: Any,
-    defaults: Mapping[str, Any] | None = None,
+    kinds: list[str], of: type[T], data: Any, defaults: Mapping[str, Any] | None
 ) -> tuple[T | None, list[Mistake]]:
     """Return the value of what stands at the top of a file, and every mistake in it."""
     form: Any = of
@@ -163,7 +160,6 @@ def _read_document(
         if version is not None:
             # To judge the keys of another version helps nobody.
             return None, mistakes
-    kinds = _listed(kinds)
     if "kind" not in keys and data.get("kind", kinds[0]) not in kinds:
         message = f"found {shown(data['kind'])}, expected {' or '.join(kinds)}"
         mistakes.append(Mistake(("kind",), message))
