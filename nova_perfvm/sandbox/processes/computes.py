@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -48,6 +48,18 @@ class Computes:
         pids = said.splitlines()[-len(hosts) :]
         for name, pid in zip(names, pids, strict=True):
             self.processes.adopt(name, int(pid))
+
+    def start_and_await(
+        self, hosts: Sequence[PretendedHost], connect: Callable[[], Any]
+    ) -> None:
+        """Start the nova-computes of hosts, and wait until each has reported.
+
+        :param connect: gives an SDK connection of the administrator
+        :raises SandboxError: when one does not come up
+        """
+        since = dt.datetime.now(dt.UTC)
+        self.start(hosts)
+        await_reports(self.processes, connect(), hosts, since)
 
     def remove(self, hosts: Sequence[PretendedHost]) -> None:
         """End the nova-computes of hosts, with all that is kept of them here.

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,12 +11,7 @@ from typing import Any, Final, NamedTuple
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.sandbox.processes import content, running, waiting
-from nova_perfvm.sandbox.processes.computes import (
-    PREFIX,
-    Computes,
-    await_reports,
-    forget,
-)
+from nova_perfvm.sandbox.processes.computes import PREFIX, Computes, forget
 from nova_perfvm.sandbox.processes.databases import Databases
 from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
@@ -107,9 +101,7 @@ class Starter:
         hosts = self.settings.pretended
         self._start_servers()
         self._start_controller(schedulers, connect)
-        since = dt.datetime.now(dt.UTC)
-        self._computes.start(hosts)
-        await_reports(self.processes, connect(), hosts, since)
+        self._computes.start_and_await(hosts, connect)
         self.tell(f"{len(hosts)} computes")
         if self.settings.volumes:
             self._await_backend(connect().block_storage)
@@ -129,9 +121,7 @@ class Starter:
 
         :raises PerfVMError: when one does not come up
         """
-        since = dt.datetime.now(dt.UTC)
-        self._computes.start(hosts)
-        await_reports(self.processes, connect(), hosts, since)
+        self._computes.start_and_await(hosts, connect)
         self._databases.discover_hosts()
         self.tell(f"{len(hosts)} more computes")
 
