@@ -37,14 +37,24 @@ def read(
     if str(path) == "-":
         data = sys.stdin.buffer.read(most_bytes + 1)
         return _decode(data, "standard input", most_bytes, expected)
+    with opened(path) as file:
+        data = file.read(most_bytes + 1)
+    return _decode(data, str(path), most_bytes, expected)
+
+
+@contextlib.contextmanager
+def opened(path: str | Path) -> Iterator[io.BufferedReader]:
+    """Open a file to be read.
+
+    :raises UnreadableFileError: when it cannot be opened or read
+    """
     try:
         with Path(path).open("rb") as file:
-            data = file.read(most_bytes + 1)
+            yield file
     except (OSError, ValueError) as exc:
         # A path with a NUL has no strerror.
         reason = getattr(exc, "strerror", None) or str(exc)
         raise UnreadableFileError(str(path), reason) from exc
-    return _decode(data, str(path), most_bytes, expected)
 
 
 def _decode(data: bytes, name: str, most_bytes: int, expected: str) -> str:

@@ -9,10 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from nova_perfvm.documents.mistakes import UnreadableFileError
+from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.hypervisor import of_host
 from nova_perfvm.facts.snapshot import Snapshot
@@ -277,12 +276,8 @@ def load(
 
 
 def _hashed(role: str, path: str) -> EvidenceFile:
-    try:
-        with Path(path).open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except (OSError, ValueError) as exc:
-        reason = getattr(exc, "strerror", None) or str(exc)
-        raise UnreadableFileError(path, reason) from exc
+    with textfile.opened(path) as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     return EvidenceFile(role, path, digest)
 
 
