@@ -31,15 +31,25 @@ def read(
     :raises UnreadableFileError: when it cannot be read, is no such text, or is
         longer
     """
-    if not str(path):
+    name = str(path)
+    if not name:
         # Path would take it for the current directory.
         raise UnreadableFileError("''", "an empty path: name a file")
-    if str(path) == "-":
-        data = sys.stdin.buffer.read(most_bytes + 1)
-        return _decode(data, "standard input", most_bytes, expected)
-    with opened(path) as file:
-        data = file.read(most_bytes + 1)
-    return _decode(data, str(path), most_bytes, expected)
+    if name == "-":
+        name, data = "standard input", sys.stdin.buffer.read(most_bytes + 1)
+    else:
+        with opened(path) as file:
+            data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        mib = most_bytes // _MIB
+        size = f"{mib} MiB" if mib else f"{most_bytes} bytes"
+        raise UnreadableFileError(name, f"longer than {size}: is it {expected}?")
+    try:
+        return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8").read()
+    except UnicodeDecodeError as exc:
+        where = f"{exc.reason} at byte {exc.start}"
+        reason = f"no UTF-8 text: {where}: is it {expected}?"
+        raise UnreadableFileError(name, reason) from exc
 
 
 @contextlib.contextmanager
@@ -55,24 +65,6 @@ def opened(path: str | Path) -> Iterator[io.BufferedReader]:
         # A path with a NUL has no strerror.
         reason = getattr(exc, "strerror", None) or str(exc)
         raise UnreadableFileError(str(path), reason) from exc
-
-
-def _decode(data: bytes, name: str, most_bytes: int, expected: str) -> str:
-    """Return the text of what was read, as :func:`read` does.
-
-    :param name: what to call it in errors
-    :raises UnreadableFileError: when it is no such text, or longer
-    """
-    if len(data) > most_bytes:
-        mib = most_bytes // _MIB
-        size = f"{mib} MiB" if mib else f"{most_bytes} bytes"
-        raise UnreadableFileError(name, f"longer than {size}: is it {expected}?")
-    try:
-        return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8").read()
-    except UnicodeDecodeError as exc:
-        where = f"{exc.reason} at byte {exc.start}"
-        reason = f"no UTF-8 text: {where}: is it {expected}?"
-        raise UnreadableFileError(name, reason) from exc
 
 
 def write(target: Path | int, text: str) -> None:
