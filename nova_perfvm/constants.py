@@ -90,6 +90,8 @@ CHILD_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 # The compute service is not one that the scheduler may use.
 SERVICE_DISABLED: Final = "service.disabled"
 SERVICE_DOWN: Final = "service.down"
+# The server is there: only a resize may stay.
+NOVA_SAME_HOST: Final = "nova.same_host"
 # Not in the zone that is asked for; an aggregate is for other projects.
 NOVA_AVAILABILITY_ZONE: Final = "nova.availability_zone"
 NOVA_TENANT_AGGREGATE: Final = "nova.tenant_aggregate"
@@ -131,6 +133,7 @@ OUTER_CODES: Final = frozenset(
         SERVICE_DISABLED,
         SERVICE_DOWN,
         CELLS_UNKNOWN,
+        NOVA_SAME_HOST,
         NOVA_AVAILABILITY_ZONE,
         NOVA_TENANT_AGGREGATE,
         NOVA_GROUP_AFFINITY,

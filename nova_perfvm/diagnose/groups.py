@@ -17,8 +17,8 @@ from nova_perfvm.facts.snapshot.groups import AFFINITY, ANTI_AFFINITY, SOFT
 def reasons(group: ServerGroup, server: str, view: HostView) -> Iterator[Reason]:
     """Yield why Nova keeps a server of a group off a host.
 
-    One of an affinity group comes only to hosts that have one of the group, its own
-    host included: by itself, none ever leaves the only host of its group.
+    One of an affinity group comes only to hosts that have one of the group: by itself,
+    none ever leaves the only host of its group.
 
     :param server: its ID; empty for a new one
     """
@@ -27,7 +27,7 @@ def reasons(group: ServerGroup, server: str, view: HostView) -> Iterator[Reason]
         if hosts := view.cloud.hosts_of(group):
             data = {"group": str(group), "hosts": sorted(hosts)}
             yield Reason(const.NOVA_GROUP_AFFINITY, data)
-    elif group.policy == ANTI_AFFINITY and server not in {one.id for one in here}:
+    elif group.policy == ANTI_AFFINITY:
         # nova-compute counts those, too, and refuses what the filter lets pass.
         moving = _members(group, view.cloud.moving_by_host.get(view.host, ()))
         there = {one.id: str(one) for one in (*here, *moving) if one.id != server}

@@ -158,6 +158,8 @@ def _service(
     view: HostView, request: Request, settings: SchedulerSettings
 ) -> Iterator[Reason]:
     host = view.compute
+    if request.server and request.server in {one.id for one in view.servers}:
+        yield Reason(const.NOVA_SAME_HOST, {})
     if not host.enabled:
         yield Reason(const.SERVICE_DISABLED, {"why": host.disabled_reason or ""})
     if not host.up:

@@ -83,6 +83,9 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     const.SERVICE_DOWN: lambda d: (
         "nova-compute is forced down" if d["forced"] else "nova-compute is down"
     ),
+    const.NOVA_SAME_HOST: lambda _: (
+        "the server is on this host, and Nova moves none to the host that it is on"
+    ),
     const.NOVA_AVAILABILITY_ZONE: lambda d: (
         f"the host is in zone {d['found'] or 'none'}, {d['expected']} is asked for"
     ),

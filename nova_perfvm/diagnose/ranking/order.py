@@ -21,7 +21,6 @@ from nova_perfvm.diagnose.ranking.weighers import (
     number,
     weighers_of,
 )
-from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.generate.options import FileOptions
@@ -114,13 +113,11 @@ class Ranking:
     """The hosts that passed, the best first.
 
     :ivar weighers: those that are asked; none where there is one host
-    :ivar left_out: the host of a server that moves, if it would pass
     """
 
     options: FileOptions
     weighers: tuple[Weigher, ...]
     hosts: tuple[Ranked, ...]
-    left_out: str = ""
 
     @cached_property
     def unknown(self) -> list[int]:
@@ -182,8 +179,6 @@ class Ranking:
 
     def notes(self) -> Iterator[str]:
         """Yield what else decides, and what is not known."""
-        if self.left_out:
-            yield f"{self.left_out}, which the server is on, is left out"
         if len(self.hosts) == 1:
             yield "one host is left, which nova-scheduler does not weigh"
         pairs = list(pairwise(self.hosts))
@@ -253,17 +248,12 @@ def rank(
 
     :param views: of these hosts
     :param options: of nova-scheduler's nova.conf; None: Nova's defaults, our weigher
-    :raises PerfVMError: when an option is no number, or no other host takes a server
+    :raises PerfVMError: when an option is no number
     """
     server = views[0].cloud.server_by_id.get(request.server) if views else None
     moving = server if server is not None and server.built else None
-    # Nova moves no server to where it is.
-    stays = [view for view in views if moving and view.host == moving.host]
-    others = [view for view in views if view not in stays]
-    if stays and not others:
-        raise PerfVMError(f"{stays[0].name}, which it is on, alone would take it")
-    cases = [Case(policy, request, view, moving, options or {}) for view in others]
-    weighers = weighers_of(options) if others[1:] else ()
+    cases = [Case(policy, request, view, moving, options or {}) for view in views]
+    weighers = weighers_of(options) if views[1:] else ()
     rows: list[tuple[WeigherShare, ...]] = [()] * len(cases)
     for weigher in weighers:
         raws = [weigher.raw(case) for case in cases]
@@ -273,5 +263,4 @@ def rank(
             for row, (case, raw, normalised) in zip(rows, figures, strict=True)
         ]
     hosts = sorted(map(Ranked, cases, rows), key=lambda host: -host.weight)
-    left_out = stays[0].name if stays else ""
-    return Ranking(options or {}, weighers, tuple(hosts), left_out)
+    return Ranking(options or {}, weighers, tuple(hosts))

@@ -81,12 +81,18 @@ class FixesTest(ExplainCase):
         self.cloud.change_server("hp2-b", status="SHUTOFF")
         self.assertEqual("host hp2: migrate hp2-b (i-hp2-b)", self.fix(BIG))
 
-    def test_a_shelved_server_needs_no_other_host_and_none_makes_room_for_itself(self):
+    def test_a_shelved_server_needs_no_other_host_and_none_stays_on_its_own(self):
         self.add_full("hp1", status="SHELVED")
-        self.assertEqual("host hp1: migrate hp1-a (i-hp1-a) in SHELVED", self.fix())
-        for server, other in (("hp1-a", "hp1-b"), ("hp1-b", "hp1-a")):
-            (fix,) = self.explain(server=server).fixes
-            self.assertEqual([other], [server.name for server in fix.servers])
+        words = "host hp1: migrate hp1-a (i-hp1-a) in SHELVED"
+        self.assertEqual(words, self.fix())
+        self.cloud.add_host("hp2")
+        self.cloud.add_hp("a", "hp2")
+        self.cloud.add_hp("b", "hp2", first=20, node=1)
+        found = self.explain(server="a")
+        self.assertEqual(words, str(found.fixes[0]))
+        # Nova does not move it to where it is.
+        self.assertEqual(((), None), (found.accepting, found.fixes[1]))
+        self.assertEqual(const.NOVA_SAME_HOST, found.verdicts[1].reasons[0].code)
 
     def test_a_server_of_a_former_size_is_moved(self):
         for name in ("hp1", "hp2"):

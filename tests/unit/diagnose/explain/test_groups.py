@@ -10,6 +10,7 @@ from nova_perfvm.facts.snapshot import Migration
 from tests.unit.diagnose.explain.test_explain import ExplainCase
 
 APART, TOGETHER = const.NOVA_GROUP_ANTI_AFFINITY, const.NOVA_GROUP_AFFINITY
+SAME = const.NOVA_SAME_HOST
 
 
 class GroupsCase(ExplainCase):
@@ -36,7 +37,7 @@ class HardPoliciesTest(GroupsCase):
         # It is where it is, and another of its group is not to join it.
         self.cloud.add_hp("b", "h2")
         self.cloud.add_group("anti-affinity", "a", "b")
-        self.assertEqual(["", APART], self.codes(server="a"))
+        self.assertEqual([SAME, APART], self.codes(server="a"))
         self.assertEqual([APART, APART], self.codes(group="group1"))
         # Neither has a host to go to.
         self.assertEqual((None, None), self.found.fixes)
@@ -53,7 +54,7 @@ class HardPoliciesTest(GroupsCase):
     def test_affinity(self):
         self.cloud.add_group("affinity", "a")
         self.assertEqual(["", TOGETHER], self.codes(group="group0"))
-        self.assertEqual(["", TOGETHER], self.codes(server="a"))
+        self.assertEqual([SAME, TOGETHER], self.codes(server="a"))
         _, said = self.verdict(group="group0", host="h2")
         words = "affinity group group0 (i-group0) has no server here, and servers on h1"
         self.assertEqual(words, said)
