@@ -22,18 +22,14 @@ def reasons(group: ServerGroup, server: str, view: HostView) -> Iterator[Reason]
 
     :param server: its ID; empty for a new one
     """
-    here = _members(group, view.servers)
-    if group.policy == AFFINITY and not here:
+    if group.policy == AFFINITY and not _members(group, view.servers):
         if hosts := view.cloud.hosts_of(group):
             data = {"group": str(group), "hosts": sorted(hosts)}
             yield Reason(const.NOVA_GROUP_AFFINITY, data)
     elif group.policy == ANTI_AFFINITY:
-        # nova-compute counts those, too, and refuses what the filter lets pass.
-        moving = _members(group, view.cloud.moving_by_host.get(view.host, ()))
-        there = {one.id: str(one) for one in (*here, *moving) if one.id != server}
+        servers = [str(one) for one in _claimed(group, view) if one.id != server]
         most = group.max_server_per_host
-        if len(there) >= most:
-            servers = list(there.values())
+        if len(servers) >= most:
             yield Reason(
                 const.NOVA_GROUP_ANTI_AFFINITY,
                 {"group": str(group), "servers": servers, "most": most},
@@ -47,8 +43,8 @@ def room(group: ServerGroup | None, view: HostView, most: int) -> int:
     """
     if group is None or group.policy != ANTI_AFFINITY:
         return most
-    here = len(_members(group, view.servers))
-    return min(most, max(1, group.max_server_per_host - here))
+    claimed = len(_claimed(group, view))
+    return min(most, max(1, group.max_server_per_host - claimed))
 
 
 def rank(group: ServerGroup | None, view: HostView) -> int:
@@ -76,6 +72,16 @@ def preferred(snapshot: Snapshot, group: ServerGroup) -> str:
     hosts = ", ".join(sorted(snapshot.hosts_of(group))) or "no host"
     other = "other hosts" if group.policy.endswith(ANTI_AFFINITY) else "these"
     return f"{group} has servers on {hosts}: nova-scheduler prefers {other}"
+
+
+def _claimed(group: ServerGroup, view: HostView) -> list[Server]:
+    """Return the members that a host has, or that are on their way to it or from it.
+
+    nova-compute counts the latter, too, and refuses what the filter lets pass.
+    """
+    moving = view.cloud.moving_by_host.get(view.host, ())
+    found = {one.id: one for one in _members(group, (*view.servers, *moving))}
+    return list(found.values())
 
 
 def _members(group: ServerGroup, servers: Sequence[Server]) -> list[Server]:

@@ -50,6 +50,10 @@ class HardPoliciesTest(GroupsCase):
         self.cloud.change_server("a", status="VERIFY_RESIZE")
         self.cloud.parts["migrations"] = (move,)
         self.assertEqual([APART, APART], self.codes(group="group0"))
+        self.cloud.add_group("anti-affinity", "a", most=2)
+        self.assertEqual(["", ""], self.codes(group="group1"))
+        group, views = self.found.request.group, [v.view for v in self.found.verdicts]
+        self.assertEqual([1, 1], [groups.room(group, view, 9) for view in views])
 
     def test_affinity(self):
         self.cloud.add_group("affinity", "a")
