@@ -14,6 +14,8 @@ from nova_perfvm.facts.demand import Group, Request, request_for, with_groups
 from nova_perfvm.facts.snapshot import OFFLOADED, Server, Snapshot
 from nova_perfvm.microversions import LIVE_MIGRATION
 
+# Of an aggregate's metadata.
+_ZONE: Final = "availability_zone"
 _READY: Final = frozenset({"ACTIVE", "SHUTOFF"})
 _RUNNING: Final = frozenset({"ACTIVE", "PAUSED"})
 # Traits of Neutron's providers: the physical network, and kinds of ports.
@@ -101,6 +103,21 @@ def request_of(snapshot: Snapshot, server: Server) -> Request:
     return replace(
         request, facts=facts, project=server.project, server=server.id, group=group
     )
+
+
+def zone_of(snapshot: Snapshot, server: Server) -> str:
+    """Return the zone that a server asks for when it moves; its own if nobody tells."""
+    told = snapshot.zones_told
+    return zone_asked(snapshot, server.bound_zone if told else server.availability_zone)
+
+
+def zone_asked(snapshot: Snapshot, zone: str) -> str:
+    """Return the zone that Nova asks Placement for; empty where it asks for none.
+
+    It asks for none where no aggregate makes the zone: that of hosts without one.
+    """
+    made = (aggregate.metadata.get(_ZONE) for aggregate in snapshot.aggregates)
+    return zone if zone in made else ""
 
 
 def _of_ports(snapshot: Snapshot, server: Server) -> Iterator[Group]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from nova_perfvm.diagnose import moves
+from nova_perfvm.diagnose.arrivals import arrived
 from nova_perfvm.diagnose.verdicts import HostVerdict, SchedulerSettings, offer
 from nova_perfvm.facts.demand import Request, RequestError
 from nova_perfvm.facts.host_view import HostView
@@ -49,8 +50,8 @@ class Fixer:
     """Finds what to do for hosts of a cloud, so that they would take a request.
 
     :ivar views: of all hosts
-    :ivar stuck: hosts on which servers are in the way that no other host takes
-    :ivar takers: by what servers ask for, who would take them
+    :ivar stuck: hosts on which servers are in the way that no others take together
+    :ivar choices: by what servers ask for, that with each host that would take one
     """
 
     policy: Policy
@@ -59,12 +60,12 @@ class Fixer:
     views: Sequence[HostView]
     settings: SchedulerSettings
     stuck: list[str] = field(default_factory=list)
-    takers: dict[str, set[str]] = field(default_factory=dict)
+    choices: dict[str, list[tuple[Request, HostView]]] = field(default_factory=dict)
 
     def fix(self, verdict: HostVerdict) -> Fix | None:
         """Return the smallest change found for one host, None if none was found.
 
-        Only servers are to go that another host would take.
+        Only servers are to go that other hosts would take together.
         """
         if verdict.accepted:
             return None
@@ -78,7 +79,10 @@ class Fixer:
         others = [s for s in view.servers if s.id not in kept]
         if not enough(others):
             return None
-        servers = _smallest([s for s in others if self._can_leave(s)], enough)
+        alone = [s for s in others if self._can_leave(s)]
+        servers = _smallest(alone, enough)
+        if servers and len(self._leaving(servers)) < len(servers):
+            servers = _smallest(self._leaving(alone), enough)
         if servers is None:
             self.stuck.append(view.name)
         if servers is None or not (servers or steps):
@@ -92,17 +96,45 @@ class Fixer:
         """Return whether a server can leave its host, offloaded or to another."""
         if not moves.goes_elsewhere(server):
             return True
+        return any(view.host != server.host for _, view in self._choices(server))
+
+    def _leaving(self, servers: Sequence[Server]) -> list[Server]:
+        """Return those of a host's servers that can leave it together.
+
+        Offloaded, or each to a host that takes it after those before it; the servers
+        that the fewest hosts take go first.
+        """
+        found = [s for s in servers if not moves.goes_elsewhere(s)]
+        going = [(s, self._choices(s)) for s in servers if moves.goes_elsewhere(s)]
+        now: dict[str, HostView] = {}
+        for server, choices in sorted(going, key=lambda one: len(one[1])):
+            for request, before in choices:
+                view = now.get(before.name, before)
+                if view.host == server.host:
+                    continue
+                after = arrived(self.policy, request, view, self.settings, server.id)
+                if after is not None:
+                    here = (*after.view.servers, server)
+                    now[view.name] = replace(after.view, servers=here)
+                    found.append(server)
+                    break
+        return found
+
+    def _choices(self, server: Server) -> Sequence[tuple[Request, HostView]]:
+        """Return what a server asks for, with each host that takes such a one."""
         try:
-            # As others that are alike, so that none is on its own host already.
-            request = replace(moves.request_of(self.snapshot, server), server="")
+            request = moves.request_of(self.snapshot, server)
         except RequestError:
             # nova-api would refuse its flavor and image today.
-            return False
+            return ()
+        # As others that are alike, so that none is on its own host already.
+        zone = moves.zone_of(self.snapshot, server)
+        request = replace(request, server="", availability_zone=zone)
         asked = repr(request)
-        if asked not in self.takers:
-            takers = {v.host for v in self.views if self._takes(v, request)}
-            self.takers[asked] = takers
-        return bool(self.takers[asked] - {server.host})
+        if asked not in self.choices:
+            takers = (view for view in self.views if self._takes(view, request))
+            self.choices[asked] = [(request, view) for view in takers]
+        return self.choices[asked]
 
 
 def _served(verdict: HostVerdict) -> tuple[HostView, list[str]]:

@@ -30,8 +30,6 @@ from nova_perfvm.rules import check_request
 
 # Of old files, and where the list is refused.
 NO_GROUPS: Final = "there are no server groups in this snapshot"
-# Of an aggregate's metadata.
-_ZONE: Final = "availability_zone"
 # More names make no line.
 _MOST_NAMED = 8
 
@@ -158,14 +156,10 @@ def request_of(
 
 
 def _asked(snapshot: Snapshot, zone: str, *, new: bool = False) -> str:
-    """Return the zone that Nova asks Placement for; empty where it asks for none.
-
-    It asks for none where no aggregate makes the zone: that of hosts without one.  Of
-    others nova-api lets no new server ask.
-    """
-    made = (aggregate.metadata.get(_ZONE) for aggregate in snapshot.aggregates)
+    """Return the zone that Nova asks Placement for; nova-api lets ask for no others."""
     known = {host.availability_zone for host in snapshot.hosts}
-    return zone if zone in made or (new and zone not in known) else ""
+    unknown = new and zone not in known
+    return zone if unknown else moves.zone_asked(snapshot, zone)
 
 
 def _group(snapshot: Snapshot, name: str) -> ServerGroup:
@@ -253,7 +247,9 @@ def explain(
         notes.append(groups.preferred(snapshot, group))
     if fixer.stuck and not any(v.accepted for v in verdicts) and not any(fixes):
         hosts = some_of(fixer.stuck, _MOST_NAMED)
-        notes.append(f"servers are in the way that no other host takes: {hosts}")
+        notes.append(
+            f"servers are in the way, and no other hosts take them all: {hosts}"
+        )
     reasons = check_request(policy, request.facts)
     return Explanation(request, verdicts, reasons, fixes, tuple(notes))
 

@@ -115,10 +115,21 @@ class FixesTest(ExplainCase):
         self.cloud.add_hp("odd", "hp2", first=20, node=1, count=8, vcpus=8)
         found = self.explain(BIG)
         self.assertEqual((None, None), found.fixes)
-        self.assertIn("that no other host takes: hp1, hp2", found.notes[-1])
+        self.assertIn("and no other hosts take them all: hp1, hp2", found.notes[-1])
         # The odd one would be the smallest, and is of no class: nobody takes it.
         self.add_spare()
         self.assertEqual("host hp1: migrate hp1-a (i-hp1-a)", self.fix(BIG))
+
+    def test_servers_stay_in_the_zone_that_nova_binds_them_to(self):
+        self.add_full("hp1", availability_zone="east", bound_zone="east")
+        self.add_spare()
+        zone = {"availability_zone": "east"}
+        self.cloud.parts["aggregates"] = (Aggregate(1, "u", "a", zone, frozenset()),)
+        self.assertEqual("None", self.fix(BIG))
+        self.cloud.parts["zones_told"] = True
+        self.assertEqual("None", self.fix(BIG))
+        self.cloud.change_server("hp1-b", bound_zone="")
+        self.assertEqual("host hp1: migrate hp1-b (i-hp1-b)", self.fix(BIG))
 
     def test_several_servers_and_none_too_many(self):
         self.cloud.add_host("hp1")
@@ -381,6 +392,17 @@ class UnitsTest(UnitsCase):
             code, said = self.verdict(flavor)
             self.assertIn(words, said)
             self.assertEqual(bool(words), const.PLACEMENT_UNITS in code)
+
+    def test_others_take_all_that_are_to_go(self):
+        for name, vcpus in (("e1", 160), ("e2", 4)):
+            self.add_elastic(name, slots=1)
+            self.cloud.change_inventories(name, VCPU=Inventory(vcpus, vcpus))
+        for name in "ab":
+            self.add_general_to("e1", name)
+        self.assertEqual("host e1: migrate a (i-a), b (i-b)", self.fix())
+        self.cloud.change_inventories("e2", VCPU=Inventory(2, 2))
+        self.assertEqual("None", self.fix())
+        self.assertIn("no other hosts take them all: e1", self.explain().notes[-1])
 
     def test_isolated_aggregates(self):
         self.add_elastic()
