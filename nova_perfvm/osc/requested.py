@@ -32,6 +32,8 @@ REQUEST: Final[Arguments] = (
         help="server group that the new server is created in, by name or ID",
     ),
 )
+# A server that is there has its own of these.
+_OF_NEW: Final = ("image", "boot_from_volume", "server_group")
 
 
 def request_of(
@@ -42,13 +44,14 @@ def request_of(
     :param server: ID or name of one that is there, in place of a flavor
     :raises NotFoundError: when there is no such thing, or more than one
     :raises RequestError: when nova-api would refuse it
-    :raises PerfVMError: when a group is named for a server that is there
+    :raises PerfVMError: when it is told of a server that is there what that has
     """
-    if server is not None and parsed_args.server_group is not None:
-        raise PerfVMError(
-            "--server-group is for a new server: one that is there has the group that "
-            "it was created in"
-        )
+    for name in _OF_NEW if server is not None else ():
+        if getattr(parsed_args, name):
+            option = name.replace("_", "-")
+            raise PerfVMError(
+                f"--{option} is for a new server: one that is there has its own"
+            )
     return explain.request_of(
         snapshot,
         flavor=parsed_args.flavor,

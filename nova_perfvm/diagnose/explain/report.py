@@ -127,9 +127,12 @@ def request_of(
         zone = "" if found.host else found.availability_zone
         if snapshot.zones_told:
             zone = found.bound_zone
+        zone = moves.zone_asked(snapshot, zone)
+        if availability_zone:
+            zone = _zone(snapshot, availability_zone)
         request = replace(
             moves.request_of(snapshot, found),
-            availability_zone=_asked(snapshot, availability_zone or zone),
+            availability_zone=zone,
             project=project or found.project,
         )
         return request, tuple(_about(snapshot, found))
@@ -149,17 +152,22 @@ def request_of(
     )
     return replace(
         request,
-        availability_zone=_asked(snapshot, availability_zone, new=True),
+        availability_zone=_zone(snapshot, availability_zone),
         project=project,
         group=None if group is None else _group(snapshot, group),
     ), ()
 
 
-def _asked(snapshot: Snapshot, zone: str, *, new: bool = False) -> str:
-    """Return the zone that Nova asks Placement for; nova-api lets ask for no others."""
-    known = {host.availability_zone for host in snapshot.hosts}
-    unknown = new and zone not in known
-    return zone if unknown else moves.zone_asked(snapshot, zone)
+def _zone(snapshot: Snapshot, name: str) -> str:
+    """Return what Nova asks Placement for in a zone; nova-api knows no others."""
+    asked = moves.zone_asked(snapshot, name)
+    known = {host.availability_zone for host in snapshot.hosts} - {""}
+    if name and not asked and name not in known:
+        zones = ", ".join(sorted(known)) or "none"
+        raise NotFoundError(
+            f"there is no availability zone {name!r}; zones with hosts: {zones}"
+        )
+    return asked
 
 
 def _group(snapshot: Snapshot, name: str) -> ServerGroup:

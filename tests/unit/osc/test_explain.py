@@ -137,9 +137,19 @@ class ExplainTest(SavedCase):
             ("/no cannot be read", *saved, "--nova-conf", "/no"),
             ("one of the arguments --flavor --server is required",),
             ("not allowed with", "--flavor", "x", "--server", "y"),
-            (
-                "is for a new server",
-                *("--server", "hp1-a", "--server-group", "x", *saved[2:]),
+            *(
+                (
+                    f"{more[0]} is for a new server",
+                    "--server",
+                    "hp1-a",
+                    *more,
+                    *saved[2:],
+                )
+                for more in (
+                    ("--server-group", "x"),
+                    ("--image", "x"),
+                    ("--boot-from-volume",),
+                )
             ),
             ("not allowed with", "--flavor", "x", "--snapshot", "y", "--from-nova-db"),
         ):

@@ -174,12 +174,34 @@ class LayersTest(ExplainCase):
         self.assertIn("CUSTOM_PERFVM_SLOT: need 1, 0 of 2 free", said)
         self.assertIn("PCPU: need 20, 0 of 40 free", said)
 
-    def test_zones_and_tenants(self):
+    def test_zones(self):
+        for name, zone in (("hp1", "east"), ("hp2", "nova")):
+            self.cloud.add_host(name)
+            host = self.cloud.hosts[name]
+            self.cloud.hosts[name] = dataclasses.replace(host, availability_zone=zone)
+        east = {"availability_zone": "east"}
+        aggregate = Aggregate(1, "e", "e", east, frozenset({"hp1"}))
+        self.cloud.parts["aggregates"] = (aggregate,)
+        self.cloud.add_hp("a", "hp1", bound_zone="east")
+        self.cloud.parts["zones_told"] = True
+        # For the zone of hosts that no aggregate puts into one Nova does not look.
+        nova = {"availability_zone": "nova"}
+        for what, expected in (
+            (east, ("hp1",)),
+            (nova, ("hp1", "hp2")),
+            ({"server": "a"}, ()),
+            ({"server": "a", **nova}, ("hp2",)),
+        ):
+            self.assertEqual(expected, self.explain(**what).accepting, what)
+        for what in ({}, {"server": "a"}):
+            what["availability_zone"] = "mars"
+            error = self.assertRaises(NotFoundError, self.explain, **what)
+            words = "there is no availability zone 'mars'; zones with hosts: east, nova"
+            self.assertEqual(words, str(error))
+
+    def test_tenants(self):
         self.cloud.add_host("hp1")
         self.cloud.add_host("hp2")
-        self.assertEqual(
-            const.NOVA_AVAILABILITY_ZONE, self.code(availability_zone="east")
-        )
         metadata = {"filter_tenant_id": "p2, p3", "filter_tenant_id_2": "p1"}
         group = Aggregate(1, "u", "o", metadata, frozenset({"hp1"}))
         self.cloud.parts["aggregates"] = (group,)
