@@ -11,7 +11,12 @@ from nova_perfvm.facts import NUMACell, Reason, RequestCell, RequestFacts
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import UNKNOWN
-from nova_perfvm.generate.options import ENABLED_FILTERS, FileOptions, wanted
+from nova_perfvm.generate.options import (
+    ENABLED_FILTERS,
+    FileOptions,
+    not_enforced,
+    wanted,
+)
 from nova_perfvm.placement.candidates import Answer, ask
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.placement.settings import (
@@ -38,11 +43,13 @@ class SchedulerSettings:
     :ivar fallback: whether it asks Placement for VCPU in place of PCPU, too
     :ivar isolated: whether aggregates that want a trait are for such requests
     :ivar multitenancy: whether other projects are kept off such aggregates
+    :ivar enforced: whether what the rules refuse counts
     """
 
     fallback: bool
     isolated: bool
     multitenancy: bool = True
+    enforced: bool = True
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,7 @@ def settings_for(
         fallback=not is_true(options.get(FALLBACK_QUERY.key, "")),
         isolated=is_true(options.get(ISOLATED_AGGREGATES.key, "")),
         multitenancy=_TENANT_FILTER in filters,
+        enforced=not any(not_enforced(options)),
     )
 
 
@@ -116,7 +124,9 @@ def judge_all(
     wrong = check_request(policy, request.facts)
     found = []
     for view in views:
-        rules = rules_against(policy, request.facts, view, wrong)
+        rules: tuple[Reason, ...] = ()
+        if settings.enforced:
+            rules = rules_against(policy, request.facts, view, wrong)
         placement = _ask(view, request, settings).reasons
         offered = None if placement else _offered(policy, request, view)
         found.append(
@@ -145,7 +155,7 @@ def offer(
     :param wrong: as :func:`rules_against` has it
     """
     if (
-        rules_against(policy, request.facts, view, wrong)
+        (settings.enforced and rules_against(policy, request.facts, view, wrong))
         or _numa(request, view, _offered(policy, request, view))
         or any(_service(view, request, settings))
     ):

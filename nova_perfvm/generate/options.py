@@ -167,8 +167,8 @@ def not_enforced(found: FileOptions) -> Iterator[str]:
     else:
         return
     yield (
-        f"{why}: {FILTER} refuses no host, and only what Placement and Nova's own "
-        "filters refuse counts"
+        f"{why}: {FILTER} refuses no host, and the rules do not count for explain; "
+        "plans and capacity keep to them all the same"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from cliff.columns import FormattableColumn
@@ -53,6 +54,7 @@ class Explain(LookingLister):
     Exits with 0 if a host would take it, 1 if none would.
     """
 
+    keeps_rules = False
     arguments = (
         one_of(
             argument(
@@ -168,7 +170,9 @@ def _offered_plan(
     policy: Policy, snapshot: Snapshot, settings: SchedulerSettings, request: Request
 ) -> Iterator[str]:
     """Yield the migrations that make room for a VM, as commands, in words around."""
-    planning = Planning(policy, snapshot, settings, PlanOptions(max_moves=_MOST_MOVES))
+    options = PlanOptions(max_moves=_MOST_MOVES)
+    settings = replace(settings, enforced=True)
+    planning = Planning(policy, snapshot, settings, options)
     plan = goals.free(planning, request, 1)
     if not plan.wanted:
         # One host was asked about alone.

@@ -7,6 +7,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NoReturn
 
 from cliff.lister import Lister
@@ -83,7 +84,11 @@ class ObservingCommand(PolicyCommand):
     """A command that looks at a cloud, or at what can stand for one.
 
     Only a cloud wants credentials, and a snapshot is none.
+
+    :cvar keeps_rules: whether the rules count also where the filter refuses nothing
     """
+
+    keeps_rules = True
 
     arguments: Arguments = (
         snapshots.INVENTORY,
@@ -100,7 +105,8 @@ class ObservingCommand(PolicyCommand):
         read = options_of(parsed_args.nova_conf)
         if read is not None:
             self.remark(options.not_enforced(read))
-        return settings_for(policy, read)
+        found = settings_for(policy, read)
+        return replace(found, enforced=True) if self.keeps_rules else found
 
     def snapshot(self, parsed_args: argparse.Namespace, policy: Policy) -> Snapshot:
         """Return what there is to look at; print what is missing in it.

@@ -8,6 +8,7 @@ it is one server; of more, another set may be smaller.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.arrivals import arrived
@@ -72,7 +73,8 @@ class Fixer:
         view, steps = _served(verdict)
 
         def enough(servers: Sequence[Server]) -> bool:
-            return self._takes(view.without(servers), self.request)
+            left = view.without(servers)
+            return offer(self.policy, self.request, left, self.settings) is not None
 
         # Nobody makes room for himself, nor those for whom it is to come.
         kept = {self.request.server, *self.request.anchors}
@@ -89,8 +91,13 @@ class Fixer:
             return None
         return Fix(view.name, tuple(steps), servers)
 
+    @cached_property
+    def _strict(self) -> SchedulerSettings:
+        """Those by which servers make way: they keep to the rules, as in plans."""
+        return replace(self.settings, enforced=True)
+
     def _takes(self, view: HostView, request: Request) -> bool:
-        return offer(self.policy, request, view, self.settings) is not None
+        return offer(self.policy, request, view, self._strict) is not None
 
     def _can_leave(self, server: Server) -> bool:
         """Return whether a server can leave its host, offloaded or to another."""
@@ -112,7 +119,7 @@ class Fixer:
                 view = now.get(before.name, before)
                 if view.host == server.host:
                     continue
-                after = arrived(self.policy, request, view, self.settings, server.id)
+                after = arrived(self.policy, request, view, self._strict, server.id)
                 if after is not None:
                     here = (*after.view.servers, server)
                     now[view.name] = replace(after.view, servers=here)
@@ -132,7 +139,7 @@ class Fixer:
         request = replace(request, server="", availability_zone=zone)
         asked = repr(request)
         if asked not in self.choices:
-            takers = (view for view in self.views if self._takes(view, request))
+            takers = [view for view in self.views if self._takes(view, request)]
             self.choices[asked] = [(request, view) for view in takers]
         return self.choices[asked]
 

@@ -258,7 +258,7 @@ def explain(
         notes.append(
             f"servers are in the way, and no other hosts take them all: {hosts}"
         )
-    reasons = check_request(policy, request.facts)
+    reasons = check_request(policy, request.facts) if settings.enforced else ()
     return Explanation(request, verdicts, reasons, fixes, tuple(notes))
 
 

@@ -5,6 +5,7 @@ import json
 
 import yaml
 
+from nova_perfvm.facts.snapshot import Inventory
 from tests.unit.facts.snapshot.clouds import HP, Cloud
 from tests.unit.osc.base import CommandCase
 
@@ -129,6 +130,24 @@ class ExplainTest(SavedCase):
             self.assertEqual(bool(code), "PCPU: need" in self.stdout, options)
             self.assertIn(words, self.stderr)
             self.assertNotIn("is taken to be set up", self.stderr)
+
+    def test_a_filter_that_refuses_nothing(self):
+        """Plans and capacity keep to the rules all the same."""
+        self.cloud.change_inventories("hp2", VCPU=Inventory(40, 40))
+        self.save(self.cloud)
+        for options in (
+            "[perfvm]\nmode = observe\n",
+            "[filter_scheduler]\nenabled_filters = ComputeFilter\n",
+        ):
+            conf = ("--nova-conf", self.file(options))
+            for status, *command in (
+                (0, "explain", "--flavor", HP),
+                (2, "plan", "free", "--flavor", HP),
+                (0, "capacity", "show", "-f", "value", "-c", "Free"),
+            ):
+                self.assertEqual(status, self.run_saved(*command, *conf))
+                self.assertIn("the rules do not count for explain", self.stderr)
+            self.assertEqual("0\n0\n", self.stdout)
 
     def test_mistakes(self):
         saved = ("--flavor", "x", "--snapshot", self.path)

@@ -199,6 +199,19 @@ class LayersTest(ExplainCase):
             words = "there is no availability zone 'mars'; zones with hosts: east, nova"
             self.assertEqual(words, str(error))
 
+    def test_rules_that_do_not_count(self):
+        self.add_full("hp1")
+        self.add_spare()
+        self.cloud.change_inventories("spare", VCPU=Inventory(40, 40))
+        self.assertEqual("host.mode_mixed", self.code(host="spare"))
+        observing = {("perfvm", "mode"): "observe"}
+        self.assertEqual("", self.code(host="spare", options=observing))
+        # Servers that make way keep to them.
+        self.assertEqual("None", self.fix(BIG, options=observing))
+        self.cloud.change_flavor(HP, vcpus=16)
+        found = self.explain(options=observing)
+        self.assertEqual(((), ("spare",)), (found.request_reasons, found.accepting))
+
     def test_tenants(self):
         self.cloud.add_host("hp1")
         self.cloud.add_host("hp2")
