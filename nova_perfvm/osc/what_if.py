@@ -31,8 +31,8 @@ class WhatIf(ForecastingCommand, LookingLister):
 
     --policy is the new policy here, and that of PERFVM_POLICY the one in use. Servers
     of a host that is removed are placed on the others by the rules. Nothing is changed.
-    Exits with 0, or 1 if a server would fit no host or the new policy would leave one
-    behind.
+    Exits with 0, or 1 if a server would not leave a host that is removed, or the new
+    policy would leave one behind.
     """
 
     arguments = (
@@ -92,7 +92,7 @@ class WhatIf(ForecastingCommand, LookingLister):
         found = suppose(old, snapshot, changes, afterwards)
         estimates = self.estimates(parsed_args, found.policy)
         self.remark(found.in_words(estimates))
-        self.exit_status = int(bool(found.homeless or found.left_behind))
+        self.exit_status = int(bool(found.staying or found.left_behind))
         by = parsed_args.by
         sides = [
             {(slots.name, slots.class_name): slots for slots in side}

@@ -19,7 +19,7 @@ from nova_perfvm.diagnose.policy_diff import compare_servers
 from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.host_view import HostView, view_of, views_of
-from nova_perfvm.facts.snapshot import Provider, Server, Snapshot
+from nova_perfvm.facts.snapshot import Provider, Snapshot
 from nova_perfvm.placement.schemes import scheme_counting, scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
@@ -56,7 +56,7 @@ class Supposition:
 
     :ivar policy: that which it would have
     :ivar moves: where servers of removed hosts go
-    :ivar homeless: servers that were on hosts removed, and fit no other
+    :ivar staying: which servers would not leave hosts removed, and why
     :ivar left_behind: servers that the new policy would not have as they are
     :ivar notes: what an operator should know
     """
@@ -64,7 +64,7 @@ class Supposition:
     policy: Policy
     snapshot: Snapshot
     moves: list[Move] = field(default_factory=list)
-    homeless: list[Server] = field(default_factory=list)
+    staying: list[str] = field(default_factory=list)
     left_behind: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -78,8 +78,7 @@ class Supposition:
                 where += f" (converges: {found})"
             yield f"{move.name} ({move.server}) goes {where}"
         yield from estimates.assumptions(self.moves)
-        for server in self.homeless:
-            yield f"{server} on {server.host} fits no other host"
+        yield from self.staying
         if self.left_behind:
             yield (
                 f"{number_of(len(self.left_behind), 'server')} left behind, as the new "
@@ -223,9 +222,8 @@ def _remove(
         plan = drain(Planning(found.policy, found.snapshot, settings, wishes), name)
         found.snapshot = plan.after
         found.moves += plan.moves
-        found.notes += [f"{name}: {why}" for why in plan.reasons]
+        found.staying += [f"{name}: {why}" for why in plan.reasons]
     seen = found.snapshot
-    found.homeless += [server for server in seen.servers if server.host in names]
     gone = {host.provider for host in seen.hosts if host.host in names}
     found.snapshot = replace(
         seen,

@@ -57,7 +57,7 @@ class WhatIfTest(WhatIfCase):
             (
                 {"hp1": hp1, "hp2": ([2, 1, 1, 0], gone)},
                 1,
-                "hp2-a (i-hp2-a) on hp2 fits no other host",
+                "hp2: hp2-a (i-hp2-a) stays: no host was found for it",
                 ["--remove", "hp2", "--by", "host"],
             ),
             (
@@ -70,7 +70,7 @@ class WhatIfTest(WhatIfCase):
             (
                 {"hp1": (hp1[0], gone), "hp2": (hp2[0], gone)},
                 1,
-                "on hp1 fits no other host",
+                "hp1: hp1-a (i-hp1-a) stays: no host was found for it",
                 ["--remove", "hp2", "--remove", "hp1", "--by", "host"],
             ),
         ):
@@ -80,6 +80,14 @@ class WhatIfTest(WhatIfCase):
                 self.assertEqual(expected_status, status, self.stderr)
                 self.assertEqual(expected, found)
                 self.assertIn(words, self.stderr)
+
+    def test_why_a_server_stays(self):
+        self.cloud.change_server("hp2-a", status="ERROR")
+        self.save(self.cloud)
+        status, _ = self.what_if("--remove", "hp2", "--add", "1x2x20", *MEMORY)
+        self.assertEqual(1, status)
+        self.assertIn("hp2: hp2-a (i-hp2-a) stays: it is ERROR: ", self.stderr)
+        self.assertNotIn("fits no other host", self.stderr)
 
     def test_another_policy(self):
         document = loader.load().as_document()
