@@ -100,14 +100,23 @@ def drain(planning: Planning, host: str) -> MigrationPlan:
         for server in servers
         if end.host_of(server.id) == host
     ]
+    coming = planning.snapshot.moving_by_host.get(host, ())
     return MigrationPlan(
         moves=end.moves,
         gained=len(servers) - len(reasons),
         wanted=len(servers),
-        reasons=(*reasons, *offers),
+        reasons=(*reasons, *map(_coming, coming), *offers),
         notes=tuple(_notes(end)),
         after=end.snapshot(),
     )
+
+
+def _coming(server: Server) -> str:
+    """Return why a server on another host may still come to the one to be emptied."""
+    where = f"{server}, on {server.host or 'no host'} now, may come"
+    if server.task is None and server.status == "VERIFY_RESIZE":
+        return f"{where} back: confirm its migration, or revert it"
+    return f"{where}: wait until its migration is over"
 
 
 def _emptied(start: Arrangement, host: str, names: Sequence[str]) -> Arrangement:

@@ -249,5 +249,18 @@ class DrainTest(FewHostsCase):
             self.assertEqual(set(targets), {move.target for move in plan.moves})
             self.assertIn(words, "".join(plan.reasons))
 
+    def test_servers_that_may_still_come(self):
+        self.build(a=(1, 64), c=(1, 64, 16))
+        for words, status, *told in (
+            ("c now, may come: wait", "MIGRATING", "running", "c", "a"),
+            ("may come back: confirm", "VERIFY_RESIZE", "finished", "a", "c"),
+        ):
+            self.cloud.change_server("c-16", status=status)
+            migration = Migration("m", "i-c-16", "migration", *told)
+            self.cloud.parts["migrations"] = (migration,)
+            plan = self.drain("a")
+            self.assertFalse(plan.complete)
+            self.assertIn(words, "".join(plan.reasons))
+
     def test_no_such_host(self):
         self.assertRaises(model.MoveError, self.drain, "x")
