@@ -44,8 +44,9 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
     """A plan of migrations, one a row, which can be carried out at once.
 
     A table has what fits a terminal; -c chooses other columns, -f json has all.
-    Exits with 0 if the plan is complete, 1 if it gives a part of what was asked for,
-    2 if there is none; with --execute 1 if migrations remain.
+    Exits with 0 if the plan is complete, 1 if it gives a part of what was asked for or
+    Nova would give up a migration of it, 2 if there is none; with --execute 1 if
+    migrations remain.
     """
 
     arguments: Arguments = (
@@ -143,6 +144,8 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
             path = parsed_args.record
             with textfile.exclusively(path) if path else contextlib.nullcontext():
                 return self.carry_out(parsed_args, planning, execution)
+        if not (self.exit_status or all(map(planning.estimates.moved, plan.moves))):
+            self.exit_status = _PARTIAL
         rows = [
             (
                 step,

@@ -125,6 +125,11 @@ class Estimates:
         limits = self.options.limits(move.memory_mb)
         return forecast(guest, self.bandwidth, limits, self.link)
 
+    def moved(self, move: Move) -> bool:
+        """Return whether a server is on its target after a migration."""
+        found = self.of(move)
+        return found is None or found.moved
+
     def assumptions(self, moves: Sequence[Move]) -> Iterator[str]:
         """Yield what the forecasts of migrations rest on."""
         live = {move.server for move in moves if move.live}
@@ -141,6 +146,6 @@ class Estimates:
                 f"to write {self.dirty_rate:g} MiB/s (--collected, --dirty-rate)"
             )
         yield words
-        found = {move.server: self.of(move) for move in moves}
-        if stuck := sum(one is not None and not one.moved for one in found.values()):
-            yield f"{stuck} of {len(live)} live migrations do not converge"
+        stuck = {move.server for move in moves if not self.moved(move)}
+        if stuck:
+            yield f"{len(stuck)} of {len(live)} live migrations do not converge"

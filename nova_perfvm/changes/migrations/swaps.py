@@ -56,8 +56,7 @@ def traded(
             plain = first.made(moves) if first else None
             if plain is not None and room(plain) > have:
                 return plain
-        forecasts = map(start.planning.estimates.of, moves)
-        if all(one is None or one.moved for one in forecasts):
+        if all(map(start.planning.estimates.moved, moves)):
             found.append(end)
     return min(found, key=_cost_mb, default=None)
 

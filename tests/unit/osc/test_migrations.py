@@ -102,7 +102,7 @@ class PlansTest(PlanCase):
         more = ("--compute-conf", conf, "--dirty-rate", "1")
         (row,) = self.plan(0, "free", "--flavor", "hp.20c.200g", *more)
         self.assertEqual(10.0, row["Minutes"])
-        rows = self.plan(0, "free", "--flavor", "hp.20c.200g", "--dirty-rate", "5000")
+        rows = self.plan(1, "free", "--flavor", "hp.20c.200g", "--dirty-rate", "5000")
         self.assertEqual(["no"], [row["Converges"] for row in rows])
         rows = self.plan(0, "free", "--flavor", "hp.20c.200g", "--cold")
         self.assertEqual([("", "")], [(r["Minutes"], r["Converges"]) for r in rows])
