@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import inspect
 import re
 from pathlib import Path
 from typing import Any, Final
@@ -79,6 +80,11 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
             help="leave a host or a server alone; more than once for several",
         ),
     )
+
+    def get_description(self) -> str:
+        """Return what the command is for, and how each of them prints and ends."""
+        _, _, shared = (inspect.getdoc(MigrationsLister) or "").partition("\n\n")
+        return f"{super().get_description()}\n\n{shared}"
 
     def planning(
         self, parsed_args: argparse.Namespace, max_moves: int | None = None

@@ -73,6 +73,10 @@ class PlansTest(PlanCase):
         self.assertIn("| db (i-db1) |", self.stdout)
         self.assertIn("| web2       |", self.stdout)
 
+    def test_help_says_how_it_ends(self):
+        self.assertEqual(0, self.run_command("plan", "drain", "--help"))
+        self.assertIn("Exits with 0 if the plan is complete", self.stdout)
+
     def test_half_a_plan_and_none(self):
         rows = self.plan(1, "free", "--flavor", "hp.20c.200g", "--count", "3")
         self.assertEqual(2, len(rows))
