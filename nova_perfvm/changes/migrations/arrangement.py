@@ -40,7 +40,7 @@ class PlannedHost:
 
     def _fits(self, kind: ServerKind) -> bool:
         """Return whether it would take a server."""
-        if not kind.right:
+        if kind.wrong:
             return False
         policy, settings = self._planning.policy, self._planning.settings
         return arrived(policy, kind.request, self.view, settings, "new") is not None

@@ -60,7 +60,7 @@ def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
     have, gained = start.room(kind, count), end.room(kind, count)
     reasons: list[str] = []
     if gained < count:
-        reasons += [
+        reasons = [*_hopeless(planning, kind)] or [
             f"no migrations were found that make room for {count}, only for {gained}",
             *offers,
             *_not_moved(planning),
@@ -73,6 +73,15 @@ def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
         reasons=tuple(reasons),
         notes=(*([there] if have else []), *_notes(end)),
     )
+
+
+def _hopeless(planning: Planning, kind: ServerKind) -> Iterator[str]:
+    """Yield why no host takes a VM, whatever leaves it."""
+    if kind.wrong:
+        yield f"the request is not of its class: {kind.mistake}"
+    zone = kind.request.availability_zone
+    if zone and all(zone != view.compute.availability_zone for view in planning.views):
+        yield f"no host is in zone {zone}, which is asked for"
 
 
 def drain(planning: Planning, host: str) -> MigrationPlan:

@@ -12,6 +12,8 @@ from nova_perfvm.changes.migrations.estimates import Estimates
 from nova_perfvm.changes.migrations.model import Move, cost_mb, request_to_move
 from nova_perfvm.diagnose import moves as ways
 from nova_perfvm.diagnose.verdicts import TENANT_KEY, SchedulerSettings
+from nova_perfvm.diagnose.words import words
+from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request, RequestError
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Server, ServerGroup, Snapshot
@@ -46,12 +48,17 @@ class ServerKind:
 
     :ivar request: the request of one server
     :ivar cost_mb: cost of migrating one server
-    :ivar right: whether the request keeps to the class that it names
+    :ivar wrong: why the request is not of the class that it names, wherever it goes
     """
 
     request: Request
     cost_mb: int
-    right: bool
+    wrong: tuple[Reason, ...]
+
+    @property
+    def mistake(self) -> str:
+        """What is wrong with the request itself, in words; empty where nothing is."""
+        return "; ".join(map(words, self.wrong))
 
 
 @dataclass(eq=False)
@@ -93,7 +100,7 @@ class Planning:
         return ServerKind(
             request=request,
             cost_mb=cost_mb(facts.memory_mb, pinned=facts.pinned),
-            right=not check_request(self.policy, request.facts),
+            wrong=check_request(self.policy, request.facts),
         )
 
     def _key(self, server: Server) -> Hashable:
@@ -160,17 +167,23 @@ class Planning:
         if host is None or not host.compute.up:
             yield f"nova-compute on {server.host} does not run: evacuate it"
         try:
-            request = self.kind(server).request
+            kind = self.kind(server)
         except RequestError as exc:
             yield str(exc)
-            return
+        else:
+            yield from self._of_request(server, kind)
+
+    def _of_request(self, server: Server, kind: ServerKind) -> Iterator[str]:
+        request = kind.request
+        if kind.wrong:
+            yield f"it is not of its class: {kind.mistake}"
         if request.unseen:
             yield (
                 f"its flavor has {', '.join(request.unseen)}: plans do not consider "
                 "what Nova asks for on its account"
             )
         kept = ", ".join(one.name for one in request.pci if not one.migrates_live)
-        if kept and not wishes.cold and "live" in ways.kinds(server):
+        if kept and not self.wishes.cold and "live" in ways.kinds(server):
             yield f"Nova migrates its PCI devices ({kept}) cold: --cold, or stop it"
 
     def _states(self, server: Server) -> Iterator[str]:

@@ -174,6 +174,17 @@ class FreeTest(FewHostsCase):
                 self.assertEqual(gained[0] == gained[1], plan.complete)
                 self.assertIn(words, "; ".join(plan.reasons + plan.notes))
 
+    def test_a_request_that_no_host_takes(self):
+        self.build(a=(1, 64))
+        request, _ = request_of(self.cloud.snapshot(), flavor="hp48")
+        for words, wrong in (
+            ("no host is in zone mars", {"availability_zone": "mars"}),
+            ("of its class: the", {"facts": request.facts._replace(vcpus=3)}),
+        ):
+            asked = dataclasses.replace(request, **wrong)
+            (why,) = goals.free(self.planning(), asked, 1).reasons
+            self.assertIn(words, why)
+
     def test_how_servers_are_migrated(self):
         self.build(a=(1, 64, 16), c=(1, 32))
         (move,) = self.free("hp48").moves
@@ -210,6 +221,7 @@ class FreeTest(FewHostsCase):
             ),
             ("a migration of it is not over", {}, {"migrations": (migration,)}),
             ("it was evacuated from a host", {}, {"migrations": (evacuation,)}),
+            ("it is not of its class: the", {"vcpus": 3}, {}),
         ):
             kept = dict(self.cloud.servers), dict(self.cloud.parts)
             self.cloud.change_server("a-16", **server)
