@@ -329,7 +329,7 @@ def _notes(end: Arrangement) -> Iterator[str]:
 
 def _zones(planning: Planning) -> str:
     if not planning.wishes.any_zone:
-        return "each server stays in its availability zone"
+        return "each server keeps to its availability zone"
     if planning.snapshot.zones_told:
         return (
             "servers that Nova binds to no availability zone may leave theirs: look "

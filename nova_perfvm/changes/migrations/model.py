@@ -134,14 +134,15 @@ def request_to_move(
 ) -> Request:
     """Return what a server asks for when it moves.
 
-    It stays in the availability zone that it is in.
+    It keeps to the availability zone that Nova binds it to, wherever it is, and else to
+    the one that it is in.
 
-    :param any_zone: but for those that Nova does not bind to one; where nobody tells,
-        for all
+    :param any_zone: those that Nova does not bind to one may go to any; where nobody
+        tells, all
     :raises RequestError: when nova-api would refuse its flavor and image today
     """
     request = ways.request_of(snapshot, server)
-    zone = server.bound_zone if any_zone else server.availability_zone
+    zone = server.bound_zone or ("" if any_zone else server.availability_zone)
     return replace(request, availability_zone=zone)
 
 

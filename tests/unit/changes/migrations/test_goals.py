@@ -241,6 +241,9 @@ class FreeTest(FewHostsCase):
         self.assertEqual(1, len(self.free("hp48", any_zone=True).moves))
         self.cloud.change_server("a-16", bound_zone="a")
         self.assertEqual((), self.free("hp48", any_zone=True).moves)
+        # It is in another one than it is bound to.
+        self.cloud.change_server("a-16", bound_zone="c")
+        self.assertEqual(1, len(self.free("hp48").moves))
         hosts["a"] = dataclasses.replace(hosts["a"], up=False)
         plan = goals.drain(self.planning(), "a")
         self.assertIn("nova-compute on a does not run", plan.reasons[0])
