@@ -161,6 +161,8 @@ def headline(found: Explanation) -> str:
             "no host would take it: the request is not of its class: "
             f"{'; '.join(map(words, found.request_reasons))}"
         )
+    if not total:
+        return "no host would take it: there are no compute hosts"
     best, *_ = found.rows()
     remedy = f"smallest fix found: {best.fix}" if best.fix else "no fix found"
     return f"none of {number_of(total, 'host')} would take it; {remedy}"

@@ -144,7 +144,8 @@ class Arrangement:
         :param most: where to stop counting
         """
         if self.planning.share_a_host(kind):
-            return max(host.room(kind, most) for host in self.hosts.values())
+            rooms = (host.room(kind, most) for host in self.hosts.values())
+            return max(rooms, default=0)
         known, changed = self._known(lambda now: (kind, most) in now.rooms)
         if known is not None and (found := known.rooms[kind, most]) < most:
             for name in changed:

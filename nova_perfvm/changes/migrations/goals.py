@@ -77,6 +77,9 @@ def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
 
 def _hopeless(planning: Planning, kind: ServerKind) -> Iterator[str]:
     """Yield why no host takes a VM, whatever leaves it."""
+    if not planning.views:
+        yield "there are no compute hosts"
+        return
     if kind.wrong:
         yield f"the request is not of its class: {kind.mistake}"
     zone = kind.request.availability_zone
@@ -214,7 +217,11 @@ def defragment(planning: Planning, vm_class: VMClass) -> MigrationPlan:
     if not gained:
         budget = number_of(most_moves or 0, "migration")
         why = f"no way was found to free a slot by {budget}"
-        reasons = (why, *offers, *_not_moved(planning))
+        reasons = (*_hopeless(planning, kind),) or (
+            why,
+            *offers,
+            *_not_moved(planning),
+        )
     return MigrationPlan(
         moves=end.moves,
         gained=gained,

@@ -244,6 +244,17 @@ class ExplainTest(PlanCase):
         said = self.explained(1, "--flavor", HP, "--host", "hp1")
         self.assertIn("there is room for it on another host", said)
 
+    def test_no_hosts(self):
+        cloud = Cloud()
+        group = cloud.add_group("affinity")
+        self.save(cloud)
+        said = self.explained(1, "--flavor", HP)
+        self.assertIn("there are no compute hosts", said)
+        self.assertEqual([], self.plan(2, "defragment", "--budget", "1"))
+        self.assertIn("there are no compute hosts", self.stderr)
+        self.plan(2, "free", "--flavor", HP, "--server-group", group)
+        self.assertIn("there are no compute hosts", self.stderr)
+
     def test_none_does(self):
         cloud = Cloud()
         cloud.add_host("hp1")
