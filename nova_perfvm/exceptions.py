@@ -62,8 +62,16 @@ class UnknownClassError(PerfVMError, LookupError):
 _MOST_NEAREST = 3
 
 
-def unknown_host(name: str, known: Iterable[str]) -> str:
-    """Say that there is no such compute host, and which have names most like it."""
+def unknown_host(name: str, known: Iterable[str], unseen: Iterable[str] = ()) -> str:
+    """Say that there is no such compute host, and which have names most like it.
+
+    :param unseen: hosts of cells that are down
+    """
+    if name in unseen:
+        return (
+            f"nothing is known of host {name}: its cell is down, so that "
+            "nova-scheduler leaves it out"
+        )
     nearest = difflib.get_close_matches(name, sorted(set(known)), _MOST_NEAREST, 0)
     hint = f" (the nearest: {', '.join(nearest)})" if nearest else ""
     return f"there is no compute host {name!r}{hint}: see openstack perfvm host list"

@@ -95,7 +95,8 @@ def drain(planning: Planning, host: str) -> MigrationPlan:
     """
     start = Arrangement(planning)
     if host not in start.hosts:
-        raise MoveError(unknown_host(host, start.hosts))
+        unseen = planning.snapshot.unseen_hosts
+        raise MoveError(unknown_host(host, start.hosts, unseen))
     servers = start.hosts[host].view.servers
     leaving = sorted(
         start.movable(host),

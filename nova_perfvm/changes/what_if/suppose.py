@@ -104,7 +104,7 @@ def suppose(
     known = {host.host for host in snapshot.hosts}
     for name in (*changes.flips, *changes.removes):
         if name not in known:
-            raise SupposeError(unknown_host(name, known))
+            raise SupposeError(unknown_host(name, known, snapshot.unseen_hosts))
     found = Supposition(changes.policy or policy, snapshot)
     if found.policy.digest != policy.digest:
         _change_policy(policy, found)

@@ -199,6 +199,13 @@ class PlansTest(PlanCase):
         self.plan(2, *free, "--allow-stop")
         self.assertIn("Nova's API is 2.90, and unshelves to a host from", self.stderr)
 
+    def test_a_host_whose_cell_is_down(self):
+        self.cloud.parts["unseen_hosts"] = ("hp9",)
+        self.save(self.cloud)
+        for command in (["drain", "hp9"], ["what-if", "--remove", "hp9"]):
+            arguments = ("plan", *command, "--snapshot", self.path)
+            self.assert_refused(3, "of host hp9: its cell is down", *arguments)
+
     def test_mistakes(self):
         free, drain = ("free", "--flavor", HP), ("drain", "hp1")
         record = self.directory / "plan.json"
