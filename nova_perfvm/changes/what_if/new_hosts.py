@@ -23,6 +23,7 @@ from nova_perfvm.facts.snapshot import (
 from nova_perfvm.generate.hosts import (
     MODES,
     HostConfig,
+    HostConfigError,
     HostRequest,
     Mode,
     from_shape,
@@ -78,11 +79,15 @@ def with_new_hosts(
     They are configured for the mode, and not enrolled.
 
     :param memory_gb: of each
-    :raises HostConfigError: when the policy has no such hosts
+    :raises NewHostsError: when the policy has no such hosts
     """
     mode = new.mode or scheme_of(policy).modes[0]
     topology = from_shape(new.shape).with_memory(memory_gb)
-    config = generate(HostRequest(policy, topology, mode))
+    try:
+        config = generate(HostRequest(policy, topology, mode))
+    except HostConfigError as exc:
+        told = f"--add {new.count}x{new.shape} --memory-gb {memory_gb}"
+        raise NewHostsError(f"{told}: {exc}") from exc
     inventories = dict(_inventories(config, snapshot))
     traits = frozenset(_additional(config, "traits"))
     zones = [host.availability_zone for host in snapshot.hosts]

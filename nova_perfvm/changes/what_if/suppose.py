@@ -99,7 +99,7 @@ def suppose(
     :param policy: that in use
     :param settings: those of nova-scheduler afterwards
     :raises SupposeError: when one cannot be made
-    :raises HostConfigError: when the policy has no hosts as those to add
+    :raises NewHostsError: when the policy has no hosts as those to add
     """
     known = {host.host for host in snapshot.hosts}
     for name in (*changes.flips, *changes.removes):

@@ -119,6 +119,7 @@ class WhatIfTest(WhatIfCase):
             ("--add and --memory-gb go together", "--add", "1x2x20"),
             ("placement: slots, and elastic hosts need units", "--flip", "hp1=elastic"),
             ("placement: slots", "--add", "1x2x20=elastic", *MEMORY),
+            ("--memory-gb 1: 4 res", "--add", "1x2x20", "--memory-gb", "1"),
             ("expected HOST=elastic", "--flip", "hp1=shared"),
             ("such as 10x2x24", "--add", "2x24"),
             ("modes: dedicated", "--add", "1x2x24=odd"),
