@@ -4,7 +4,7 @@
 from nova_perfvm.known_bugs.facts import CloudFacts, Hit
 from nova_perfvm.known_bugs.hits import hits, of_release
 from nova_perfvm.known_bugs.model import KnownBug, all_bugs
-from nova_perfvm.known_bugs.releases import Release, ReleaseError
+from nova_perfvm.known_bugs.releases import Release, ReleaseError, known_release
 
 __all__ = [
     "CloudFacts",
@@ -14,5 +14,6 @@ __all__ = [
     "ReleaseError",
     "all_bugs",
     "hits",
+    "known_release",
     "of_release",
 ]

@@ -22,6 +22,8 @@ _BY_SERVICE: Final = {53: 22, 56: 23, 60: 24, 61: 25, 64: 26, 66: 28, 67: 30, 68
 _BY_SERVICE.update({70: 32, 72: 33, 74: 34})
 _BY_MICROVERSION: Final = {88: 23, 90: 25, 93: 26, 95: 28, 96: 30, 100: 32, 103: 33}
 _BY_MICROVERSION.update({104: 34})
+# Liberty was the first with such a number.
+_OLDEST, _LAST_KNOWN = 12, max(_BY_SERVICE.values())
 
 
 class ReleaseError(PerfVMError, ValueError):
@@ -70,6 +72,20 @@ class Release:
             if self.major <= first.major:
                 return self >= first
         return bool(fixed)
+
+
+def known_release(text: str) -> Release:
+    """Read the name of a release, as :meth:`Release.parse`, that is known to exist.
+
+    :raises ReleaseError: when the text is anything else
+    """
+    found = Release.parse(text)
+    if not _OLDEST <= found.major <= _LAST_KNOWN:
+        raise ReleaseError(
+            f"found {text!r}, expected a release of Nova from {_OLDEST} to "
+            f"{_LAST_KNOWN}: of others nothing is known"
+        )
+    return found
 
 
 def of_service(version: int | None) -> Release | None:

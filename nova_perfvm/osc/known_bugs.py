@@ -18,6 +18,7 @@ from nova_perfvm.known_bugs import (
     ReleaseError,
     all_bugs,
     hits,
+    known_release,
     of_release,
 )
 from nova_perfvm.osc import snapshot as snapshots
@@ -31,7 +32,7 @@ _TO_DO: Final = ("Step", "When", "Host", "Server", "Bug", "Why", "Remedy")
 
 def _release(text: str) -> Release:
     try:
-        return Release.parse(text)
+        return known_release(text)
     except ReleaseError as exc:
         raise argparse.ArgumentTypeError(str(exc)) from None
 
