@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Final
 
-from nova_perfvm.documents.keys import Expected, Time
+from nova_perfvm.documents.keys import Expected, Time, matching
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.migration_states import UNFINISHED
@@ -35,6 +35,10 @@ UNKNOWN: Final = "unknown"
 CELL_SOURCES: Final = (NOVA_DATABASE, INVENTORY_FILE, COLLECTED, ASSUMED, UNKNOWN)
 CellsSource = Annotated[
     str, Expected(f"one of {', '.join(CELL_SOURCES)}", CELL_SOURCES.__contains__)
+]
+
+Microversion = Annotated[
+    str, matching(r"(\d{1,9}\.\d{1,9})?", "a microversion such as 2.96, or nothing")
 ]
 
 
@@ -215,7 +219,7 @@ class Snapshot:
     unseen_hosts: tuple[str, ...] = ()
     policy_digest: str | None = None
     project: str = ""
-    microversion: str = ""
+    microversion: Microversion = ""
     bare_metal: int = 0
 
     def mistakes(self) -> Iterator[Mistake]:

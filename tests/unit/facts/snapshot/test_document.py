@@ -78,3 +78,6 @@ class DocumentTest(testtools.TestCase):
         wrong = dataclasses.replace(before, hosts=(guessed,))
         (found,) = self.problems(snapshot.dumps(wrong))
         self.assertIn("found 'guess', expected one of nova database", found)
+        wrong = dataclasses.replace(before, microversion="latest")
+        (found,) = self.problems(snapshot.dumps(wrong))
+        self.assertIn("microversion: found 'latest', expected a microversion", found)
