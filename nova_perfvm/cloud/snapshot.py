@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import itertools
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from nova_perfvm import constants as const
@@ -33,12 +33,11 @@ if TYPE_CHECKING:
         Provider,
         RootVolume,
         Server,
+        ServerGroup,
     )
 
     # Told what is being read, how much of it is done, and of how much.
     Progress = Callable[[str, int, int], None]
-
-T = TypeVar("T")
 
 AT_ONCE: Final = 8
 # Where only some hosts are read: several such reads run at once, and the SDK's
@@ -105,7 +104,7 @@ class _Reader:
 
     def read(self, policy_digest: str | None) -> Snapshot:
         """Return what the cloud shows."""
-        whole, before = self._some is None, self._before
+        whole = self._some is None
         # Allocations first: a server that comes later is then no riddle.
         providers = self._providers() if whole else []
         services = self._services()
@@ -113,7 +112,7 @@ class _Reader:
         aggregates = answers.aggregates(self._api)
         names = answers.names(self._api)
         flavors = self._flavors()
-        images = self._if_told("images", answers.images, before and before.images)
+        images = self._images()
         servers = self._servers()
         volume_types, root_volumes = self._volumes()
         if not whole:
@@ -146,9 +145,7 @@ class _Reader:
             images=images,
             volume_types=volume_types,
             root_volumes=root_volumes,
-            server_groups=self._if_told(
-                "server groups", answers.server_groups, before and before.server_groups
-            ),
+            server_groups=self._server_groups(),
             zones_told=self._zones_told,
             migrations=migrations,
             names=names,
@@ -274,19 +271,24 @@ class _Reader:
             return self._before.flavors
         return answers.flavors(self._api) if self._some is None else ()
 
-    def _if_told(
-        self, what: str, read: Callable[[API], T], before: T | None
-    ) -> T | None:
-        """Return what is read of a whole cloud; without it all else can be judged.
-
-        :param before: what the cloud showed before, for some hosts
-        """
+    def _images(self) -> tuple[Image, ...] | None:
+        """Return the images; without Glance all else can be judged."""
         if self._some is not None:
-            return before
+            return self._before.images if self._before else None
         try:
-            return read(self._api)
+            return answers.images(self._api)
         except CloudError as exc:
-            self._gaps.append(f"{what}: {exc}")
+            self._gaps.append(f"images: {exc}")
+            return None
+
+    def _server_groups(self) -> tuple[ServerGroup, ...] | None:
+        """Return the server groups; without them all else can be judged."""
+        if self._some is not None:
+            return self._before.server_groups if self._before else None
+        try:
+            return answers.server_groups(self._api)
+        except CloudError as exc:
+            self._gaps.append(f"server groups: {exc}")
             return None
 
     def _volumes(self) -> tuple[tuple[str, ...] | None, tuple[RootVolume, ...]]:
