@@ -168,7 +168,8 @@ class Preflight(FindingsLister):
         known = {name for host in seen.hosts for name in (host.host, host.node)}
         unknown = sorted(set(parsed_args.hosts) - known)
         if unknown:
-            raise PerfVMError("; ".join(unknown_host(name, known) for name in unknown))
+            told = (unknown_host(name, known, seen.unseen_hosts) for name in unknown)
+            raise PerfVMError("; ".join(told))
         subject = Subject(
             policy,
             seen,

@@ -231,13 +231,9 @@ def explain(
     views = everything
     if host is not None:
         views = tuple(v for v in views if host in {v.host, v.compute.node})
-        if not views and host in snapshot.unseen_hosts:
-            raise NotFoundError(
-                f"nothing is known of host {host}: its cell is down, so that "
-                "nova-scheduler leaves it out"
-            )
         if not views:
-            raise NotFoundError(unknown_host(host, (v.host for v in everything)))
+            names = (v.host for v in everything)
+            raise NotFoundError(unknown_host(host, names, snapshot.unseen_hosts))
     verdicts = judge_all(policy, request, views, settings)
     if offered is not None:
         verdicts = tuple(_compared(verdict, offered) for verdict in verdicts)
