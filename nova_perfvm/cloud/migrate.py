@@ -31,7 +31,7 @@ from nova_perfvm.cloud.refresh import refresh
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.moves import kinds
 from nova_perfvm.diagnose.verdicts import SchedulerSettings, settings_for
-from nova_perfvm.diagnose.words import words
+from nova_perfvm.diagnose.words import in_words
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Migration, Server, Snapshot
 from nova_perfvm.findings import Level
@@ -252,7 +252,7 @@ class MigrationRun:
             any_zone=self.execution.any_zone,
         )
         if not verdict.accepted:
-            said = "; ".join(words(reason) for reason in verdict.reasons)
+            said = in_words(verdict.reasons)
             raise StoppedError(f"{move.target} no longer takes it: {said}")
         return self._findings()
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Put the reasons of every layer into an operator's words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from nova_perfvm import constants as const
@@ -15,6 +15,11 @@ def words(reason: Reason) -> str:
     if reason.code in REFUSALS:
         return describe(reason)
     return _WORDS[reason.code](reason.data)
+
+
+def in_words(reasons: Iterable[Reason]) -> str:
+    """Return several reasons on one line."""
+    return "; ".join(map(words, reasons))
 
 
 def _resource(data: dict[str, Any]) -> str:

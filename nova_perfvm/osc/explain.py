@@ -17,7 +17,7 @@ from nova_perfvm.cloud import candidates, errors
 from nova_perfvm.diagnose import explain, ranking
 from nova_perfvm.diagnose.explain import Explanation, Row
 from nova_perfvm.diagnose.verdicts import SchedulerSettings
-from nova_perfvm.diagnose.words import words
+from nova_perfvm.diagnose.words import in_words
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import Table, argument, flag, one_of, options_of
@@ -159,7 +159,7 @@ def headline(found: Explanation) -> str:
     if found.request_reasons:
         return (
             "no host would take it: the request is not of its class: "
-            f"{'; '.join(map(words, found.request_reasons))}"
+            f"{in_words(found.request_reasons)}"
         )
     if not total:
         return "no host would take it: there are no compute hosts"

@@ -12,7 +12,7 @@ from nova_perfvm.changes.migrations.estimates import Estimates
 from nova_perfvm.changes.migrations.model import Move, cost_mb, request_to_move
 from nova_perfvm.diagnose import moves as ways
 from nova_perfvm.diagnose.verdicts import TENANT_KEY, SchedulerSettings
-from nova_perfvm.diagnose.words import words
+from nova_perfvm.diagnose.words import in_words
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request, RequestError
 from nova_perfvm.facts.host_view import HostView, views_of
@@ -58,7 +58,7 @@ class ServerKind:
     @property
     def mistake(self) -> str:
         """What is wrong with the request itself, in words; empty where nothing is."""
-        return "; ".join(map(words, self.wrong))
+        return in_words(self.wrong)
 
 
 @dataclass(eq=False)
