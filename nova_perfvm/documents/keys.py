@@ -487,8 +487,8 @@ _SCALARS: Final[dict[Any, _Shape]] = {
     Any: _Shape(),
     # Sets of CPUs stand there as Nova writes them.
     frozenset[int]: _Parsed(
-        # Hosts are alike.
         "a list of CPUs such as '0-19,40'",
+        # Hosts are alike.
         functools.lru_cache(cpuset.parse),
         cpuset.format_cpus,
     ),

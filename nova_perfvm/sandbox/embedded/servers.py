@@ -142,6 +142,7 @@ def _volume_of(image: str) -> dict[str, Any]:
 
 
 def server_of(shown: dict[str, Any]) -> BootedServer:
+    """Return a server as Nova's API shows it."""
     return BootedServer(
         id=shown["id"],
         name=shown["name"],
