@@ -2,7 +2,8 @@
 """The verdict on each host: of the services, of Placement, and of the rules."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from nova_perfvm import constants as const
@@ -50,6 +51,11 @@ class SchedulerSettings:
     isolated: bool
     multitenancy: bool = True
     enforced: bool = True
+
+    @cached_property
+    def strict(self) -> "SchedulerSettings":
+        """The same, by which the rules count also where the filter refuses nothing."""
+        return replace(self, enforced=True)
 
 
 @dataclass(frozen=True)

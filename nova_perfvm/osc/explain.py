@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from cliff.columns import FormattableColumn
@@ -173,8 +172,7 @@ def _offered_plan(
 ) -> Iterator[str]:
     """Yield the migrations that make room for a VM, as commands, in words around."""
     options = PlanOptions(max_moves=_MOST_MOVES)
-    settings = replace(settings, enforced=True)
-    planning = Planning(policy, snapshot, settings, options)
+    planning = Planning(policy, snapshot, settings.strict, options)
     plan = goals.free(planning, request, 1)
     if not plan.wanted:
         # One host was asked about alone.

@@ -7,7 +7,6 @@ import argparse
 import logging
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NoReturn
 
 from cliff.lister import Lister
@@ -106,7 +105,7 @@ class ObservingCommand(PolicyCommand):
         if read is not None:
             self.remark(options.not_enforced(read))
         found = settings_for(policy, read)
-        return replace(found, enforced=True) if self.keeps_rules else found
+        return found.strict if self.keeps_rules else found
 
     def snapshot(self, parsed_args: argparse.Namespace, policy: Policy) -> Snapshot:
         """Return what there is to look at; print what is missing in it.

@@ -8,7 +8,6 @@ it is one server; of more, another set may be smaller.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.arrivals import arrived
@@ -91,13 +90,9 @@ class Fixer:
             return None
         return Fix(view.name, tuple(steps), servers)
 
-    @cached_property
-    def _strict(self) -> SchedulerSettings:
-        """Those by which servers make way: they keep to the rules, as in plans."""
-        return replace(self.settings, enforced=True)
-
     def _takes(self, view: HostView, request: Request) -> bool:
-        return offer(self.policy, request, view, self._strict) is not None
+        # Servers that make way keep to the rules, as in plans.
+        return offer(self.policy, request, view, self.settings.strict) is not None
 
     def _can_leave(self, server: Server) -> bool:
         """Return whether a server can leave its host, offloaded or to another."""
@@ -119,7 +114,9 @@ class Fixer:
                 view = now.get(before.name, before)
                 if view.host == server.host:
                     continue
-                after = arrived(self.policy, request, view, self._strict, server.id)
+                after = arrived(
+                    self.policy, request, view, self.settings.strict, server.id
+                )
                 if after is not None:
                     here = (*after.view.servers, server)
                     now[view.name] = replace(after.view, servers=here)
