@@ -37,7 +37,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measur
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox test-long long random tempest tempest-schemes lint unit contract functional package oldest storm watcher measure guest fuzz benchmark bench overgranting recipes docs sample format clean
+.PHONY: help demo sandbox test test-sandbox test-long long random tempest lint unit contract functional package oldest storm watcher measure guest fuzz benchmark bench overgranting recipes docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -82,14 +82,11 @@ test-sandbox: $(STAMP)  ## tests on sandboxes that they start and wipe
 	$(BIN)/stestr --test-path ./tests/sandbox run --concurrency $(SANDBOX_CONCURRENCY) \
 	    $(SANDBOX_TESTS)
 
-# All that there is, and more of it.  What takes longest comes first, so that it is
-# not left at the end; a suite keeps half of two cores idle: --jobs=2 runs two.
-test-long: export PERFVM_AGREEMENT_STATES ?= 100
-test-long: export PERFVM_NUMA_REQUESTS ?= 2500
-test-long: export PERFVM_SANDBOX_STORM ?= 120
-test-long: export PERFVM_STORM_REQUESTS ?= 30
-test-long: export PERFVM_STORM_ROUNDS ?= 2
-test-long: long random test demo docs oldest watcher fuzz test-sandbox tempest tempest-schemes measure guest  ## hours: all, at full length; with --jobs=2 two suites at a time
+# tests/shards.yaml has what that is.  Two suites run at a time, as one keeps half of
+# two cores idle.
+SHARD ?= 1/1
+test-long: $(STAMP)  ## all at full length, hours; SHARD=3/8 runs the third of eight parts
+	$(BIN)/python -m tests.shards $(SHARD)
 
 long: $(STAMP)  ## what takes long: storms, faults, a thousand servers on sandboxes; runs that die
 	$(BIN)/stestr --test-path ./tests/long run --concurrency 1 $(LONG_TESTS)
@@ -101,10 +98,9 @@ random: $(STAMP)  ## random operations, and refusals that a plan cures, in the t
 tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
 	$(BIN)/python -m tests.tempest $(TEMPEST_ARGUMENTS)
 
-tempest-schemes: $(STAMP)  ## the same on sandboxes of the other schemes
-	$(BIN)/python -m tests.tempest --scheme slots
-	$(BIN)/python -m tests.tempest --scheme mixed
-	$(BIN)/python -m tests.tempest --scheme cells
+# On sandboxes of their own, whose results are stored with all others.
+tempest-%: $(STAMP)
+	$(BIN)/python -m tests.tempest --scheme $* --store
 
 oldest: $(OLDEST)/.installed  ## the oldest supported Nova: the scheduler's unit tests, functional tests
 	$(OLDEST)/bin/stestr --test-path ./tests/unit/scheduler run --concurrency $(CONCURRENCY)

@@ -21,17 +21,25 @@ _LONGEST = 600
 
 
 class Totals(testtools.StreamResult):
-    """What ended how; a test's last word counts."""
+    """What ended how; a test's last word counts.
+
+    :ivar seconds: how long each test took
+    """
 
     def __init__(self):
         super().__init__()
         self.ended = {}
+        self.seconds = {}
+        self._began = {}
         self.reasons = {}
         self._traces = collections.defaultdict(bytes)
 
     def status(self, test_id=None, test_status=None, **kwargs):
         """Take one event of the stream."""
         name, content = kwargs.get("file_name"), kwargs.get("file_bytes") or b""
+        if test_id and (now := kwargs.get("timestamp")):
+            began = self._began.setdefault(test_id, now)
+            self.seconds[test_id] = (now - began).total_seconds()
         if test_id is None or name == "reason":
             if content:
                 self.reasons[test_id] = content.decode()

@@ -193,6 +193,8 @@ NOT_RUN = (
     ),
     NotRun("PERFVM_SANDBOX_STORM=", _HOURS),
     NotRun("PERFVM_REFUSALS=", _HOURS),
+    NotRun("make test-long", "an hour a shard; tests/unit/test_shards.py divides"),
+    NotRun(".venv/bin/python -m tests.shards", "tests/unit/test_shards.py calls it"),
     NotRun("tox -e nova-", "all suites on all releases: hours"),
     NotRun("python -m tests.releases", "it needs what tox has left of all releases"),
     # Of tests

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import re
+
+import fixtures
+import testtools
+
+from tests import shards
+
+PRODUCT = "0a1b2c3-4d5e6f7"
+# Its tools are named by variables; the newest releases of them are tried by hand.
+NOT_LONG = {"recipes"}
+
+
+def record(product, **states):
+    """Return a record of a shard."""
+    return {"product": product, "parts": states}
+
+
+class TableTest(testtools.TestCase):
+    def test_each_suite_is_in_it(self):
+        known = shards.table()
+        listed = {each["suite"] for each in known["classes"].values()}
+        for each in known["targets"].values():
+            listed |= {suite.split("/")[0] for suite in each.get("suites", [])}
+        tests = (shards.ROOT / "tests").rglob("test_*.py")
+        suites = {path.relative_to(shards.ROOT / "tests").parts[0] for path in tests}
+        self.assertEqual(suites - NOT_LONG, listed - {"tempest"})
+
+    def test_classes_that_it_lists_exist(self):
+        for each in shards.table()["classes"].values():
+            for listed in each.get("listed", {}):
+                module, name = listed.split(".")
+                path = shards.ROOT / "tests" / each["suite"] / f"{module}.py"
+                self.assertIn(f"\nclass {name}(", path.read_text(), listed)
+
+    def test_targets_are_the_makefiles(self):
+        makefile = (shards.ROOT / "Makefile").read_text()
+        known = shards.table()
+        for target in {*known["targets"], *known["classes"]}:
+            rule = re.sub("^tempest-.*", "tempest-%", target)
+            self.assertRegex(makefile, rf"(?m)^{re.escape(rule)}:", target)
+
+
+class DivideTest(testtools.TestCase):
+    """Shards of a suite whose classes have names that begin alike."""
+
+    IDS = tuple(
+        f"tests.{suite}.test_{module}.{name}.test_{test}"
+        for suite in ("long", "random", "sandbox")
+        for module in ("races", "elastic_races")
+        for name in ("Test", "TestSlots", "TestSlotsWithoutFilter")
+        for test in ("one", "two(slots)")
+    )
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MonkeyPatch("tests.shards.tests_of", self.listed))
+
+    def listed(self, suite):
+        """Return the tests of a suite."""
+        return [test for test in self.IDS if test.startswith(f"tests.{suite}.")]
+
+    def test_each_part_is_in_one_shard(self):
+        whole = shards.parts()
+        for number in (1, 3, 8):
+            dealt = [part for shard in shards.divide(whole, number) for part in shard]
+            self.assertEqual(sorted(whole), sorted(dealt), number)
+
+    def test_shards_are_alike(self):
+        minutes = [
+            sum(part.minutes for part in shard)
+            for shard in shards.divide(shards.parts(), 8)
+        ]
+        self.assertLess(max(minutes) - min(minutes), 10)
+
+    def test_patterns_are_of_their_classes_alone(self):
+        part = shards.Part("long", "test_races.TestSlots", 5)
+        ((arguments, parts),) = shards.commands([part]).values()
+        pattern = arguments[1].removeprefix("LONG_TESTS=").strip("'")
+        found = [test for test in self.listed("long") if re.search(pattern, test)]
+        self.assertEqual([part], parts)
+        self.assertEqual(
+            [
+                "long.test_races.TestSlots.test_" + test
+                for test in ("one", "two(slots)")
+            ],
+            [test.removeprefix("tests.") for test in found],
+        )
+        self.assertEqual(len(found), shards.expected([part]))
+
+
+class StatusTest(testtools.TestCase):
+    WHOLE = (shards.Part("unit", "", 8), shards.Part("long", "test_a.B", 5))
+
+    def left(self, *records):
+        """Return the names of the parts that are left."""
+        return [part.name for part in shards.not_passed(self.WHOLE, records, PRODUCT)]
+
+    def test_parts_add_up_over_shards_and_commits(self):
+        records = (
+            record(PRODUCT, unit="passed"),
+            record(PRODUCT, **{"long:test_a.B": "passed"}),
+        )
+        self.assertEqual([], self.left(*records))
+        self.assertEqual(["long:test_a.B"], self.left(records[0]))
+
+    def test_neither_failures_nor_other_products_count(self):
+        self.assertEqual(
+            ["unit", "long:test_a.B"],
+            self.left(
+                record(PRODUCT, unit="failed"),
+                record("other", **{"long:test_a.B": "passed"}),
+            ),
+        )
