@@ -147,8 +147,8 @@ class Report:
         return tuple(sorted(found, key=lambda finding: finding.level, reverse=True))
 
     def count(self, level: Level) -> int:
-        """Count the checks whose worst finding has a level."""
-        return sum(result.level is level for result in self.results)
+        """Count the findings of a level."""
+        return sum(finding.level is level for finding in self.findings)
 
     def exit_code(self, *, strict: bool = False) -> int:
         """Return 0 if all is well, 1 for warnings, 2 for failures.
@@ -159,7 +159,7 @@ class Report:
 
     @property
     def counts(self) -> str:
-        """How many checks ended with each level, in words, the worst first."""
+        """The numbers of findings by level, the worst first: ``1 failure, 2 warning``."""
         return ", ".join(f"{self.count(level)} {level}" for level in self.counted)
 
 

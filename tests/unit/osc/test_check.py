@@ -57,7 +57,7 @@ class CheckGuestTest(CommandCase):
         status, stdout, stderr = self.check(self.write("interrupts.txt", text))
         self.assertEqual(2, status, stderr)
         self.assertIn("1.22 effective CPUs", stdout)
-        self.assertIn("interrupts.txt: 2 failure, 0 warning, 11 unknown, 0 ok", stderr)
+        self.assertIn("interrupts.txt: 3 failure, 0 warning, 12 unknown, 0 ok", stderr)
 
     def test_prometheus(self):
         collected = dataclasses.replace(guests.ly(), hostname='a"b')

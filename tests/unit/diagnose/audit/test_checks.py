@@ -704,6 +704,16 @@ class ReportTest(AuditTest):
         self.assertEqual(1, report.accepted_by_code()[codes.LEAKED_ALLOCATION])
         self.assertNotIn(codes.OVER_INVENTORY, report.accepted_by_code())
 
+    def test_findings_are_counted_not_checks(self):
+        cloud = small()
+        for consumer in ("nobody", "nobody else"):
+            cloud.allocate(consumer, "g1", {"VCPU": 1})
+        report = self.audit(cloud)
+        self.assertEqual(
+            [codes.LEAKED_ALLOCATION] * 2, [found.code for found in report.findings]
+        )
+        self.assertEqual("0 failure, 2 warning, 0 unknown, 0 note", report.counts)
+
     def test_the_worst_comes_first(self):
         cloud = small()
         cloud.allocate("nobody", "g1", {"VCPU": 200})
