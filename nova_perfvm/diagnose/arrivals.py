@@ -107,7 +107,7 @@ def arrived(
     allocation = scheme_of(policy).on_nodes(view, allocation, nodes)
     got = None
     if request.pci:
-        got = devices.given(request.pci, view, nodes)
+        got = devices.given(request.pci_claimed or request.pci, view, nodes)
         assert got is not None
         pools = devices.occupied(got.pools, got.devices)
         view = replace(view, compute=replace(view.compute, pci_pools=pools))

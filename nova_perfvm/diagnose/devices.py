@@ -180,7 +180,8 @@ def beside(
 ) -> Sequence[NUMACell] | None:
     """Return the first NUMA nodes, in this order, at which a request has its devices.
 
-    All of them where it asks for none; None without such nodes.
+    A request without devices gets all `cells`; None if no nodes have the devices.
+    NUMATopologyFilter looks for `pci`, then nova-compute for `pci_claimed`.
 
     :param cells: those that the VM may come to
     """
@@ -189,7 +190,9 @@ def beside(
         return cells
     room = _with_room(request, cells)
     for chosen in itertools.combinations(room, len(wanted)):
-        if given(request.pci, view, {cell.id for cell in chosen}) is not None:
+        ids = {cell.id for cell in chosen}
+        every = (request.pci, request.pci_claimed)
+        if all(given(asked, view, ids) is not None for asked in every):
             return chosen
     return None
 
@@ -234,12 +237,16 @@ def reasons(
 def _free(request: Request, view: HostView) -> list[dict[str, object]]:
     """Return for each kind of device how many suit, by NUMA node, NUMA left aside."""
     found, pools = [], view.compute.pci_pools or ()
-    for asked in request.pci:
+    claims = request.pci_claimed or request.pci
+    for asked, claimed in zip(request.pci, claims, strict=True):
         free: Counter[str] = Counter()
         for index in _suiting(asked, pools, view, ()):
             node = pools[index].node
             free["no node" if node is None else str(node)] += pools[index].count
-        what = {"name": asked.name, "count": asked.count, "policy": asked.policy}
+        policy = asked.policy
+        if claimed.policy != policy:
+            policy = f"{policy}, {claimed.policy} to nova-compute in a move"
+        what = {"name": asked.name, "count": asked.count, "policy": policy}
         found.append(what | {"free": dict(sorted(free.items()))})
     return found
 

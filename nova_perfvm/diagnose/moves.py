@@ -12,6 +12,7 @@ from typing import Final
 
 from nova_perfvm.facts.demand import Group, Request, request_for, with_groups
 from nova_perfvm.facts.snapshot import OFFLOADED, Server, Snapshot
+from nova_perfvm.facts.snapshot.pci import rebuilt
 from nova_perfvm.microversions import LIVE_MIGRATION
 
 # Of an aggregate's metadata.
@@ -95,6 +96,10 @@ def request_of(snapshot: Snapshot, server: Server) -> Request:
         aliases=snapshot.pci_aliases,
         devices=server.pci_requests,
     )
+    claimed = server.pci_requests or ()
+    if server.status != OFFLOADED:
+        claimed = rebuilt(claimed, snapshot.pci_aliases or {})
+    request = replace(request, pci_claimed=claimed)
     request = with_groups(request, list(_of_ports(snapshot, server)))
     # One that failed to build has no size yet.
     vcpus = server.vcpus if server.built else None

@@ -108,6 +108,8 @@ class Request:
     :ivar server: ID of the server that asks, empty for a new one
     :ivar group: the server group that it is in
     :ivar pci: the PCI devices that it asks for
+    :ivar pci_claimed: the devices that nova-compute claims when a server moves, one for
+        each of ``pci``; empty for a new server, which gets those of ``pci``
     :ivar unseen: extra specs that make Nova ask for more than is modelled here
     """
 
@@ -119,6 +121,7 @@ class Request:
     server: str = ""
     group: ServerGroup | None = None
     pci: tuple[PCIRequest, ...] = ()
+    pci_claimed: tuple[PCIRequest, ...] = ()
     unseen: tuple[str, ...] = ()
 
     @property
@@ -143,7 +146,8 @@ def request_for(
     :param volume_backed: None where it is not known; the flavor's root disk is
         then asked for
     :param aliases: those of [pci]alias, None where they are not known
-    :param devices: PCI devices that a server is known to have asked for
+    :param devices: PCI devices that a server is known to have asked for; a NUMA policy
+        of flavor or image replaces theirs
     :raises RequestError: when nova-api refuses the flavor with the image, or no host
         has as many CPUs as the flavor has vCPUs
     """
@@ -167,8 +171,13 @@ def request_for(
     shared = {"VCPU": flavor.vcpus}
     isolates = specs.get(const.EMULATOR_THREADS) == "isolate"
     threads = _either(specs, properties, const.CPU_THREAD_POLICY)
-    if devices is None and aliases is not None:
-        devices = _devices(flavor, properties, aliases)
+    if devices is not None or aliases is not None:
+        pci_policy = _pci_policy(flavor, properties)
+        asked = _devices(flavor, aliases or {}) if devices is None else devices
+        devices = [
+            replace(one, policy=pci_policy or one.policy) if not one.port else one
+            for one in asked
+        ]
     unseen = _UNSEEN if devices is not None else (*_UNSEEN, *_OF_ALIASES)
     request = Request(
         facts=facts,
@@ -183,14 +192,13 @@ def request_for(
             key for key in unseen if key in specs or key.replace(":", "_") in properties
         ),
     )
-    asked = tuple(devices or ())
-    counted = (one for one in asked if one.resource_class)
+    counted = (one for one in devices or () if one.resource_class)
     groups = [
         Group(f"_pci{number}_{each}", {one.resource_class: 1}, one.traits)
         for number, one in enumerate(counted)
         for each in range(one.count)
     ]
-    return replace(with_groups(request, groups), pci=asked)
+    return replace(with_groups(request, groups), pci=tuple(devices or ()))
 
 
 def with_groups(request: Request, groups: Sequence[Group]) -> Request:
@@ -211,10 +219,8 @@ def with_groups(request: Request, groups: Sequence[Group]) -> Request:
     return replace(request, demand=demand, fallback=fallback)
 
 
-def _devices(
-    flavor: Flavor, properties: Mapping[str, str], aliases: Mapping[str, PCIRequest]
-) -> list[PCIRequest]:
-    """Return the PCI devices that a flavor asks for, by the names of aliases."""
+def _pci_policy(flavor: Flavor, properties: Mapping[str, str]) -> str | None:
+    """Return the NUMA policy that a flavor or an image has for PCI devices."""
     asked = (
         flavor.extra_specs.get(_PCI_POLICY),
         properties.get("hw_pci_numa_affinity_policy"),
@@ -225,6 +231,11 @@ def _devices(
             f"nova-api refuses PCI NUMA policy {' and '.join(sorted(policies))} of "
             f"flavor {flavor.name} and image: expected one of {', '.join(POLICIES)}"
         )
+    return next(iter(policies), None)
+
+
+def _devices(flavor: Flavor, aliases: Mapping[str, PCIRequest]) -> list[PCIRequest]:
+    """Return the PCI devices that a flavor asks for, by the names of aliases."""
     found = []
     text = flavor.extra_specs.get(_PCI_ALIAS)
     for part in text.split(",") if text is not None else ():
@@ -237,9 +248,7 @@ def _devices(
                 f"NAME:COUNT, at most {_MOST_DEVICES}, of names that [pci]alias has: "
                 f"{', '.join(sorted(aliases)) or 'none'}"
             )
-        found.append(
-            replace(alias, count=count, policy=next(iter(policies), alias.policy))
-        )
+        found.append(replace(alias, count=count))
     return found
 
 

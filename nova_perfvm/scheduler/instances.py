@@ -10,18 +10,24 @@ is done, so it also shows a resize from another size or class.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from nova import context as nova_context
 from nova import exception, objects
 from nova.compute import task_states, vm_states
+from nova.pci import request as pci_request
 from oslo_log import log as logging
 
 from nova_perfvm import constants as const
+from nova_perfvm.facts.snapshot.pci import LEGACY
 
 LOG = logging.getLogger(__name__)
 
+Devices: TypeAlias = "list[objects.InstancePCIRequest]"
+
 
 def find(instance_uuid: str) -> objects.Instance | None:
-    """Return a server's record, its flavor included, as it is now.
+    """Return a server's record, flavor and PCI requests included, as it is now.
 
     None for a server that has no record in any cell: one that is being created,
     or that is gone.  It takes two queries, so ask only where it matters.
@@ -33,7 +39,7 @@ def find(instance_uuid: str) -> objects.Instance | None:
             return None
         with nova_context.target_cell(context, mapping.cell_mapping) as cell_context:
             return objects.Instance.get_by_uuid(
-                cell_context, instance_uuid, expected_attrs=["flavor"]
+                cell_context, instance_uuid, expected_attrs=["flavor", "pci_requests"]
             )
     except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
         return None
@@ -63,6 +69,50 @@ def migrates_live(spec_obj: objects.RequestSpec) -> bool:
     return instance is not None and instance.task_state == task_states.MIGRATING
 
 
+def devices_claimed(spec_obj: objects.RequestSpec) -> Devices | None:
+    """Return the PCI requests that nova-compute claims in place of a request's own.
+
+    None for a new server, for which nova-compute claims the request's.  To unshelve a
+    server, nova-compute claims the requests in the server's record.  For any other move
+    nova-compute makes the flavor's requests anew from [pci]alias, without the NUMA
+    policy of flavor and image: ResourceTracker._move_claim.  An alias that
+    nova-scheduler does not know is assumed to have Nova's default policy.
+
+    It costs two queries.
+    """
+    instance = _built(spec_obj.instance_uuid)
+    if instance is None:
+        return None
+    recorded = list(instance.pci_requests.requests)
+    if instance.vm_state == vm_states.SHELVED_OFFLOADED:
+        return recorded
+    ports = [one for one in recorded if one.source == one.NEUTRON_PORT]
+    try:
+        rebuilt = pci_request.get_pci_requests_from_flavor(spec_obj.flavor).requests
+    except (exception.PciRequestAliasNotDefined, exception.PciInvalidAlias):
+        return with_policy(spec_obj.pci_requests.requests, LEGACY)
+    return [*rebuilt, *ports]
+
+
+def with_policy(asked: Devices, policy: str) -> Devices:
+    """Return copies of PCI requests, those of the flavor with a NUMA policy."""
+    copies = [one.obj_clone() for one in asked]
+    for one in copies:
+        if one.source != one.NEUTRON_PORT:
+            one.numa_policy = policy
+    return copies
+
+
+def _built(instance_uuid: str) -> objects.Instance | None:
+    """Return the record of a server that has a host or is offloaded, else None."""
+    instance = find(instance_uuid)
+    if instance is None or not (
+        instance.host or instance.vm_state == vm_states.SHELVED_OFFLOADED
+    ):
+        return None
+    return instance
+
+
 def running_vcpus(spec_obj: objects.RequestSpec) -> int | None:
     """Return how many vCPUs the server has in the class that its request names.
 
@@ -71,7 +121,7 @@ def running_vcpus(spec_obj: objects.RequestSpec) -> int | None:
     server of a former size can be deleted, one that cannot be evacuated is lost.
     """
     try:
-        instance = find(spec_obj.instance_uuid)
+        instance = _built(spec_obj.instance_uuid)
     except Exception as exc:  # noqa: BLE001  whatever it is, nobody can tell
         LOG.warning(
             "Cannot look up whether server %s exists (%s), so it is taken for one that "
@@ -81,9 +131,7 @@ def running_vcpus(spec_obj: objects.RequestSpec) -> int | None:
             spec_obj.flavor.vcpus,
         )
         return int(spec_obj.flavor.vcpus)
-    if instance is None or not (
-        instance.host or instance.vm_state == vm_states.SHELVED_OFFLOADED
-    ):
+    if instance is None:
         return None
     has, wants = instance.flavor, spec_obj.flavor
     if has.extra_specs.get(const.CLASS_KEY) != wants.extra_specs.get(const.CLASS_KEY):

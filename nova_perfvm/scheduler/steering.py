@@ -7,6 +7,9 @@ the limits of a claim, and these can name physical networks, of which each has a
 to nodes.  So hosts have one in name only for each node, and here the limits name those
 of the candidate.
 
+For a server that moves, nova-compute claims other PCI devices than the request names:
+see :func:`.instances.devices_claimed`.  So a candidate has to fit both.
+
 Before Nova 34 a live migration loses its limits on the way: nova-conductor asks the
 host without them.  So there the candidate comes first that nova-compute would choose by
 itself, as far as nova-scheduler can know that: both need the same
@@ -15,6 +18,7 @@ itself, as far as nova-scheduler can know that: both need the same
 
 from __future__ import annotations
 
+import copy
 import functools
 import operator
 import weakref
@@ -30,12 +34,14 @@ from nova_perfvm.facts.snapshot import child_name, child_uuid
 from nova_perfvm.rules.cells import unnamed
 from nova_perfvm.scheduler import alike, candidates, instances, unreadable
 from nova_perfvm.scheduler.candidates import Candidate
+from nova_perfvm.scheduler.instances import Devices
 
 LOG = logging.getLogger(__name__)
 
 # Numbers of NUMA nodes, the least first.
 Nodes = tuple[int, ...]
-
+# Drawbacks that a candidate has or not, the weightiest first.
+Rank = tuple[bool, ...]
 _REMEDY = (
     "nova-compute does not know its NUMA nodes by name: take [neutron]physnets and "
     "[neutron_physnet_perfvm_cell_<node>]numa_nodes from 'nova-perfvm host config', "
@@ -92,8 +98,8 @@ class Steering:
         )
         self._by_host: list[Sequence[weakref.ref[candidates.Attempt]]] = []
         asked = spec_obj.pci_requests
-        self._devices = asked.requests if asked else None
-        self._known: dict[Hashable, dict[Nodes, int | None]] = {}
+        self._asks = bool(asked and asked.requests)
+        self._known: dict[Hashable, dict[Nodes, Rank | None]] = {}
 
     def concerns(self, host_state: HostState) -> bool:
         """Return whether Placement knows the NUMA nodes that the request takes."""
@@ -106,7 +112,8 @@ class Steering:
     def claims(self, host: SteeredHost) -> list[SteeredHost]:
         """Return the claims that Nova may try on a host, one for the same nodes.
 
-        The fullest nodes come first, so that whole ones stay free for large VMs.
+        First come those that :meth:`_rank` puts first, then the fullest nodes, so that
+        whole ones stay free for large VMs.
         Requests at the same time all begin there, and Nova tries one candidate of each
         HostState: so there are several, unless there are many hosts to go to.
         Candidates of the same nodes stay in Placement's order.
@@ -135,7 +142,7 @@ class Steering:
         known = self._ranks(host)
         found = []
         for nodes, candidate in offered:
-            if nodes not in known or self._devices:
+            if nodes not in known or self._asks:
                 known[nodes] = self._rank(host, nodes, candidate)
             if (rank := known[nodes]) is not None:
                 room = sum(free[node] for node in nodes)
@@ -162,9 +169,9 @@ class Steering:
             claim.by_host = self._by_host
         return claims
 
-    def _ranks(self, host: SteeredHost) -> dict[Nodes, int | None]:
-        """Return what is known of hosts in the state of this one, by nodes."""
-        if self._devices:
+    def _ranks(self, host: SteeredHost) -> dict[Nodes, Rank | None]:
+        """Return the ranks found for hosts in the same state, by NUMA nodes."""
+        if self._asks:
             # With devices each candidate counts, and their pools differ.
             return {}
         try:
@@ -175,12 +182,44 @@ class Steering:
 
     def _rank(
         self, host: SteeredHost, nodes: Nodes, candidate: Candidate
-    ) -> int | None:
-        """Return which candidates to try first, 0 or 1; None for what does not fit."""
-        # It fits onto others, too, where the VM has more nodes than the candidate.
-        if self._fit(host, candidate, self._limits(host, nodes)) != nodes:
-            return None
-        return int(self._is_live and self._fit(host, candidate, None) != nodes)
+    ) -> Rank | None:
+        """Return the sort key of a candidate; None if it does not fit the nodes."""
+        limits = self._limits(host, nodes)
+        for devices in self._devices:
+            # It fits onto others, too, where the VM has more nodes than the candidate.
+            if self._fit(host, candidate, limits, devices) != nodes:
+                return None
+        unlike = self._is_live and (
+            self._fit(host, candidate, None, self._devices[-1]) != nodes
+        )
+        return (unlike, *self._devices_rank(host, nodes, candidate))
+
+    def _devices_rank(
+        self, host: SteeredHost, nodes: Nodes, candidate: Candidate
+    ) -> Rank:
+        """Return whether devices claimed are not the candidate's."""
+        if not self._asks:
+            return ()
+        guest = [objects.InstanceNUMACell(id=node) for node in nodes]
+        left = []
+        for devices in self._devices:
+            left.append(copy.deepcopy(host.pci_stats))
+            left[-1].apply_requests(devices, candidate["mappings"], guest)
+        return (left[-1] != left[0],)
+
+    @functools.cached_property
+    def _devices(self) -> tuple[Devices, ...]:
+        """The PCI requests of the request, and nova-compute's where they differ."""
+        if not self._asks:
+            return ([],)
+        asked = self._spec.pci_requests.requests
+        # resize() of nova/compute/api.py drops the policy of flavor and image.
+        policy = hardware.get_pci_numa_policy_constraint(
+            self._spec.flavor, self._spec.image
+        )
+        own = instances.with_policy(asked, policy) if policy else asked
+        claimed = instances.devices_claimed(self._spec)
+        return (own,) if claimed is None else (own, claimed)
 
     @functools.cached_property
     def _is_live(self) -> bool:
@@ -191,6 +230,7 @@ class Steering:
         host: SteeredHost,
         candidate: Candidate,
         limits: objects.NUMATopologyLimits | None,
+        devices: Devices,
     ) -> Nodes:
         """Return the nodes that nova-compute would choose; none where none fit."""
         fit = hardware.numa_fit_instance_to_host(
@@ -198,7 +238,7 @@ class Steering:
             # Nova writes into it.
             self._spec.numa_topology.obj_clone(),
             limits=limits,
-            pci_requests=self._devices,
+            pci_requests=devices,
             pci_stats=host.pci_stats,
             provider_mapping=candidate["mappings"],
         )

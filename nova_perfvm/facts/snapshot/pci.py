@@ -56,6 +56,23 @@ class PCIRequest:
         )
 
 
+def rebuilt(
+    asked: Iterable[PCIRequest], aliases: Mapping[str, PCIRequest]
+) -> tuple[PCIRequest, ...]:
+    """Return the requests that nova-compute claims when a server with `asked` moves.
+
+    nova-compute makes the flavor's requests anew from the aliases: it ignores the NUMA
+    policy of flavor and image and the devices that Placement gave
+    (ResourceTracker._move_claim).
+    """
+
+    def claimed(one: PCIRequest) -> PCIRequest:
+        policy = aliases[one.name].policy if one.name in aliases else LEGACY
+        return PCIRequest(one.name, one.count, one.specs, policy)
+
+    return tuple(one if one.port else claimed(one) for one in asked)
+
+
 def returned(
     pools: Iterable[PCIPool], devices: Iterable[PCIPool]
 ) -> tuple[PCIPool, ...]:

@@ -3,7 +3,7 @@
 
 import copy
 
-from nova import objects
+from nova import exception, objects
 from nova.pci import stats
 from nova.virt import hardware
 from oslo_utils import uuidutils
@@ -11,7 +11,7 @@ from oslo_utils.fixture import uuidsentinel
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot import child_name, child_uuid
-from nova_perfvm.scheduler import numa_filter
+from nova_perfvm.scheduler import instances, numa_filter
 from tests.unit.scheduler import random_hosts, states
 from tests.unit.scheduler.case import ConfigCase
 from tests.unit.scheduler.test_numa_filter import asked, primitive
@@ -179,34 +179,6 @@ class CandidatesTest(SteeringCase):
         self.assertEqual({"left", "perfvm_cell_1"}, metadata.physnets)
         self.assertTrue(metadata.tunneled)
         self.assertEqual(before, primitive(spec))
-
-    def test_devices_are_those_of_the_candidate(self):
-        self.config.config(pci_in_placement=True, group="filter_scheduler")
-        spec = pinned_spec()
-        request = objects.InstancePCIRequest(
-            count=1,
-            alias_name="card",
-            spec=[random_hosts.DEVICE],
-            numa_policy="required",
-            request_id=uuidsentinel.pci_request,
-        )
-        spec.pci_requests = objects.InstancePCIRequests(requests=[request])
-        host = host_of(pinned=(4, 0))
-        pools = [random_hosts.pool(node, 1) for node in (0, 1)]
-        for node, pool in enumerate(pools):
-            pool.tags["rp_uuid"] = getattr(uuidsentinel, f"card_{node}")
-        host.pci_stats = stats.PciDeviceStats(
-            host.numa_topology, objects.PciDevicePoolList(objects=pools)
-        )
-        group = f"{uuidsentinel.pci_request}-0"
-        host.allocation_candidates = [
-            candidate(host, node, **{group: [getattr(uuidsentinel, f"card_{card}")]})
-            for node in (0, 1)
-            for card in (0, 1)
-        ]
-        expected = [host.allocation_candidates[number] for number in (0, 3)]
-        found = self.steered(spec, host)
-        self.assertEqual(expected, [c for h in found for c in h.allocation_candidates])
 
     def test_a_pretended_rebuild_is_steered(self):
         spec = pinned_spec()
@@ -378,3 +350,115 @@ class AnotherMethodTest(SteeringCase):
             {"perfvm_cell_0"}, found.limits["numa_topology"].network_metadata.physnets
         )
         self.assertIs(claimed, hosts[0].limits["numa_topology"])
+
+
+GROUP = f"{uuidsentinel.pci_request}-0"
+
+
+def card(number):
+    """Return the provider of a card of the host."""
+    return getattr(uuidsentinel, f"card_{number}")
+
+
+def device(policy, request_id=uuidsentinel.pci_request):
+    return objects.InstancePCIRequest(
+        count=1,
+        alias_name="card",
+        spec=[random_hosts.DEVICE],
+        numa_policy=policy,
+        request_id=request_id,
+    )
+
+
+class DevicesTest(SteeringCase):
+    """Hosts of two NUMA nodes with PCI devices; node 0 is the fuller one."""
+
+    def asking(self, policy):
+        spec = pinned_spec()
+        spec.pci_requests = objects.InstancePCIRequests(requests=[device(policy)])
+        return spec
+
+    def host(self, *cards, pinned=(4, 0)):
+        """Return a host with a device on each of these nodes, and all candidates."""
+        host = host_of(pinned=pinned)
+        pools = [random_hosts.pool(node, 1) for node in cards]
+        for number, pool in enumerate(pools):
+            pool.tags["rp_uuid"] = card(number)
+        host.pci_stats = stats.PciDeviceStats(
+            host.numa_topology, objects.PciDevicePoolList(objects=pools)
+        )
+        host.allocation_candidates = [
+            candidate(host, node, **{GROUP: [card(number)]})
+            for node in (0, 1)
+            for number in range(len(cards))
+        ]
+        return host
+
+    def server(self, record=None, aliases=None):
+        """Let a request be of this server; None for a new one.
+
+        :param aliases: the NUMA policy of the alias; None for no alias
+        """
+        self.patch(instances, "find", lambda _uuid: record)
+
+        def rebuilt(_flavor):
+            if aliases is None:
+                raise exception.PciRequestAliasNotDefined(alias="card")
+            made = [device(aliases, uuidsentinel.rebuilt)]
+            return objects.InstancePCIRequests(requests=made)
+
+        self.patch(instances.pci_request, "get_pci_requests_from_flavor", rebuilt)
+
+    def order(self, spec, host):
+        """Return NUMA nodes of the CPUs, and the card, in the order of attempts."""
+        found = self.steered(spec, host)
+        cards = [
+            each["mappings"][GROUP]
+            for claim in found
+            for each in claim.allocation_candidates
+        ]
+        return list(zip(self.nodes(*found), cards, strict=True))
+
+    def test_devices_are_those_of_the_candidate(self):
+        self.server()
+        found = self.order(self.asking("required"), self.host(0, 1))
+        self.assertEqual([((0,), [card(0)]), ((1,), [card(1)])], found)
+
+    def test_a_move_fits_what_nova_compute_claims(self):
+        """It goes by the alias in a move, and by the record in an unshelve."""
+        moved = objects.Instance(
+            host="hp0",
+            vm_state="active",
+            pci_requests=objects.InstancePCIRequests(requests=[device("preferred")]),
+        )
+        offloaded = objects.Instance(
+            host=None, vm_state="shelved_offloaded", pci_requests=moved.pci_requests
+        )
+        near, both = [(1,)], [(0,), (1,)]
+        for name, record, own, alias, expected in (
+            ("a new server", None, "preferred", "legacy", both),
+            ("as the alias says", moved, "preferred", "legacy", near),
+            ("socket", moved, "socket", "legacy", near),
+            ("both prefer", moved, "preferred", "preferred", both),
+            ("the flavor is stricter", moved, "required", "preferred", near),
+            ("the alias is stricter", moved, "preferred", "required", near),
+            ("no alias: legacy is Nova's default", moved, "preferred", None, near),
+            ("unshelve", offloaded, "preferred", "legacy", both),
+        ):
+            with self.subTest(name):
+                self.server(record, alias)
+                found = self.steered(self.asking(own), self.host(1))
+                self.assertEqual(expected, self.nodes(*found))
+
+    def test_a_move_comes_to_the_devices_that_nova_compute_claims(self):
+        """Those that it makes anew are in no candidate: it takes the first card."""
+        record = objects.Instance(
+            host="hp0",
+            vm_state="active",
+            pci_requests=objects.InstancePCIRequests(requests=[]),
+        )
+        self.server(record, "legacy")
+        host = self.host(1, 1)
+        host.allocation_candidates.reverse()
+        found = self.order(self.asking("preferred"), host)
+        self.assertEqual([((1,), [card(0)]), ((1,), [card(1)])], found)

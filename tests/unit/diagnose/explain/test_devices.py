@@ -6,6 +6,7 @@ import dataclasses
 from nova_perfvm import constants as const
 from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
+from nova_perfvm.diagnose import words as wording
 from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.facts import snapshot as snapshots
 from nova_perfvm.facts.demand import RequestError
@@ -152,6 +153,63 @@ class MovesTest(DevicesCase):
         (left,) = (h.pci_pools for h in plan.after.hosts if h.host == "h2")
         kinds = [(pool.tags["dev_type"], pool.count) for pool in left]
         self.assertIn(kinds, ([], [("type-VF", 7)]))
+
+
+class ClaimsTest(DevicesCase):
+    """nova-compute claims for a move by the alias, whatever the flavor says."""
+
+    def move(self, own, alias, **changes):
+        """Return the codes of h2, whose device is on the node that is taken."""
+        gpu = dataclasses.replace(GPU, policy=alias)
+        self.cloud.parts["pci_aliases"] = {"gpu": gpu}
+        self.asks("gpu:1", **{"hw:pci_numa_affinity_policy": own})
+        record = dataclasses.replace(GPU, policy=own)
+        changes = {"pci_requests": (record,), "pci_devices": (PCIPool(1, 0, IDS),)} | (
+            changes
+        )
+        self.cloud.add_hp("a", "h1", **changes)
+        self.cloud.add_hp("b", "h2", 20, 1, pci_requests=())
+        self.pools("h2", (1, 1))
+        return self.codes(server="a")[1]
+
+    def test_flavor_and_alias(self):
+        for own, alias, expected in (
+            ("preferred", "legacy", NUMA),
+            ("preferred", "preferred", ""),
+            ("required", "preferred", NUMA),
+            ("preferred", "required", NUMA),
+        ):
+            with self.subTest(f"{own}, {alias}"):
+                self.assertEqual(expected, self.move(own, alias))
+
+    def test_what_is_said_and_planned(self):
+        self.assertEqual(NUMA, self.move("preferred", "legacy"))
+        said = wording.words(self.explain(server="a").verdicts[1].reasons[0])
+        words = "PCI gpu (preferred, legacy to nova-compute in a move): need 1, free"
+        self.assertIn(words, said)
+        plan = self.plan(cold=True)
+        self.assertEqual((0, ()), (plan.gained, plan.moves))
+        # A new server is claimed as its flavor says.
+        self.assertEqual("", self.codes()[1])
+
+    def test_a_record_of_before_the_last_move(self):
+        """A move leaves the alias's policy in the record, and the flavor's counts."""
+        record = (dataclasses.replace(GPU, policy="legacy"),)
+        found = self.move("required", "preferred", pci_requests=record)
+        self.assertEqual(NUMA, found)
+
+    def test_an_unshelve_goes_by_the_record(self):
+        for policy, expected in (("preferred", ""), ("legacy", NUMA)):
+            with self.subTest(policy):
+                record = (dataclasses.replace(GPU, policy=policy),)
+                found = self.move(
+                    "preferred",
+                    "legacy",
+                    pci_requests=record,
+                    pci_devices=(),
+                    status="SHELVED_OFFLOADED",
+                )
+                self.assertEqual(expected, found)
 
 
 class PortsTest(DevicesCase):
