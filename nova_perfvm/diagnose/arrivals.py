@@ -4,8 +4,8 @@
 As :func:`nova.virt.hardware.numa_fit_instance_to_host` chooses: the cells with
 the most free CPUs, then with the most free memory, come first, unless the VM
 needs all of them; before, those with the most PCI devices for who asks for some.  Where
-Placement knows NUMA nodes, those come first that have the fewest, as
-:mod:`nova_perfvm.scheduler.steering` wants it.
+Placement knows NUMA nodes, :func:`.landing_rank` tells which come first, as in
+:mod:`nova_perfvm.scheduler.steering`.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,7 @@ from nova_perfvm.facts.snapshot.pci import PCIPool
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import resolve_class
+from nova_perfvm.rules.cells import landing_rank
 from nova_perfvm.rules.host.room import cell_memory, cells_with_room
 from nova_perfvm.rules.slots import cell_cpus, free_cpus, memory_fits
 
@@ -68,13 +69,18 @@ def shares(
         cells = _ordered(request, view)
     else:
         open_ = (cell for cell in view.facts.cells if cell.id in offered)
-        cells = sorted(open_, key=lambda cell: len(cell.free_pcpus))
+
+        def landing(cell: NUMACell) -> tuple[int, int, int, tuple[int, ...]]:
+            room, cards = len(cell.free_pcpus), _free_devices(view, cell)
+            return landing_rank((cell.id,), room, cards, asks=bool(request.pci))
+
+        cells = sorted(open_, key=landing)
     vm_class = resolve_class(policy, facts)
     pinned = vm_class is not None and vm_class.pinned
     size = vm_class.of_size(facts.vcpus) if vm_class and pinned else None
     host = view.facts._replace(cells=cells)
     if request.pci:
-        near = devices.beside(request, view, cells)
+        near = devices.beside(request, view, cells, near_first=offered is not None)
         if near is None:
             return None
         host = host._replace(cells=near)
@@ -125,20 +131,22 @@ def arrived(
     return Arrival(view, found, got.devices if got else ())
 
 
+def _free_devices(view: HostView, cell: NUMACell) -> int:
+    pools = view.compute.pci_pools or ()
+    return sum(pool.count for pool in pools if pool.node == cell.id)
+
+
 def _ordered(request: Request, view: HostView) -> Sequence[NUMACell]:
     cells = view.facts.cells
     if len(cells) <= len(request.facts.cells):
         return cells
     pinned = request.facts.pinned
-    free_devices = dict.fromkeys((cell.id for cell in cells), 0)
-    for pool in view.compute.pci_pools or () if request.pci else ():
-        if pool.node in free_devices:
-            free_devices[pool.node] -= pool.count
 
     def key(cell: NUMACell) -> tuple[int, int, int]:
         # What unpinned VMs use of a cell's CPUs is not known.
         free = len(cell.free_pcpus) if pinned else 0
-        return free_devices[cell.id], -free, cell.memory_usage_mb - cell.memory_mb
+        cards = _free_devices(view, cell) if request.pci else 0
+        return -cards, -free, cell.memory_usage_mb - cell.memory_mb
 
     return sorted(cells, key=key)
 

@@ -176,7 +176,11 @@ def _near(
 
 
 def beside(
-    request: Request, view: HostView, cells: Sequence[NUMACell]
+    request: Request,
+    view: HostView,
+    cells: Sequence[NUMACell],
+    *,
+    near_first: bool = False,
 ) -> Sequence[NUMACell] | None:
     """Return the first NUMA nodes, in this order, at which a request has its devices.
 
@@ -184,16 +188,19 @@ def beside(
     NUMATopologyFilter looks for `pci`, then nova-compute for `pci_claimed`.
 
     :param cells: those that the VM may come to
+    :param near_first: whether nodes near the devices come before other nodes
     """
     wanted = request.facts.cells
     if not request.pci or not wanted:
         return cells
+    near = tuple(replace(one, policy=REQUIRED) for one in request.pci)
     room = _with_room(request, cells)
-    for chosen in itertools.combinations(room, len(wanted)):
-        ids = {cell.id for cell in chosen}
-        every = (request.pci, request.pci_claimed)
-        if all(given(asked, view, ids) is not None for asked in every):
-            return chosen
+    for first in (near, ()) if near_first else ((),):
+        for chosen in itertools.combinations(room, len(wanted)):
+            ids = {cell.id for cell in chosen}
+            every = (first, request.pci, request.pci_claimed)
+            if all(given(asked, view, ids) is not None for asked in every):
+                return chosen
     return None
 
 

@@ -48,6 +48,27 @@ def describe_cells(
     return tuple(lines)
 
 
+def landing_rank(
+    nodes: tuple[int, ...], free_cpus: int, free_devices: int, *, asks: bool
+) -> tuple[int, int, int, tuple[int, ...]]:
+    """Return the key to sort the NUMA nodes by that a VM may come to: the first wins.
+
+    The fullest nodes come first, so that whole ones stay free for large VMs.  For a VM
+    without PCI devices the nodes with the fewest come before that, as Nova sorts them
+    (numa_fit_instance_to_host in nova/virt/hardware.py).  For a VM with some, the
+    caller puts the nodes near its devices first; here the number of devices decides
+    between nodes of equal room.
+
+    :param nodes: by ID, the least first
+    :param free_cpus: dedicated CPUs of them that nobody owns
+    :param free_devices: PCI devices of them that nobody has, of all kinds
+    :param asks: whether the VM asks for PCI devices
+    """
+    if asks:
+        return 0, free_cpus, -free_devices, nodes
+    return free_devices, free_cpus, 0, nodes
+
+
 def unnamed(
     physnets: Mapping[int, AbstractSet[str]], nodes: AbstractSet[int]
 ) -> list[int]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ def state_of(host_state: HostState) -> Hashable:
         _state(host_state.numa_topology),
         # The cells with devices are tried last, and which comes first matters: Nova
         # writes into the topology while it tries.
-        _devices(host_state),
+        frozenset(free_devices(host_state).items()),
     )
 
 
@@ -48,7 +49,9 @@ def _state(value: Any) -> Hashable:
     return value
 
 
-def _devices(host_state: HostState) -> Hashable:
-    """Return how many free PCI devices the cells have."""
-    pools = host_state.pci_stats.pools if host_state.pci_stats else ()
-    return tuple([(pool.get("numa_node"), pool["count"]) for pool in pools])
+def free_devices(host_state: HostState) -> Counter[int | None]:
+    """Return how many free PCI devices each NUMA node of a host has."""
+    found = Counter[int | None]()
+    for pool in host_state.pci_stats.pools if host_state.pci_stats else ():
+        found[pool.get("numa_node")] += pool["count"]
+    return found

@@ -31,7 +31,8 @@ from oslo_log import log as logging
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot import child_name, child_uuid
-from nova_perfvm.rules.cells import unnamed
+from nova_perfvm.facts.snapshot.pci import REQUIRED
+from nova_perfvm.rules.cells import landing_rank, unnamed
 from nova_perfvm.scheduler import alike, candidates, instances, unreadable
 from nova_perfvm.scheduler.candidates import Candidate
 from nova_perfvm.scheduler.instances import Devices
@@ -112,8 +113,7 @@ class Steering:
     def claims(self, host: SteeredHost) -> list[SteeredHost]:
         """Return the claims that Nova may try on a host, one for the same nodes.
 
-        First come those that :meth:`_rank` puts first, then the fullest nodes, so that
-        whole ones stay free for large VMs.
+        First come those that :meth:`_rank` and then :func:`.landing_rank` put first.
         Requests at the same time all begin there, and Nova tries one candidate of each
         HostState: so there are several, unless there are many hosts to go to.
         Candidates of the same nodes stay in Placement's order.
@@ -139,6 +139,7 @@ class Steering:
             return []
         self._unnamed.read(name, "")
         free = {cell.id: len(cell.free_pcpus) for cell in cells}
+        devices = alike.free_devices(host)
         known = self._ranks(host)
         found = []
         for nodes, candidate in offered:
@@ -146,7 +147,9 @@ class Steering:
                 known[nodes] = self._rank(host, nodes, candidate)
             if (rank := known[nodes]) is not None:
                 room = sum(free[node] for node in nodes)
-                found.append((rank, room, nodes, candidate))
+                cards = sum(devices[node] for node in nodes)
+                order = landing_rank(nodes, room, cards, asks=self._asks)
+                found.append((rank, order, nodes, candidate))
         if not found:
             LOG.debug(
                 "%s, %s: no candidate fits the NUMA nodes that it takes",
@@ -197,7 +200,7 @@ class Steering:
     def _devices_rank(
         self, host: SteeredHost, nodes: Nodes, candidate: Candidate
     ) -> Rank:
-        """Return whether devices claimed are not the candidate's."""
+        """Return whether devices claimed are not the candidate's, and whether far."""
         if not self._asks:
             return ()
         guest = [objects.InstanceNUMACell(id=node) for node in nodes]
@@ -205,7 +208,11 @@ class Steering:
         for devices in self._devices:
             left.append(copy.deepcopy(host.pci_stats))
             left[-1].apply_requests(devices, candidate["mappings"], guest)
-        return (left[-1] != left[0],)
+        near = instances.with_policy(self._devices[0], REQUIRED)
+        return (
+            left[-1] != left[0],
+            not host.pci_stats.support_requests(near, candidate["mappings"], guest),
+        )
 
     @functools.cached_property
     def _devices(self) -> tuple[Devices, ...]:

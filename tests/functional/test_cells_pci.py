@@ -304,6 +304,33 @@ class TestAliasPrefers(TestFullNodes):
         self.assertIn("No valid host", error.detail)
 
 
+class TestOrder(DevicesCase):
+    """VMs with devices come to these, and leave room for others with devices."""
+
+    DEVICES = {"h1": (1,), "h2": (0, 1)}  # noqa: RUF012
+
+    def test_order(self):
+        for policy in POLICIES:
+            with self.subTest(policy):
+                server = self.boot(with_device(policy), host="h1")
+                self.assert_kept(server, "h1", 1)
+                self.servers.delete(server)
+                self.cloud.run_periodics()
+        plain = self.boot(flavor_of(4), host="h1")
+        self.assertEqual([0], self.nodes(plain))
+        large = self.boot(with_device("required", 20), host="h1")
+        self.assert_kept(large, "h1", 1)
+        # The fuller one of two nodes with devices.
+        first, second = [self.boot(with_device("legacy"), host="h2") for _ in range(2)]
+        self.assert_kept(first, "h2", 0)
+        self.assert_kept(second, "h2", 1)
+        self.assertEqual(set(), self.found())
+
+
+class TestOrderInPlacement(TestOrder):
+    IN_PLACEMENT = True
+
+
 class TestAgreement(SchedulingMixin, DevicesCase):
     """explain beside the scheduler, for a server that is to move to h2."""
 

@@ -419,6 +419,25 @@ class DevicesTest(SteeringCase):
         ]
         return list(zip(self.nodes(*found), cards, strict=True))
 
+    def test_near_nodes_come_first_for_who_asks(self):
+        self.server()
+        for policy in ("preferred", "legacy", "required", "socket"):
+            with self.subTest(policy):
+                found = self.steered(self.asking(policy), self.host(1))
+                self.assertEqual((1,), self.nodes(*found)[0])
+                # Those of equal room, by the number of devices.
+        host = self.host(0, 1, pinned=())
+        host.pci_stats.pools[1]["count"] = 2
+        self.assertEqual(
+            (1,), self.nodes(*self.steered(self.asking("legacy"), host))[0]
+        )
+
+    def test_nodes_with_devices_come_last_for_who_asks_none(self):
+        for cards, expected in (((0,), 1), ((1,), 0), ((0, 1), 0)):
+            with self.subTest(cards):
+                found = self.steered(pinned_spec(), self.host(*cards))
+                self.assertEqual((expected,), self.nodes(*found)[0])
+
     def test_devices_are_those_of_the_candidate(self):
         self.server()
         found = self.order(self.asking("required"), self.host(0, 1))
@@ -434,7 +453,7 @@ class DevicesTest(SteeringCase):
         offloaded = objects.Instance(
             host=None, vm_state="shelved_offloaded", pci_requests=moved.pci_requests
         )
-        near, both = [(1,)], [(0,), (1,)]
+        near, both = [(1,)], [(1,), (0,)]
         for name, record, own, alias, expected in (
             ("a new server", None, "preferred", "legacy", both),
             ("as the alias says", moved, "preferred", "legacy", near),
