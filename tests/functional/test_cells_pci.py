@@ -320,6 +320,12 @@ class TestOrder(DevicesCase):
         self.assertEqual([0], self.nodes(plain))
         large = self.boot(with_device("required", 20), host="h1")
         self.assert_kept(large, "h1", 1)
+        several = self.cloud.boot(with_device("required"), host="h2", count=2)
+        several.sort(key=self.nodes)
+        for server, node in zip(several, self.DEVICES["h2"], strict=True):
+            self.assert_kept(server, "h2", node)
+            self.servers.delete(server)
+        self.cloud.run_periodics()
         # The fuller one of two nodes with devices.
         first, second = [self.boot(with_device("legacy"), host="h2") for _ in range(2)]
         self.assert_kept(first, "h2", 0)

@@ -16,6 +16,7 @@ from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.facts import NUMACell, PagePool
 from nova_perfvm.facts.host_view import view_of
 from nova_perfvm.facts.snapshot import INVENTORY_FILE, Flavor, ServerCell
+from nova_perfvm.facts.snapshot.pci import PCIPool, PCIRequest
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.placement.candidates import ask
 from nova_perfvm.placement.schemes.cells import CELLS, inventories_of, node_of
@@ -185,6 +186,39 @@ class HostTest(testtools.TestCase):
                     self.assertEqual(len(cell.pinned_cpus), child.used(CPU))
                     self.assertEqual(cell.memory_usage_mb, child.used(MEMORY))
             self.assertGreater(number, len(SIZES))
+
+    def test_devices_decide_on_which_node_a_vm_lands(self):
+        """Node 1 is the fuller one."""
+        request, settings = self.request(4), settings_for(POLICY)
+        asked = PCIRequest("card", 1, ({"product_id": "1"},), "preferred")
+        asks = dataclasses.replace(request, pci=(asked,))
+        near = dataclasses.replace(asks, pci_claimed=(asked,))
+        for name, one, pools, expected in (
+            ("no devices", request, (), 1),
+            ("away from devices", request, ((1, 1),), 0),
+            ("where the fewest are", request, ((2, 1), (1, 0)), 0),
+            ("near its device", asks, ((1, 0),), 0),
+            ("near its device in a move", near, ((1, 0),), 0),
+            ("the fuller of two near ones", asks, ((2, 0), (1, 1)), 1),
+            ("a device of no node", asks, ((1, None),), 1),
+        ):
+            with self.subTest(name):
+                view = view_of(self.seen(), "h1")
+                first, second = view.facts.cells
+                cells = [first, second._replace(pinned_cpus={20, 21})]
+                view = dataclasses.replace(
+                    view,
+                    facts=view.facts._replace(cells=cells),
+                    compute=dataclasses.replace(
+                        view.compute,
+                        pci_pools=tuple(
+                            PCIPool(count, node, {"product_id": "1"})
+                            for count, node in pools
+                        ),
+                    ),
+                )
+                found = arrived(POLICY, one, view, settings, "vm")
+                self.assertEqual([expected], [share.cell for share in found.shares])
 
     def test_why_a_host_has_no_room(self):
         view = view_of(self.seen(), "h1")
