@@ -24,6 +24,7 @@ class TestMoves(test_cells_pci.MovesCase):
 
 
 class TestMovesInPlacement(TestMoves):
+    DEVICES = test_cells_pci.TestMovesInPlacement.DEVICES
     IN_PLACEMENT = True
 
 
