@@ -57,6 +57,20 @@ def resize(server_id: str, status: str, flavor: str) -> str:
     return _prepared(server_id, status, command)
 
 
+def recreate(server_id: str, flavor: str) -> str:
+    """Return how to replace an offloaded server that cannot be unshelved.
+
+    By hand: Nova deletes the image of a shelved server together with the server.
+
+    :param flavor: name or ID, quoted for a shell
+    """
+    return (
+        f"openstack server create --flavor {flavor} --image IMAGE NAME  # by hand, as "
+        f"{server_id} cannot be unshelved: from its image; or delete it, keep its root "
+        "volume and use --volume"
+    )
+
+
 def rebuild(server_id: str, status: str) -> str:
     """Return the commands that give a server another image, and so a new root disk."""
     command = f"openstack server rebuild --image IMAGE {server_id}"

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A policy that changes the size of a class while VMs of the old size run."""
 
+import functools
 import pathlib
+import shlex
+from unittest import mock
 
 import yaml
 
+from nova_perfvm import findings as codes
+from nova_perfvm.cloud import nova_database
 from nova_perfvm.policy import loader
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
+from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, servers
 from tests.embedded import ActionFailedError
-from tests.functional import base
+from tests.functional import base, client, elastic
 
 OLD, OLD_LARGE = base.HP_64, base.HP_128
 NEW, NEW_LARGE = "hp.18c.64g", "hp.18c.128g"
@@ -18,6 +23,7 @@ class PolicyChange:
     """A cloud whose high-performance VMs have 20 vCPUs at first, then 18."""
 
     FLAVORS = (OLD, OLD_LARGE)
+    made = False
 
     def change_policy(self, former):
         """Let new VMs have 18 vCPUs, and those that run these sizes, too."""
@@ -34,7 +40,9 @@ class PolicyChange:
         path = pathlib.Path(self.path)
         path.write_text(yaml.safe_dump(document), encoding="utf-8")
         self.policy = loader.load(path)
-        self.create_flavors(NEW, NEW_LARGE)
+        if not self.made:
+            self.create_flavors(NEW, NEW_LARGE)
+        self.made = True
         self.cloud.restart_scheduler(DEFAULT_FILTERS)
 
     def assert_on(self, host, vcpus, *servers):
@@ -81,24 +89,153 @@ class SizeCase(PolicyChange):
         self.assert_reason(refused, "host.foreign_pins")
         shelved = self.servers.shelve(old)
         self.assert_fails("flavor.vcpus", self.servers.unshelve, shelved)
+        # The audit knows better.
+        self.assert_found(codes.WRONG_SIZE, *[codes.FLAVOR_DIFFERS] * 2)
+        self.do_remedies()
+        self.assertEqual("ACTIVE", self.servers.show(shelved).status)
+        self.assert_found(codes.FORMER_SIZE)
 
 
-class SlotsCase(PolicyChange, base.FunctionalTest):
-    """Hosts whose VMs Placement counts."""
+class SchemeCase(SizeCase, client.ClientMixin, elastic.ElasticTest):
+    """Hosts hp1 and hp2, as the scheme of the policy wants them.
 
-    CLOUD = None
-    PLACEMENT = "slots"
+    :cvar MODE: how they are configured
+    :cvar ENROLL: options with which they are enrolled; None where they are not
+    """
+
+    FLAVORS = PolicyChange.FLAVORS
+    MODE = "dedicated"
+    ENROLL = None
 
     def setUp(self):
         super().setUp()
-        self.path = self.write_policy()
-        self.start_cloud(policy_file=self.path)
+        # Nova's database is that of the cloud in this process.
+        self.enterContext(mock.patch.object(nova_database, "configure"))
         for name in ("hp1", "hp2"):
-            self.cloud.start_configured(name, self.policy, "dedicated")
+            self.start(name)
+
+    def start(self, name):
+        self.cloud.start_configured(name, self.policy, self.MODE)
+        if self.ENROLL is not None:
+            enroll = ("host", "enroll", name, "--yes", *self.ENROLL)
+            self.assert_command(0, "is enrolled", *enroll, *self.policy_file())
+
+    def found(self):
+        """Return what the audit finds of servers and flavors, as rows."""
+        options = ["--from-nova-db"] if self.PLACEMENT == "cells" else []
+        _, rows, _ = self.run_json("audit", *self.policy_file(), *options)
+        return [row for row in rows if row["Level"] != "unknown"]
+
+    def assert_found(self, *codes):
+        self.assertEqual(sorted(codes), sorted(row["Code"] for row in self.found()))
+
+    def do_remedies(self):
+        """Do all that the audit proposes, and confirm the resizes."""
+        for row in self.found():
+            for command in row["Remedy"].splitlines():
+                _, *words = shlex.split(command, comments=True) or [command]
+                if "former_vcpus: [20]" in command:
+                    self.change_policy([20])
+                    continue
+                status, *said = self.run_client(*words)
+                self.assertEqual(0, status, (command, said))
+                for shown in self.cloud.api.get_servers():
+                    server = self.settled(shown["id"])
+                    if server.status == "VERIFY_RESIZE":
+                        self.servers.confirm(server)
+
+    def settled(self, server_id):
+        """Return a server when Nova is at nothing with it."""
+        look = functools.partial(self.servers._settled, server_id)
+        servers.until(look, f"no task of {server_id}")
+        return servers.server_of(self.cloud.api.get_server(server_id))
+
+    def test_every_move(self):
+        """One of a former size moves as one of today's size does."""
+        old = self.boot(OLD, host="hp1")
+        self.change_policy([20])
+        new = self.boot(NEW)
+        self.assertEqual("hp1", new.host)
+        for server, vcpus in ((old, 20), (new, 18)):
+            for first, second, host in (
+                ("cold_migrate", "confirm", "hp2"),
+                ("cold_migrate", "revert", "hp2"),
+                ("live_migrate", "show", "hp1"),
+                ("shelve", "unshelve", "hp1"),
+            ):
+                with self.subTest(vcpus=vcpus, moves=(first, second)):
+                    self.cloud.run_periodics()
+                    moved = getattr(self.servers, first)(server)
+                    getattr(self.servers, second)(moved)
+                    self.assert_on(host, [vcpus], server)
+        self.assert_on("hp1", [20, 18], old, new)
+        self.cloud.run_periodics()
+        self.cloud.fail_host("hp1")
+        for server in (old, new):
+            self.servers.evacuate(server)
+        self.assert_on("hp2", [20, 18], old, new)
+
+    def test_remedies(self):
+        """Whatever state they are in, VMs become ones of today's size."""
+        self.start("hp3")
+        states = {
+            "ACTIVE": self.boot(OLD, host="hp1"),
+            "SHUTOFF": self.boot(OLD, host="hp1"),
+            "SHELVED_OFFLOADED": self.boot(OLD, host="hp2"),
+        }
+        self.servers.act(states["SHUTOFF"], {"os-stop": None}, "SHUTOFF")
+        self.servers.shelve(states["SHELVED_OFFLOADED"])
+        self.change_policy([20])
+        of_flavors = [codes.FLAVOR_DIFFERS] * 2
+        self.assert_found(*[codes.FORMER_SIZE] * len(states), *of_flavors)
+
+        self.do_remedies()
+
+        found = [self.servers.show(server) for server in states.values()]
+        self.assertEqual([NEW] * len(states), [server.flavor for server in found])
+        self.assert_found()
 
 
-class TestSlots(SizeCase, SlotsCase):
-    pass
+class TestSlots(SchemeCase):
+    PLACEMENT = "slots"
+
+
+class TestCells(SchemeCase):
+    PLACEMENT = "cells"
+    ENROLL = ("--from-nova-db",)
+
+    def test_a_flavor_from_before_the_scheme(self):
+        """Its VMs ask for no NUMA node, so that none is brought back."""
+        self.cloud.create_flavor("before", 20, 65536, 0, base.CLAIMS_HP)
+        self.cloud.start_configured("hp3", self.policy, self.MODE)
+        shelved = self.servers.shelve(self.boot_before("before", host="hp3"))
+        self.change_policy([20])
+
+        unshelve = functools.partial(self.servers.unshelve, shelved)
+        self.assertRaises(ActionFailedError, unshelve)
+        found = {row["Code"]: row for row in self.found() if "vm1" in row["Subject"]}
+        expected = {codes.FORMER_SIZE, codes.FLAVOR_WITHOUT_UNITS}
+        self.assertEqual(expected, found.keys())
+        self.assertNotIn("can be moved", found[codes.FORMER_SIZE]["Observed"])
+        for row in found.values():
+            self.assertNotIn("unshelve", row["Remedy"])
+            self.assertIn(f"server create --flavor {NEW} --image", row["Remedy"])
+
+        # What the remedy says of a root volume.
+        shown = self.cloud.api.get_server(shelved.id)
+        (volume,) = shown["os-extended-volumes:volumes_attached"]
+        self.assertFalse(volume["delete_on_termination"])
+        self.servers.delete(shelved)
+        root = {"uuid": volume["id"], "source_type": "volume", "boot_index": 0}
+        devices = [root | {"destination_type": "volume"}]
+        again = self.boot(NEW, properties={"block_device_mapping_v2": devices})
+        self.assert_on(again.host, [18], again)
+
+
+class TestUnits(SchemeCase):
+    PLACEMENT = "units"
+    MODE = "elastic"
+    ENROLL = ()
 
 
 class TestExclusivity(PolicyChange, base.FunctionalTest):

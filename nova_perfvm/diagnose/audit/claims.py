@@ -72,8 +72,9 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
             vm_class = policy.get_class(request.class_name or "")
             words = (
                 f"{where}: it has {request.vcpus} vCPUs, a former size of class "
-                f"{vm_class.name}, which has {vm_class.vcpus} now: it can be moved, "
-                "and no new one gets that size"
+                f"{vm_class.name}, which has {vm_class.vcpus} now: "
+                + ("" if subject.check_request(request) else "it can be moved, and ")
+                + "no new one gets that size"
             )
             remedy = subject.resize(server)
             yield Finding.of(codes.FORMER_SIZE, str(server), words, remedy)
@@ -83,7 +84,7 @@ def _remedy(subject: Subject, server: Server, kind: str) -> str:
     """Return the commands after which a rule has nothing against a server."""
     if kind == "migrate":
         return moves.migrate(server.id, server.status)
-    if kind == "rebuild":
+    if kind == "rebuild" and not subject.is_stranded(server):
         return moves.rebuild(server.id, server.status)
     return subject.resize(server)
 

@@ -46,6 +46,7 @@ def _of_server(
     view, vm_class = subject.elastic_hosts.get(host.host), subject.class_of(server)
     if vm_class is None or not (view or subject.managed(host.host)):
         return
+    vm_class = vm_class.of_size(server.vcpus)
     policy = as_enrolled(subject.policy, view) if view else subject.policy
     scheme = scheme_of(policy)
     held = Counter[str]()

@@ -2,7 +2,8 @@
 """What is audited: a policy and a cloud, and what follows from both."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from shlex import quote
 from typing import Final, NamedTuple
@@ -11,11 +12,11 @@ from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.hosts import elastic_hosts
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-from nova_perfvm.facts.demand import server_facts
+from nova_perfvm.facts.demand import RequestError, server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.hypervisor import Hypervisor, by_host
 from nova_perfvm.facts.placement_database import PlacementDatabase
-from nova_perfvm.facts.snapshot import ComputeHost, Server, Snapshot
+from nova_perfvm.facts.snapshot import OFFLOADED, ComputeHost, Server, Snapshot
 from nova_perfvm.facts.snapshot import Flavor as FlavorToday
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.generate.options import FileOptions
@@ -83,10 +84,14 @@ class Subject:
     @cached_property
     def requests(self) -> dict[str, RequestFacts]:
         """What each server asks for, by its ID."""
-        return {
-            server.id: server_facts(server, self.snapshot.image_of(server))
-            for server in self.snapshot.servers
-        }
+        return {server.id: self._request(server) for server in self.snapshot.servers}
+
+    def _request(self, server: Server) -> RequestFacts:
+        if server.status == OFFLOADED:
+            # Nova shows its NUMA topology only while it is on a host.
+            with suppress(RequestError):
+                return moves.request_of(self.snapshot, server).facts
+        return server_facts(server, self.snapshot.image_of(server))
 
     @cached_property
     def check_request(self) -> Callable[[RequestFacts], tuple[Reason, ...]]:
@@ -169,6 +174,10 @@ class Subject:
         smallest = min(fits, key=lambda flavor: flavor.memory_mb, default=None)
         if smallest is None:
             return moves.resize(server.id, server.status, "FLAVOR")
+        if self.is_stranded(server):
+            return self._of_former_size(server) or moves.recreate(
+                server.id, quote(smallest.name)
+            )
         name, first = smallest.name, ""
         today = self.flavors_today.get(name)
         if (
@@ -179,3 +188,27 @@ class Subject:
         ):
             name, first = f"new-{name}", "openstack perfvm flavor sync --prefix new-\n"
         return first + moves.resize(server.id, server.status, quote(name))
+
+    def is_stranded(self, server: Server) -> bool:
+        """Return whether a server is offloaded, and the rules refuse to unshelve it."""
+        request = self.requests[server.id]
+        return server.status == OFFLOADED and bool(self.check_request(request))
+
+    def _of_former_size(self, server: Server) -> str:
+        """Return the commands that unshelve a server as one of a former size.
+
+        Empty where more than its size speaks against it.
+        """
+        vm_class = self.class_of(server)
+        if vm_class is None or vm_class.vcpus is None:
+            return ""
+        former = (*vm_class.former_vcpus, server.vcpus)
+        wider = replace(vm_class, former_vcpus=former)
+        classes = tuple(wider if c == vm_class else c for c in self.policy.classes)
+        policy = replace(self.policy, classes=classes)
+        if check_request(policy, self.requests[server.id]):
+            return ""
+        return (
+            f"# policy, class {vm_class.name}: former_vcpus: {[*former]}; then restart "
+            f"nova-scheduler\nopenstack server unshelve {server.id}"
+        )

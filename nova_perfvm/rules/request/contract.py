@@ -61,8 +61,10 @@ def _check(case: RequestCase[VMClass | None]) -> Iterator[Reason]:
     claimed = request.class_name is not None
     if (claimed and vm_class is None) or not (claimed or _names_project(request)):
         return
-    memory_mb = request.memory_mb
-    expected = None if vm_class is None else contract(policy, vm_class, memory_mb)
+    expected = None
+    if vm_class is not None:
+        mine = vm_class.of_size(request.vcpus)
+        expected = contract(policy, mine, request.memory_mb)
     for refusal, differences in (
         (RESOURCES, resource_differences),
         (TRAITS, trait_differences),

@@ -6,8 +6,11 @@ import testtools
 
 from nova_perfvm import constants as const
 from nova_perfvm import rules
-from nova_perfvm.facts import AskedResource, AskedTrait
+from nova_perfvm.facts import AskedResource, AskedTrait, placement_request
+from nova_perfvm.placement.contract import contract
 from nova_perfvm.placement.schemes import SCHEMES
+from nova_perfvm.policy import HostShape
+from nova_perfvm.rules.request.contract import CODES
 from tests.unit.rules import hosts
 from tests.unit.rules.hosts import POLICY, general_request, hp_request
 
@@ -56,6 +59,34 @@ class CheckContractTest(testtools.TestCase):
                 for reason in rules.check_request(policy, request)
             ]
             self.assertEqual([expected] if expected else [], found)
+
+    def test_former_sizes(self):
+        """A server asks for what its class did when it had its size."""
+        shape = HostShape.parse("2x40x2")
+        for placement in SCHEMES:
+            for keys in (
+                {},
+                {"numa_nodes": 2},
+                {"emulator_threads": "isolate"},
+                {"cpu_thread_policy": "require", "smt": "threads"},
+            ):
+                before = hosts.policy(**keys)
+                after = hosts.policy(vcpus=18, former_vcpus=(20,), **keys)
+                before, after = (
+                    dataclasses.replace(
+                        policy, placement=placement, host_shapes=(shape,)
+                    )
+                    for policy in (before, after)
+                )
+                asked = contract(before, before.get_class("high-performance"), 65536)
+                resources, traits = placement_request.read(asked.extra_specs(), ())
+                request = hp_request(
+                    resources=resources, traits=traits, running_vcpus=20
+                )
+                found = rules.check_request(after, request)
+                of_contract = [r.data for r in found if r.code in CODES]
+                with self.subTest(placement=placement, **keys):
+                    self.assertEqual([], of_contract)
 
 
 class ImageTest(testtools.TestCase):
