@@ -57,17 +57,16 @@ def resize(server_id: str, status: str, flavor: str) -> str:
     return _prepared(server_id, status, command)
 
 
-def recreate(server_id: str, flavor: str) -> str:
-    """Return how to replace an offloaded server that cannot be unshelved.
+def recreate(server_id: str, flavor: str, why: str) -> str:
+    """Return how another server takes the place of one that Nova cannot change.
 
     By hand: Nova deletes the image of a shelved server together with the server.
 
     :param flavor: name or ID, quoted for a shell
     """
     return (
-        f"openstack server create --flavor {flavor} --image IMAGE NAME  # by hand, as "
-        f"{server_id} cannot be unshelved: from its image; or delete it, keep its root "
-        "volume and use --volume"
+        f"openstack server create --flavor {flavor} --image IMAGE NAME  # by hand, in "
+        f"place of {server_id}: {why}"
     )
 
 

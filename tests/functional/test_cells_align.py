@@ -9,6 +9,7 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.cloud import answers
 from tests import documented
+from tests.embedded import ActionFailedError
 from tests.functional import cells, client
 from tests.functional.cells import flavor_of
 from tests.functional.test_audit import STRANGER
@@ -61,6 +62,39 @@ class TestAlign(Case):
         self.align(0, "h1 is aligned: 1 change", "--yes")
         self.assert_clean(*servers)
         self.align(0, "h1: nothing to do", "--yes")
+
+    def test_memory_that_an_image_divides(self):
+        """Nova gives each NUMA node what the image says, Placement a half."""
+        cpus = {"hw_numa_cpus.0": "0-7", "hw_numa_cpus.1": "8-15"}
+        memory_mb = {"hw_numa_mem.0": 7168, "hw_numa_mem.1": 1024}
+        image = self.cloud.create_image(**cpus, **memory_mb)
+        refused = self.boot_refused(cells.PAIR, image=image)
+        self.assert_reason(refused, "flavor.numa_nodes")
+
+        server = self.boot_anywhere(cells.PAIR, image=image, host="h1")
+        self.assertEqual({"0": (8, 4096), "1": (8, 4096)}, self.books("h1"))
+        self.assertEqual({codes.CELL_DIFFERS, codes.NOT_OF_CLASS}, self.found())
+        self.align(0, "h1 is aligned: 1 change", "h1", "--yes")
+
+        self.assertEqual({"0": (8, 7168), "1": (8, 1024)}, self.books("h1"))
+        self.align(0, "h1: nothing to do", "h1", "--yes")
+        self.assertEqual({codes.NOT_OF_CLASS}, self.found())
+        # Nova lets neither a resize nor a rebuild change it.
+        self.cloud.create_flavor("same", 16, 8192, 0, self.specs_of(cells.PAIR))
+        error = self.assertRaises(
+            ActionFailedError, self.servers.resize, server, "same"
+        )
+        self.assertIn("No valid host", error.detail)
+        _, rows, _ = self.run_json("audit", *self.policy_file(), "--from-nova-db")
+        (row,) = (row for row in rows if row["Code"] == codes.NOT_OF_CLASS)
+        self.assertIn(f"server create --flavor {cells.PAIR} --image", row["Remedy"])
+        self.servers.delete(server)
+        self.boot(cells.PAIR)
+        self.assertEqual(set(), self.found())
+
+    def specs_of(self, flavor):
+        path = f"/flavors/{flavor}/os-extra_specs"
+        return self.api.nova("GET", path, key="extra_specs")
 
     def test_commands_of_the_documentation(self):
         self.cloud.create_flavor("plain", 6, 4096, 0, cells.PLAIN)

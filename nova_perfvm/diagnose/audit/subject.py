@@ -28,6 +28,13 @@ from nova_perfvm.rules import check_request, resolve_class
 # [DEFAULT]long_rpc_timeout: the longest that Nova waits for an answer.
 STUCK_AFTER_MIN: Final = 30
 
+# Why another server has to take the place of one.
+_STRANDED: Final = (
+    "it cannot be unshelved. Use its image; or delete it, keep its root volume and use "
+    "--volume"
+)
+_DIVIDED: Final = "its image has hw_numa_mem.0, which no resize changes. Use another"
+
 
 class Sync(NamedTuple):
     """What ``flavor sync`` would do, in words, and why it would do nothing."""
@@ -176,8 +183,10 @@ class Subject:
             return moves.resize(server.id, server.status, "FLAVOR")
         if self.is_stranded(server):
             return self._of_former_size(server) or moves.recreate(
-                server.id, quote(smallest.name)
+                server.id, quote(smallest.name), _STRANDED
             )
+        if self.divided_by_image(server):
+            return moves.recreate(server.id, quote(smallest.name), _DIVIDED)
         name, first = smallest.name, ""
         today = self.flavors_today.get(name)
         if (
@@ -193,6 +202,15 @@ class Subject:
         """Return whether a server is offloaded, and the rules refuse to unshelve it."""
         request = self.requests[server.id]
         return server.status == OFFLOADED and bool(self.check_request(request))
+
+    def divided_by_image(self, server: Server) -> bool:
+        """Return whether an image divides a server's memory unevenly.
+
+        A resize keeps that, and Nova refuses a rebuild that changes it
+        (``_validate_numa_rebuild`` of nova/compute/api.py).
+        """
+        memory_mb = {cell.memory_mb for cell in self.requests[server.id].cells}
+        return len(memory_mb) > 1 and "hw:numa_mem.0" not in server.extra_specs
 
     def _of_former_size(self, server: Server) -> str:
         """Return the commands that unshelve a server as one of a former size.

@@ -171,9 +171,11 @@ class CellsScheme(Scheme):
             return bool(resident.held)
         if not self.may_take(resident):
             return False
+        held = sorted(map(_sizes, resident.held.values()))
         shares = _shares(policy, resident)
-        return sorted(map(_sizes, resident.held.values())) == sorted(
-            map(_sizes, shares)
+        return any(
+            held == sorted(map(_sizes, of))
+            for of in (shares, _as_run(resident, shares))
         )
 
     def may_take(self, resident: Resident) -> bool:
@@ -219,7 +221,7 @@ class CellsScheme(Scheme):
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> Holding | None:
         """Return what a server should hold, by where Nova runs it."""
-        server, shares = resident.server, _shares(policy, resident)
+        server, shares = resident.server, _as_run(resident, _shares(policy, resident))
         names = {node_of(child.name): child.name for child in children}
         nodes = [cell.host_node for cell in (server.cells if server else None) or ()]
         if len(nodes) != len(shares) or not nodes or not names.keys() >= set(nodes):
@@ -363,6 +365,20 @@ def _shares(policy: Policy, resident: Resident) -> list[dict[str, int]]:
         _share(len(cell.cpu_pinning) + (isolated and not index), cell.memory_mb)
         for index, cell in enumerate(server.cells or ())
         if cell.cpu_pinning
+    ]
+
+
+def _as_run(resident: Resident, shares: list[dict[str, int]]) -> list[dict[str, int]]:
+    """Return what a server takes of its NUMA nodes, with the memory that it has there.
+
+    An image can divide the memory unevenly (``hw_numa_mem.0``).
+    """
+    cells = (resident.server.cells if resident.server else None) or ()
+    if len(cells) != len(shares):
+        return shares
+    return [
+        share | {const.RC_CELL_MEMORY: cell.memory_mb}
+        for share, cell in zip(shares, cells, strict=True)
     ]
 
 

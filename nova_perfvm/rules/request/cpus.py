@@ -21,12 +21,13 @@ CPU_POLICY: Final = Refusal(
 )
 NUMA_NODES: Final = Refusal(
     "flavor.numa_nodes",
-    meaning="split over another number of NUMA nodes, or not evenly",
-    advice="use a generated flavor; look for ``hw_numa_nodes`` on the image",
+    meaning="vCPUs or memory split over another number of NUMA nodes, or not evenly",
+    advice="use a generated flavor; look for ``hw_numa_*`` on the image",
     words=lambda d: (
         f"the request has {number_of(len(d['found']), 'NUMA node')} of "
-        f"{', '.join(map(str, d['found']))} vCPUs, its class {d['expected']} of equal "
-        "size"
+        f"{', '.join(map(str, d['found']))} vCPUs and "
+        f"{', '.join(map(str, d['memory_mb']))} MiB, its class {d['expected']} of "
+        "equal size"
     ),
     audit=findings.NOT_OF_CLASS,
 )
@@ -62,8 +63,10 @@ def _check(case: RequestCase[VMClass]) -> Iterator[Reason]:
         return
     if vm_class.numa_nodes is not None or vm_class.pinned:
         sizes = [cell.vcpus + cell.pcpus for cell in cells]
-        if len(sizes) != vm_class.cells_per_vm or len(set(sizes)) > 1:
-            yield NUMA_NODES.because(found=sizes, expected=vm_class.cells_per_vm)
+        memory_mb = [cell.memory_mb for cell in cells]
+        nodes = vm_class.cells_per_vm
+        if len(sizes) != nodes or len({*zip(sizes, memory_mb, strict=True)}) > 1:
+            yield NUMA_NODES.because(found=sizes, memory_mb=memory_mb, expected=nodes)
     if not vm_class.pinned:
         return
     wanted = vm_class.cpu_thread_policy or "prefer"

@@ -61,6 +61,19 @@ class CheckRequestTest(testtools.TestCase):
         request = hosts.pinned_request(class_name="general")
         self.assertEqual(["flavor.cpu_policy"], codes(request))
 
+    def test_memory_of_several_numa_nodes(self):
+        policy = hosts.policy(numa_nodes=2)
+        for memory_mb, expected in (
+            ((32768, 32768), []),
+            ((64512, 1024), ["flavor.numa_nodes"]),
+        ):
+            cells = tuple(RequestCell(0, 10, share) for share in memory_mb)
+            (*found,) = rules.check_request(policy, hp_request(cells=cells))
+            self.assertEqual(expected, [reason.code for reason in found])
+            for reason in found:
+                words = "2 NUMA nodes of 10, 10 vCPUs and 64512, 1024 MiB"
+                self.assertIn(words, rules.describe(reason))
+
     def test_all_violations_at_once(self):
         request = hp_request(vcpus=16, cells=(), multiqueue=False, volume_backed=False)
         self.assertEqual(
