@@ -61,7 +61,7 @@ def plan_enroll(
     if not scheme.enrolls:
         needed = names_of(lambda other: other.enrolls)
         refusal = (
-            f"the policy says placement: {scheme.name}, and elastic hosts need "
+            f"the policy says placement: {scheme.name}, and enrolled hosts need "
             f"{needed}: name the policy file with --policy, or change it"
         )
         return do.Plan(refusals=(refusal,))

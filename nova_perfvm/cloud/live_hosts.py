@@ -86,6 +86,6 @@ def _find_hypervisor(among: Hypervisors, host: str) -> Mapping[str, Any]:
         nodes = ", ".join(hypervisor["hypervisor_hostname"] for hypervisor in found)
         raise CloudError(
             f"{host} stands for {len(found)} compute nodes, {nodes}: only hosts of one "
-            "node can be elastic"
+            "node can be enrolled"
         )
     return found[0]

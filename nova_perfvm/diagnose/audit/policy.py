@@ -25,7 +25,7 @@ def check_policy(subject: Subject) -> Iterator[Finding]:
             yield Finding.of(
                 codes.NOT_UNITS,
                 host.host,
-                f"the policy says placement: {policy.placement}, and elastic hosts "
+                f"the policy says placement: {policy.placement}, and enrolled hosts "
                 f"need {needed}",
                 f"name the policy file with --policy, or set placement: {needed}",
             )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM that comes to an elastic host takes units of it.
+"""A VM that comes to an enrolled host takes units or NUMA nodes of it.
 
 Placement does not look at hosts that are forced, so this holds whatever the
 policy's labels say.  Whether the units are the right ones is judged with the request.
@@ -22,11 +22,17 @@ def _counted(traits: Collection[str]) -> str:
 UNITS_LACKING: Final = Refusal(
     "host.units_lacking",
     words=lambda d: (
-        "the host is elastic (an aggregate of it requires "
+        "the host is enrolled (an aggregate of it requires "
         f"{', '.join(d['traits'])}), and the flavor asks for no {_counted(d['traits'])}"
     ),
-    meaning="an elastic host, whatever its labels say, and the flavor has no units",
-    advice="use a generated flavor",
+    meaning=(
+        "an enrolled host, whatever its labels say, and the flavor asks for none of "
+        "its units or NUMA nodes"
+    ),
+    advice=(
+        "use a generated flavor; under ``placement: cells`` general VMs run on other "
+        "hosts"
+    ),
 )
 
 

@@ -117,7 +117,11 @@ class WhatIfTest(WhatIfCase):
             ("no compute host 'nowhere' (the nearest: hp", "--remove", "nowhere"),
             ("--add and --memory-gb go together", *MEMORY, "--remove", "hp1"),
             ("--add and --memory-gb go together", "--add", "1x2x20"),
-            ("placement: slots, and elastic hosts need units", "--flip", "hp1=elastic"),
+            (
+                "placement: slots, and enrolled hosts need units",
+                "--flip",
+                "hp1=elastic",
+            ),
             ("placement: slots", "--add", "1x2x20=elastic", *MEMORY),
             ("--memory-gb 1: 4 res", "--add", "1x2x20", "--memory-gb", "1"),
             ("expected HOST=elastic", "--flip", "hp1=shared"),

@@ -110,7 +110,18 @@ class ImageTest(testtools.TestCase):
         )
 
 
-class ElasticHostTest(testtools.TestCase):
+class EnrolledHostTest(testtools.TestCase):
+    def test_each_kind_is_called_enrolled(self):
+        for trait, lacks in (
+            (f"{const.TRAIT_ELASTIC}_2", const.RC_UNIT),
+            (const.TRAIT_CELLS, const.RC_CELL_CPU),
+        ):
+            host = hosts.host(isolating=frozenset({trait}))
+            (reason,) = rules.check_host(POLICY, general_request(), host)
+            words = rules.describe(reason)
+            self.assertIn(f"is enrolled (an aggregate of it requires {trait})", words)
+            self.assertIn(f"asks for no {lacks}", words)
+
     def test_nothing_without_units_comes(self):
         """Whatever the labels and the policy say."""
         units = dataclasses.replace(POLICY, placement="units")
