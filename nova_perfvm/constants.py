@@ -31,6 +31,9 @@ VIF_MULTIQUEUE: Final = "hw:vif_multiqueue_enabled"
 IMAGE_VIF_MULTIQUEUE: Final = "hw_vif_multiqueue_enabled"
 IMAGE_VIF_MODEL: Final = "hw_vif_model"
 
+# The number on Launchpad of Nova's bug that live migrations lose the limits of a claim.
+LP_LOST_LIMITS: Final = 2153425
+
 # What Nova calls the hypervisor of bare-metal nodes.
 IRONIC: Final = "ironic"
 

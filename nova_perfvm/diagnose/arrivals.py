@@ -54,33 +54,35 @@ class Arrival(NamedTuple):
 
 
 def shares(
-    policy: Policy, request: Request, view: HostView
+    policy: Policy, request: Request, view: HostView, *, loses_limits: bool = False
 ) -> tuple[Share, ...] | None:
     """Return what each cell of a request gets; None where they have no room.
 
     Empty for VMs without a NUMA topology, which have none of any cell.
+
+    :param loses_limits: whether the limits of the claim do not reach nova-compute, so
+        that nova-compute chooses nodes by itself
     """
     facts = request.facts
     if not facts.cells:
         return ()
     # Those that Placement offers; None where it knows of none.
     offered = scheme_of(policy).nodes_offered(view, request.demand)
-    if offered is None:
-        cells = _ordered(request, view)
-    else:
-        open_ = (cell for cell in view.facts.cells if cell.id in offered)
+    steered = offered is not None and not loses_limits
+    cells = [c for c in _ordered(request, view) if offered is None or c.id in offered]
+    if steered:
 
         def landing(cell: NUMACell) -> tuple[int, int, int, tuple[int, ...]]:
             room, cards = len(cell.free_pcpus), _free_devices(view, cell)
             return landing_rank((cell.id,), room, cards, asks=bool(request.pci))
 
-        cells = sorted(open_, key=landing)
+        cells.sort(key=landing)
     vm_class = resolve_class(policy, facts)
     pinned = vm_class is not None and vm_class.pinned
     size = vm_class.of_size(facts.vcpus) if vm_class and pinned else None
     host = view.facts._replace(cells=cells)
     if request.pci:
-        near = devices.beside(request, view, cells, near_first=offered is not None)
+        near = devices.beside(request, view, cells, near_first=steered)
         if near is None:
             return None
         host = host._replace(cells=near)
@@ -95,6 +97,8 @@ def arrived(
     view: HostView,
     settings: SchedulerSettings,
     consumer: str,
+    *,
+    loses_limits: bool = False,
 ) -> Arrival | None:
     """Return a host when a VM has come to it; None if it does not take it.
 
@@ -102,11 +106,12 @@ def arrived(
 
     :param request: one that is of its class, see :func:`.rules.check_request`
     :param consumer: who holds the allocation
+    :param loses_limits: see :func:`shares`
     """
     allocation = offer(policy, request, view, settings, wrong=())
     if allocation is None:
         return None
-    found = shares(policy, request, view)
+    found = shares(policy, request, view, loses_limits=loses_limits)
     if found is None:
         return None
     nodes = [share.cell for share in found]

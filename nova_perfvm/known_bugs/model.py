@@ -108,11 +108,14 @@ class KnownBug:
         text = self.remedy.replace("HOST", hit.host)
         return text.replace("SERVER", hit.server.id) if hit.server else text
 
-    def affects(self, release: Release) -> bool:
-        """Return whether a release of Nova has it."""
+    def affects(self, release: Release, *, mended: bool | None = None) -> bool:
+        """Return whether a release of Nova has it.
+
+        :param mended: whether the installed one has the fix; None to go by its number
+        """
         if self.since is not None and release < self.since:
             return False
-        return not release.has_fix(self.fixed)
+        return not (release.has_fix(self.fixed) if mended is None else mended)
 
 
 @functools.cache

@@ -10,9 +10,10 @@ of the candidate.
 For a server that moves, nova-compute claims other PCI devices than the request names:
 see :func:`.instances.devices_claimed`.  So a candidate has to fit both.
 
-Before Nova 34 a live migration loses its limits on the way: nova-conductor asks the
-host without them.  So there the candidate comes first that nova-compute would choose by
-itself, as far as nova-scheduler can know that: both need the same
+A Nova without the fix of LP 2153425, which came with Nova 34, loses the limits of live
+migrations: nova-conductor asks the host without them.  There the candidate comes first
+whose nodes nova-compute would choose by itself.  nova-scheduler knows these nodes if
+both services have the same
 ``[compute]packing_host_numa_cells_allocation_strategy``.
 """
 
@@ -33,7 +34,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot import child_name, child_uuid
 from nova_perfvm.facts.snapshot.pci import REQUIRED
 from nova_perfvm.rules.cells import landing_rank, unnamed
-from nova_perfvm.scheduler import alike, candidates, instances, unreadable
+from nova_perfvm.scheduler import alike, candidates, instances, nova_fixes, unreadable
 from nova_perfvm.scheduler.candidates import Candidate
 from nova_perfvm.scheduler.instances import Devices
 
@@ -159,7 +160,7 @@ class Steering:
             )
             return []
         found.sort(key=operator.itemgetter(0, 1, 2))
-        divides = self._few and not self._is_live
+        divides = self._few and not self._loses_limits
         by_nodes: dict[Nodes, list[Candidate]] = {}
         for *_, nodes, candidate in found:
             key = nodes if divides else found[0][2]
@@ -192,7 +193,7 @@ class Steering:
             # It fits onto others, too, where the VM has more nodes than the candidate.
             if self._fit(host, candidate, limits, devices) != nodes:
                 return None
-        unlike = self._is_live and (
+        unlike = self._loses_limits and (
             self._fit(host, candidate, None, self._devices[-1]) != nodes
         )
         return (unlike, *self._devices_rank(host, nodes, candidate))
@@ -229,8 +230,10 @@ class Steering:
         return (own,) if claimed is None else (own, claimed)
 
     @functools.cached_property
-    def _is_live(self) -> bool:
-        return instances.migrates_live(self._spec)
+    def _loses_limits(self) -> bool:
+        """Whether nova-compute claims without the limits that are set here."""
+        obeys = nova_fixes.has_fix(const.LP_LOST_LIMITS)
+        return not obeys and instances.migrates_live(self._spec)
 
     def _fit(
         self,

@@ -22,7 +22,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.findings import Finding, Level, worst
 from nova_perfvm.generate import options
-from nova_perfvm.known_bugs import Release, ReleaseError, of_release
+from nova_perfvm.known_bugs import KnownBug, Release, ReleaseError, all_bugs
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.placement.settings import (
     FALLBACK_QUERY,
@@ -31,7 +31,7 @@ from nova_perfvm.placement.settings import (
     PIN_SET,
 )
 from nova_perfvm.policy import Policy, advice, loader
-from nova_perfvm.scheduler import numa_filter
+from nova_perfvm.scheduler import nova_fixes, numa_filter
 
 _CODES: Final = {
     Level.UNKNOWN: Code.WARNING,
@@ -47,21 +47,25 @@ _OF_OPTIONS: Final = {
     NUMA_PACKING.option: (codes.NUMA_PACKING, codes.NUMA_PACKING),
     PIN_SET.option: (codes.PIN_SET, codes.PIN_SET),
 }
-# The first release of each series with Nova's fix of CVE-2026-46448
-# (OSSA-2026-022).  No older series has it, every later one does.
-_HINTS_DROPPED = ("31.3.1", "32.2.1", "33.0.2")
+# CVE-2026-46448 (OSSA-2026-022)
+_HINTS_TAKEN: Final = 2151252
 
 
-def release_that_drops_hints(installed: str) -> str | None:
-    """Return the release of Nova that users' hints make necessary.
+def installed_bugs(installed: str) -> tuple[Release, tuple[KnownBug, ...]]:
+    """Return the release of the installed Nova, and which known bugs it has.
 
-    None if the installed one has the fix already.
+    A fix that the source of Nova shows counts, whatever the version is.  The version of
+    a checkout of git names no release, so there the source alone tells.
+
+    :raises ReleaseError: when its version is not that of a release
     """
-    version = Version(installed)
-    for release in _HINTS_DROPPED:
-        if version.major <= Version(release).major:
-            return release if version < Version(release) else None
-    return None
+    release, is_git = Release.parse(installed), Version(installed).is_prerelease
+    found = []
+    for bug in all_bugs():
+        shown = nova_fixes.has_fix(bug.number)
+        if bug.affects(release, mended=shown if shown or is_git else None):
+            found.append(bug)
+    return release, tuple(found)
 
 
 def _policy() -> Policy | None:
@@ -115,9 +119,14 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
     def check_rebuild_hint(self) -> Result:
         """Return whether a user can make Nova claim nothing for a server."""
         installed = importlib.metadata.version("nova")
-        needed = release_that_drops_hints(installed)
-        if needed is None:
+        try:
+            release, bugs = installed_bugs(installed)
+        except ReleaseError as exc:
+            return Result(Code.WARNING, f"not checked: {exc}")
+        bug = next((bug for bug in bugs if bug.number == _HINTS_TAKEN), None)
+        if bug is None:
             return _result(())
+        needed = min(fixed for fixed in bug.fixed if fixed >= release)
         words = (
             f"Nova {installed} takes the scheduler hint _nova_check_type from users "
             "(CVE-2026-46448) and then claims nothing in Placement for their server. "
@@ -129,14 +138,18 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
 
     def check_known_bugs(self) -> Result:
         """Return which known bugs this Nova has; VMs are looked at by a command."""
+        installed = importlib.metadata.version("nova")
         try:
-            installed = Release.parse(importlib.metadata.version("nova"))
+            release, bugs = installed_bugs(installed)
         except ReleaseError as exc:
             return Result(Code.WARNING, f"not checked: {exc}")
-        found = [f"{bug.name}: {bug.title}" for bug in of_release(installed)]
+        found = [f"{bug.name}: {bug.title}" for bug in bugs]
         if not found:
             return _result(())
-        command = f"openstack perfvm known-bugs --to {installed}"
+        if Version(installed).is_prerelease:
+            # The version of a checkout of git names no release.
+            release = Release(release.major)
+        command = f"openstack perfvm known-bugs --to {release}"
         found.append(f"whom they hit, and what to do first: {command}")
         return Result(Code.SUCCESS, "; ".join(found))
 

@@ -27,7 +27,9 @@ def server_added(
     :param view: the host before, while the server still holds its former resources
     """
     request = kind.request
-    after = arrived(planning.policy, request, view, planning.settings, server.id)
+    policy, settings = planning.policy, planning.settings
+    lost = planning.loses_limits(server)
+    after = arrived(policy, request, view, settings, server.id, loses_limits=lost)
     if after is None:
         return None
     view = after.view

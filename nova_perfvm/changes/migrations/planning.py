@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from nova_perfvm import constants as const
 from nova_perfvm.changes.migrations import bugs
 from nova_perfvm.changes.migrations.estimates import Estimates
 from nova_perfvm.changes.migrations.model import Move, cost_mb, request_to_move
@@ -183,7 +184,7 @@ class Planning:
                 "what Nova asks for on its account"
             )
         kept = ", ".join(one.name for one in request.pci if not one.migrates_live)
-        if kept and not self.wishes.cold and "live" in ways.kinds(server):
+        if kept and self.moves_live(server):
             yield f"Nova migrates its PCI devices ({kept}) cold: --cold, or stop it"
 
     def _states(self, server: Server) -> Iterator[str]:
@@ -195,9 +196,18 @@ class Planning:
         elif self.wishes.cold and "cold" not in kinds:
             yield f"it is {server.status}: it can be migrated live only"
         else:
-            how = "cold" if self.wishes.cold or "live" not in kinds else "live"
+            how = "live" if self.moves_live(server) else "cold"
             if why := bugs.failing(self._bugs.get(server.id, ()), how):
                 yield why
+
+    def moves_live(self, server: Server) -> bool:
+        """Return whether a server is migrated live."""
+        return not self.wishes.cold and "live" in ways.kinds(server)
+
+    def loses_limits(self, server: Server) -> bool:
+        """Return whether nova-compute would not get the limits of its migration."""
+        met = {bug.number for bug, _ in self._bugs.get(server.id, ())}
+        return const.LP_LOST_LIMITS in met and self.moves_live(server)
 
     def may_stop(self, server: Server) -> bool:
         """Return whether a server can be shelved and is afterwards as it was.
@@ -243,9 +253,7 @@ class Planning:
             name=server.name,
             source=source,
             target=target,
-            live=bool(source and target)
-            and not self.wishes.cold
-            and "live" in ways.kinds(server),
+            live=bool(source and target) and self.moves_live(server),
             memory_mb=server.memory_mb,
             pinned=self.kind(server).request.facts.pinned,
         )

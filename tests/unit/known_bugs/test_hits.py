@@ -224,3 +224,9 @@ class PlansTest(testtools.TestCase):
             plan, _ = self.drained(cloud(release))
             noted = " ".join(bugs.notes(made.snapshot(), plan.moves))
             self.assertEqual(expected, "LP 2153425 may hit" in noted, noted)
+            # A plan counts on the node to which nova-compute then takes them.
+            for wishes, lost in ((PlanOptions(), expected), (PlanOptions(True), False)):
+                seen = made.snapshot()
+                planning = Planning(POLICY, seen, settings_for(POLICY), wishes)
+                mine = seen.servers_by_host["hp1"]
+                self.assertEqual({lost}, set(map(planning.loses_limits, mine)))

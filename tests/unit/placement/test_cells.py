@@ -220,6 +220,32 @@ class HostTest(testtools.TestCase):
                 found = arrived(POLICY, one, view, settings, "vm")
                 self.assertEqual([expected], [share.cell for share in found.shares])
 
+    def test_where_a_vm_lands(self):
+        """On the fullest nodes, or where nova-compute likes it without limits."""
+        view, settings = view_of(self.seen(), "h1"), settings_for(POLICY)
+        view = arrived(POLICY, self.request(4), view, settings, "first").view
+        for vcpus, loses_limits, expected in (
+            (4, False, [0]),
+            (4, True, [1]),
+            # There is no room on the other one.
+            (20, False, [1]),
+            (20, True, [1]),
+            (24, False, [0, 1]),
+            (24, True, [0, 1]),
+        ):
+            with self.subTest(vcpus=vcpus, loses_limits=loses_limits):
+                found = arrived(
+                    POLICY,
+                    self.request(vcpus),
+                    view,
+                    settings,
+                    "next",
+                    loses_limits=loses_limits,
+                )
+                self.assertEqual(expected, sorted(s.cell for s in found.shares))
+                held = [c.allocations.get("next") for c in found.view.tree[1:]]
+                self.assertEqual(expected, [n for n, h in enumerate(held) if h])
+
     def test_why_a_host_has_no_room(self):
         view = view_of(self.seen(), "h1")
         for number in range(2):

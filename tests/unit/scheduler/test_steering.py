@@ -186,17 +186,27 @@ class CandidatesTest(SteeringCase):
         found = self.steered(spec, host_of((1,)))
         self.assert_obeyed(spec, *found)
 
-    def test_a_live_migration_goes_where_nova_likes_it(self):
-        """Before Nova 34 nova-compute gets no limits of it."""
+    def test_live_migrations(self):
+        """Where nova-compute gets no limits of them, they go where Nova likes it."""
         spec = pinned_spec()
         spec.ignore_hosts = ["hp0"]
-        for state, expected in (("migrating", [1, 2, 0]), ("resize_prep", [2, 0, 1])):
-            server = objects.Instance(task_state=state)
-            self.patch(numa_filter.steering.instances, "find", lambda _, s=server: s)
-            host = host_of((0,), (1,), (2,), shape="4x20", pinned=(2, 1, 3, 9))
-            found = self.steered(spec, host)
-            self.assertEqual([(node,) for node in expected], self.nodes(*found))
-            self.assert_obeyed(spec, *found)
+        fullest, novas = [2, 0, 1], [1, 2, 0]
+        for state, obeys, expected in (
+            ("migrating", True, fullest),
+            ("migrating", False, novas),
+            ("migrating", None, novas),
+            ("resize_prep", False, fullest),
+        ):
+            with self.subTest(state, obeys=obeys):
+                server = objects.Instance(task_state=state)
+                steering = numa_filter.steering
+                self.patch(steering.instances, "find", lambda _, s=server: s)
+                self.patch(steering.nova_fixes, "has_fix", lambda _, has=obeys: has)
+                offers = ((0,), (1,), (2,))
+                host = host_of(*offers, shape="4x20", pinned=(2, 1, 3, 9))
+                found = self.steered(spec, host)
+                self.assertEqual([(node,) for node in expected], self.nodes(*found))
+                self.assert_obeyed(spec, *found)
 
     def test_without_candidates_of_nodes_all_is_as_before(self):
         for spec in (pinned_spec(), states.request_spec(**states.GENERAL)):

@@ -13,11 +13,13 @@ from oslo_upgradecheck import upgradecheck
 
 from nova_perfvm.findings import LEVELS, Level
 from nova_perfvm.generate import options
+from nova_perfvm.known_bugs import known_release
 from nova_perfvm.placement.settings import FALLBACK_QUERY, NUMA_PACKING
 from nova_perfvm.scheduler import upgrade_check
 from tests import documented
 from tests.unit.generate import filter_lists
 from tests.unit.scheduler.case import ConfigCase
+from tests.unit.scheduler.test_nova_fixes import WITH_FIXES, WITHOUT, Source
 
 QUIET = "host_shape: 2x22\n"
 UNITS = f"{QUIET}placement: units\n"
@@ -127,9 +129,21 @@ class ChecksTest(ConfigCase):
         self.check(2, "options.fallback_query_gone: this Nova", policy=UNITS)
 
 
-class RebuildHintTest(testtools.TestCase):
-    """CVE-2026-46448, by the installed release of Nova."""
+class InstalledCase(testtools.TestCase):
+    def result(self, check, installed, files):
+        """Return what a check says of a Nova, by its version and its source."""
+        versions = {"nova": installed}.__getitem__
+        with (
+            fixtures.MonkeyPatch("importlib.metadata.version", versions),
+            Source(files),
+        ):
+            return getattr(upgrade_check.Checks(), check)()
 
+
+class RebuildHintTest(InstalledCase):
+    """CVE-2026-46448, by the release of Nova or by its source."""
+
+    # (version, what mends it if the source shows no fix)
     RELEASES = (
         ("30.2.1", "31.3.1"),
         ("31.3.0", "31.3.1"),
@@ -141,18 +155,54 @@ class RebuildHintTest(testtools.TestCase):
         ("32.10.0", None),
         ("33.0.1", "33.0.2"),
         ("33.0.2", None),
-        ("34.0.0.0rc1", None),
+        ("33.1.0.dev3", "34.0.0"),
+        ("34.0.0.0rc1", "34.0.0"),
+        ("34.0.0", None),
         ("40.0.0", None),
     )
 
     def test_every_release_and_the_one_that_mends_it(self):
         for installed, expected in self.RELEASES:
-            with fixtures.MonkeyPatch(
-                "importlib.metadata.version", {"nova": installed}.__getitem__
-            ):
-                result = upgrade_check.Checks().check_rebuild_hint()
-            code = upgradecheck.Code.FAILURE if expected else upgradecheck.Code.SUCCESS
-            self.assertEqual(code, result.code, installed)
-            if expected:
-                self.assertIn(f"Nova {installed} takes", result.details)
-                self.assertIn(f"upgrade Nova to {expected},", result.details)
+            with self.subTest(installed):
+                result = self.result("check_rebuild_hint", installed, WITHOUT)
+                failed = upgradecheck.Code.FAILURE
+                code = failed if expected else upgradecheck.Code.SUCCESS
+                self.assertEqual(code, result.code)
+                if expected:
+                    self.assertIn(f"Nova {installed} takes", result.details)
+                    self.assertIn(f"upgrade Nova to {expected},", result.details)
+
+    def test_a_fix_that_the_source_shows(self):
+        for installed, _ in self.RELEASES:
+            with self.subTest(installed):
+                result = self.result("check_rebuild_hint", installed, WITH_FIXES)
+                self.assertEqual(upgradecheck.Code.SUCCESS, result.code)
+
+
+class KnownBugsTest(InstalledCase):
+    """Which bugs are listed, and which release is named."""
+
+    LOST = "conductor/tasks/live_migrate.py"
+
+    def test_versions_and_sources(self):
+        mended = {self.LOST: WITH_FIXES[self.LOST]}
+        lost, pins = "LP 2153425: ", "LP 2152697: "
+        for name, installed, files, listed, named in (
+            ("a release", "33.0.2", WITHOUT, {lost, pins}, "33.0.2"),
+            ("a package", "33.0.2", WITHOUT | mended, {pins}, "33.0.2"),
+            ("behind a release", "33.0.3.dev5", WITHOUT, {lost, pins}, "33"),
+            ("on the way", "33.1.0.dev373", WITHOUT | mended, {pins}, "33"),
+            ("nearly there", "33.1.0.dev700", WITH_FIXES, set(), None),
+            ("before a fix", "34.0.0.0b2.dev1", WITHOUT, {lost, pins}, "34"),
+            ("before the bug", "32.1.0.dev9", WITHOUT, {lost}, "32"),
+            ("no source", "33.0.2", {}, {lost, pins}, "33.0.2"),
+        ):
+            with self.subTest(name):
+                result = self.result("check_known_bugs", installed, files)
+                self.assertEqual(upgradecheck.Code.SUCCESS, result.code)
+                details = result.details or ""
+                self.assertEqual(listed, {b for b in (lost, pins) if b in details})
+                _, _, command = details.partition("known-bugs --to ")
+                self.assertEqual(named or "", command)
+                if named:
+                    known_release(named)
