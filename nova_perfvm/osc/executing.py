@@ -38,7 +38,7 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
 
     def carry_out(
         self, parsed_args: argparse.Namespace, planning: Planning, execution: Execution
-    ) -> Table:
+    ) -> Execution:
         """Ask, and make the moves that remain; the exit status says if all are made.
 
         :param planning: with a snapshot of the cloud that was taken just now
@@ -49,7 +49,7 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
         if not parsed_args.yes and not ask(self.app.stderr, ""):
             self.exit_status = _REMAIN
             self.remark(["nothing was changed"])
-            return _listed(execution)
+            return execution
         self.record_policy(parsed_args)
         kept = [execution]
 
@@ -85,7 +85,7 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
                     kept[-1], "left to Nova", interrupted=True
                 )
         self._summarize(outcome, path)
-        return _listed(outcome.execution)
+        return outcome.execution
 
     def _summarize(self, outcome: migrate.ExecutionOutcome, path: str | None) -> None:
         execution = outcome.execution
@@ -143,10 +143,13 @@ class ResumePlan(CarryingOut):
             self.remark([execution.purpose] if execution.purpose else [])
             if not execution.remaining:
                 self.remark(["nothing to do: all migrations are done"])
-                return _listed(execution)
+                return moves_table(execution)
             snapshot = self.snapshot(parsed_args, policy)
             planning = Planning(policy, snapshot, settings)
-            return self.carry_out(parsed_args, planning, execution)
+            execution = self.carry_out(parsed_args, planning, execution)
+        if not execution.remaining:
+            self.remark(["what they have reached, the same plan made again tells"])
+        return moves_table(execution)
 
 
 @contextlib.contextmanager
@@ -176,7 +179,8 @@ def move_cells(move: Move) -> tuple[str, ...]:
     return f"{move.name} ({move.server})", move.source, move.target, move.how
 
 
-def _listed(execution: Execution) -> Table:
+def moves_table(execution: Execution) -> Table:
+    """Return the table of what became of each migration."""
     return ("Move", *MOVE_COLUMNS, "State", "Note"), [
         (number, *move_cells(found.move), found.state, found.note)
         for number, found in enumerate(execution.moves, 1)

@@ -28,7 +28,7 @@ from nova_perfvm.osc.base import (
     file_argument,
     flag,
 )
-from nova_perfvm.osc.executing import MOVE_COLUMNS, CarryingOut, move_cells
+from nova_perfvm.osc.executing import MOVE_COLUMNS, CarryingOut, move_cells, moves_table
 from nova_perfvm.osc.forecasting import ForecastingCommand
 from nova_perfvm.osc.judging import LookingLister
 from nova_perfvm.osc.requested import REQUEST, request_of
@@ -47,7 +47,7 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
     A table has what fits a terminal; -c chooses other columns, -f json has all.
     Exits with 0 if the plan is complete, 1 if it gives a part of what was asked for or
     Nova would give up a migration of it, 2 if there is none; with --execute 1 if
-    migrations remain.
+    migrations remain, or if the cloud then has less than was planned.
     """
 
     arguments: Arguments = (
@@ -127,7 +127,7 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
     ) -> Table:
         """Return the table of a plan; the exit status says whether it is complete.
 
-        Carry it out before, if that was asked for.
+        Carry it out before, if that was asked for, and look what it has reached.
 
         :param what: what is gained, in words
         :param left_out: migrations that a forecast has taken out of it
@@ -149,7 +149,15 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
             )
             path = parsed_args.record
             with textfile.exclusively(path) if path else contextlib.nullcontext():
-                return self.carry_out(parsed_args, planning, execution)
+                execution = self.carry_out(parsed_args, planning, execution)
+            if not execution.remaining:
+                reached = plan.measure(self.snapshot(parsed_args, planning.policy))
+                said = f"seen afterwards: {reached} of {plan.gained} gained: {what}"
+                if reached < plan.gained:
+                    self.exit_status = _PARTIAL
+                    said += ": make a new plan"
+                self.remark([said])
+            return moves_table(execution)
         if not (self.exit_status or all(map(planning.estimates.moved, plan.moves))):
             self.exit_status = _PARTIAL
         rows = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -19,7 +20,7 @@ from nova_perfvm.diagnose.capacity import request_of_class
 from nova_perfvm.diagnose.explain.report import NO_GROUPS, assumed_cells
 from nova_perfvm.exceptions import unknown_host
 from nova_perfvm.facts.demand import Request
-from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.facts.snapshot.groups import SOFT
 from nova_perfvm.microversions import UNSHELVE_TO_HOST
 from nova_perfvm.policy import VMClass
@@ -72,7 +73,13 @@ def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
         wanted=count - have,
         reasons=tuple(reasons),
         notes=(*([there] if have else []), *_notes(end)),
+        measure=lambda now: _room(planning, now, kind, count) - have,
     )
+
+
+def _room(planning: Planning, now: Snapshot, kind: ServerKind, most: int) -> int:
+    """Return how many new servers find room in a cloud as it is by now."""
+    return Arrangement(replace(planning, snapshot=now)).room(kind, most)
 
 
 def _hopeless(planning: Planning, kind: ServerKind) -> Iterator[str]:
@@ -121,6 +128,7 @@ def drain(planning: Planning, host: str) -> MigrationPlan:
         reasons=(*reasons, *map(_coming, coming), *offers),
         notes=tuple(_notes(end)),
         after=end.snapshot(),
+        measure=lambda now: len(servers) - len(now.servers_by_host.get(host, ())),
     )
 
 
@@ -213,7 +221,8 @@ def defragment(planning: Planning, vm_class: VMClass) -> MigrationPlan:
     offers: tuple[str, ...] = ()
     if not end.moves:
         end, offers = _traded(end, kind, ALL_SLOTS)
-    gained = end.room(kind, ALL_SLOTS) - start.room(kind, ALL_SLOTS)
+    have = start.room(kind, ALL_SLOTS)
+    gained = end.room(kind, ALL_SLOTS) - have
     reasons: tuple[str, ...] = ()
     if not gained:
         budget = number_of(most_moves or 0, "migration")
@@ -229,6 +238,7 @@ def defragment(planning: Planning, vm_class: VMClass) -> MigrationPlan:
         wanted=max(1, gained),
         reasons=reasons,
         notes=tuple(_notes(end)),
+        measure=lambda now: _room(planning, now, kind, ALL_SLOTS) - have,
     )
 
 

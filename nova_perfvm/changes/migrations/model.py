@@ -7,6 +7,7 @@ other request; see :mod:`nova_perfvm.diagnose.verdicts`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Final
@@ -81,6 +82,7 @@ class MigrationPlan:
     :ivar gained: what the migrations win: VMs of the flavor that find room, free
         slots, or servers that leave the host
     :ivar wanted: how many were asked for
+    :ivar measure: returns how much of that a later cloud has gained
     :ivar reasons: why the plan is not complete
     :ivar notes: what else an operator should know, such as what was not seen
     :ivar after: the cloud after the migrations
@@ -89,6 +91,7 @@ class MigrationPlan:
     moves: tuple[Move, ...]
     gained: int
     wanted: int
+    measure: Callable[[Snapshot], int] = field(repr=False, compare=False)
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     after: Snapshot = field(default=Snapshot(""), repr=False, compare=False)
