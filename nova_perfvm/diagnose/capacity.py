@@ -8,16 +8,18 @@ VM, *free* if Placement and the rules would give it to one now, and otherwise
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nova_perfvm.diagnose.arrivals import arrived
-from nova_perfvm.diagnose.verdicts import SchedulerSettings, settings_for
+from nova_perfvm.diagnose.verdicts import SchedulerSettings, judge, settings_for
+from nova_perfvm.diagnose.words import in_words
 from nova_perfvm.facts.demand import Request, request_for, server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Flavor, Snapshot
 from nova_perfvm.generate.flavors import properties_of
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
+from nova_perfvm.printable import some_of
 from nova_perfvm.rules import check_request, resolve_class
 from nova_perfvm.rules.slots import host_slots, smallest_size
 
@@ -29,6 +31,7 @@ class Slots:
     :ivar name: of the host or the aggregate
     :ivar host: name of the compute service, of one host
     :ivar free_cpus: of one host, for each free slot the CPUs that a VM could own
+    :ivar why: why some are unfit, in words; empty where none is
     """
 
     name: str
@@ -38,6 +41,7 @@ class Slots:
     free: int
     host: str = ""
     free_cpus: tuple[frozenset[int], ...] = ()
+    why: str = ""
 
     @property
     def unfit(self) -> int:
@@ -89,6 +93,7 @@ def _sums(name: str, hosts: list[Slots]) -> Iterator[Slots]:
             sum(host.total for host in mine),
             sum(host.used for host in mine),
             sum(host.free for host in mine),
+            why=some_of([f"{host.name}: {host.why}" for host in mine if host.why], 3),
         )
 
 
@@ -120,9 +125,10 @@ def _slots(
         for server in view.servers
     )
     each = () if vm_class.name in wrong else filled(policy, request, view, settings)
-    pinned = map(_pinned, (view, *each))
+    views = (view, *each)
+    pinned = map(_pinned, views)
     free_cpus = tuple(now - before for before, now in itertools.pairwise(pinned))
-    return Slots(
+    found = Slots(
         name=view.name,
         class_name=vm_class.name,
         total=max(used, _total(policy, vm_class, view, request)),
@@ -131,6 +137,10 @@ def _slots(
         host=view.host,
         free_cpus=free_cpus,
     )
+    if not found.unfit:
+        return found
+    reasons = judge(policy, request, views[-1], settings).reasons
+    return replace(found, why=in_words(reasons) or "no NUMA node has room")
 
 
 def _pinned(view: HostView) -> frozenset[int]:

@@ -15,7 +15,7 @@ from nova_perfvm.osc.capacity import by_argument, counted
 from nova_perfvm.osc.forecasting import ForecastingCommand
 from nova_perfvm.osc.judging import LookingLister
 
-_COLUMNS: Final = ("Class", "Slots", "Before", "After", "Difference")
+_COLUMNS: Final = ("Class", "Slots", "Before", "After", "Difference", "Reason")
 _MEASURES: Final = ("total", "used", "free", "unfit")
 
 
@@ -105,5 +105,8 @@ class WhatIf(ForecastingCommand, LookingLister):
         for key in dict.fromkeys(itertools.chain(*sides)):
             for measure in _MEASURES:
                 was, will = (getattr(side.get(key), measure, 0) for side in sides)
-                rows.append((*key, measure, was, will, will - was))
+                why = (
+                    sides[1][key].why if measure == "unfit" and key in sides[1] else ""
+                )
+                rows.append((*key, measure, was, will, will - was, why))
         return (by.capitalize(), *_COLUMNS), rows

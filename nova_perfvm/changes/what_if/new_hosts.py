@@ -14,12 +14,14 @@ from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import (
     INVENTORY_FILE,
+    Aggregate,
     ComputeHost,
     HostCell,
     Inventory,
     Provider,
     Snapshot,
 )
+from nova_perfvm.generate import labels
 from nova_perfvm.generate.hosts import (
     MODES,
     HostConfig,
@@ -113,12 +115,21 @@ def with_new_hosts(
             )
         )
         providers.append(Provider(made, name, 0, inventories, traits))
+    new_names = tuple(host.host for host in hosts)
+    aggregates = snapshot.aggregates
+    if config.label_commands:
+        label = {const.CLASS_KEY: labels.label_of(config.classes)}
+        # Of each --add its own: its hosts leave the zones and traits of others alone.
+        name = f"perfvm-{new_names[0]}"
+        made = str(uuid.uuid5(_NAMESPACE, name))
+        aggregates += (Aggregate(0, made, name, label, frozenset(new_names)),)
     found = replace(
         snapshot,
+        aggregates=aggregates,
         hosts=(*snapshot.hosts, *hosts),
         providers=(*snapshot.providers, *providers),
     )
-    return found, tuple(host.host for host in hosts)
+    return found, new_names
 
 
 def _least(

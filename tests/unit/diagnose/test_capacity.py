@@ -53,6 +53,10 @@ class CapacityCase(testtools.TestCase):
         )
         (total,) = capacity.cloud_capacity(self.hosts())
         self.assertEqual((12, 3, 5, 4), figures([total])["all hosts"])
+        reasons = {slots.name: slots.why for slots in self.hosts() if slots.why}
+        self.assertEqual({"odd", "off"}, reasons.keys())
+        self.assertIn("disabled", reasons["off"])
+        self.assertEqual(f"odd: {reasons['odd']}, off: {reasons['off']}", total.why)
 
     def test_what_placement_has_no_room_for_is_not_free(self):
         self.cloud.add_host("hp1")

@@ -2,11 +2,14 @@
 """``plan what-if``, of saved snapshots."""
 
 import json
+from dataclasses import replace
 
 import fixtures
 import yaml
 
-from nova_perfvm.facts.snapshot import Inventory
+from nova_perfvm import constants as const
+from nova_perfvm.facts import snapshot
+from nova_perfvm.facts.snapshot import Aggregate, Inventory
 from nova_perfvm.policy import loader
 from tests.unit.diagnose.explain.test_explain import UNITS
 from tests.unit.facts.snapshot.clouds import GENERAL, Cloud
@@ -88,6 +91,31 @@ class WhatIfTest(WhatIfCase):
         self.assertEqual(1, status)
         self.assertIn("hp2: hp2-a (i-hp2-a) stays: it is ERROR: ", self.stderr)
         self.assertNotIn("fits no other host", self.stderr)
+
+    def test_hosts_that_need_a_label(self):
+        """Those added get the one that host config says; who lacks it has a reason."""
+        document = loader.load().as_document() | {"managed_hosts": "labelled"}
+        path = self.policy_file("labelled.yaml", document)
+        label = {const.CLASS_KEY: "high-performance"}
+        hosts = frozenset({"hp1"})
+        snapshot_ = replace(
+            self.cloud.snapshot(), aggregates=(Aggregate(1, "u", "hp", label, hosts),)
+        )
+        self.write("cloud.json", snapshot.dumps(snapshot_))
+        more = ("--add", "1x2x20", "--add", "1x2x20", *MEMORY)
+        status, found = self.what_if(*more, policy=path)
+        self.assertEqual((0, [8, 3, 4, 1]), (status, found["all hosts"][1]))
+        reasons = {row["Slots"]: row["Reason"] for row in json.loads(self.stdout)}
+        unfit = reasons.pop("unfit")
+        self.assertIn("hp2: ", unfit)
+        self.assertIn("no aggregate labels the host", unfit)
+        self.assertEqual({""}, set(reasons.values()))
+        status, found = self.what_if(*more, "--by", "aggregate", policy=path)
+        expected = {"hp", "perfvm-new-2x20-1", "perfvm-new-2x20-2"}
+        self.assertEqual((0, expected), (status, found.keys()))
+        # A host of general VMs is not judged, and stays without.
+        _, found = self.what_if("--add", "1x2x20=shared", *MEMORY, policy=path)
+        self.assertEqual([4, 3, 0, 1], found["all hosts"][1])
 
     def test_another_policy(self):
         document = loader.load().as_document()
