@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from nova_perfvm.changes.migrations import swaps
+from nova_perfvm.changes.migrations import density, swaps
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.leaving import HostSearch
 from nova_perfvm.changes.migrations.model import MigrationPlan, MoveError
@@ -326,6 +326,8 @@ def _not_moved(planning: Planning) -> Iterator[str]:
 def _notes(end: Arrangement) -> Iterator[str]:
     """Yield the assumptions of a plan, and what it makes worse."""
     snapshot = end.planning.snapshot
+    targets = {move.target for move in end.moves if move.target}
+    yield from density.of_fullest([end.hosts[name].view for name in targets])
     yield from swaps.stops(end)
     if end.planning.wishes.stops and not end.planning.unshelves_to_hosts:
         known = snapshot.microversion or "unknown"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from nova_perfvm.changes.enroll import plan_enroll
+from nova_perfvm.changes.migrations import density
 from nova_perfvm.changes.migrations.estimates import Estimates
 from nova_perfvm.changes.migrations.goals import drain
 from nova_perfvm.changes.migrations.model import Move
@@ -224,6 +225,8 @@ def _remove(
         found.moves += plan.moves
         found.staying += [f"{name}: {why}" for why in plan.reasons]
     seen = found.snapshot
+    targets = {move.target for move in found.moves}
+    found.notes += density.of_fullest(tuple(views_of(seen, targets)))
     gone = {host.provider for host in seen.hosts if host.host in names}
     found.snapshot = replace(
         seen,

@@ -117,6 +117,14 @@ class WhatIfTest(WhatIfCase):
         _, found = self.what_if("--add", "1x2x20=shared", *MEMORY, policy=path)
         self.assertEqual([4, 3, 0, 1], found["all hosts"][1])
 
+    def test_the_density_of_the_fullest_target(self):
+        status, _ = self.what_if("--remove", "hp2", "--add", "1x2x20", *MEMORY)
+        self.assertEqual(0, status)
+        self.assertIn(
+            "the fullest target is then new-2x20-1: 20 of 40 PCPU (allocation ratio 1)",
+            self.stderr,
+        )
+
     def test_another_policy(self):
         document = loader.load().as_document()
         old = self.policy_file("old.yaml", document)
