@@ -41,6 +41,7 @@ IRONIC: Final = "ironic"
 PAGE_SMALL: Final = -1
 PAGE_LARGE: Final = -2
 PAGE_ANY: Final = -3
+PAGE_KINDS: Final = {"small": PAGE_SMALL, "large": PAGE_LARGE, "any": PAGE_ANY}
 
 # The image property that keeps the names of those that ``image sync`` has set.
 IMAGE_RECORD: Final = "perfvm_properties"

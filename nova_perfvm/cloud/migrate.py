@@ -265,7 +265,7 @@ class MigrationRun:
         last = next(n for n, m in enumerate(later, 1) if m.server == stop.server)
         moves = [stop, *later[:last]]
         self._refresh(*moves)
-        settings = self.settings or settings_for(self.policy)
+        settings = self.settings or settings_for(self.policy).strict
         wishes = PlanOptions(any_zone=self.execution.any_zone)
         planning = Planning(self.policy, self.snapshot, settings, wishes)
         servers, now = self.snapshot.server_by_id, Arrangement(planning)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from nova_perfvm.diagnose import devices
 from nova_perfvm.diagnose.verdicts import SchedulerSettings, match_cells, offer
-from nova_perfvm.facts import HostFacts, NUMACell, RequestCell, RequestFacts
+from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot.pci import PCIPool
@@ -87,7 +87,7 @@ def shares(
             return None
         host = host._replace(cells=near)
     if size is None:
-        return _of_any(facts.cells, host.cells)
+        return _of_any(facts, host.cells)
     return _of_class(size, facts, host)
 
 
@@ -171,18 +171,15 @@ def _of_class(
 
 
 def _of_any(
-    wanted: Sequence[RequestCell], cells: Sequence[NUMACell]
+    request: RequestFacts, cells: Sequence[NUMACell]
 ) -> tuple[Share, ...] | None:
-    chosen = match_cells(wanted, cells)
+    chosen = match_cells(request, cells)
     if chosen is None:
         return None
     found = []
-    for guest, index in zip(wanted, chosen, strict=True):
-        cell = cells[index]
-        if not memory_fits(cell, guest.memory_mb, guest.page_size_kb, now=True):
-            return None
-        cpus = sorted(cell.free_pcpus)[: guest.pcpus]
-        found.append(_share(cell, cpus, guest.memory_mb, guest.page_size_kb))
+    for guest, index in zip(request.cells, chosen, strict=True):
+        cpus = sorted(cells[index].free_pcpus)[: guest.pcpus]
+        found.append(_share(cells[index], cpus, guest.memory_mb, guest.page_size_kb))
     return tuple(found)
 
 

@@ -20,7 +20,7 @@ from nova_perfvm.facts import NUMACell, Reason
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot.pci import LEGACY, REQUIRED, SOCKET, PCIPool, PCIRequest
-from nova_perfvm.rules.slots import cpus_fit, memory_fits
+from nova_perfvm.rules.slots import node_fits
 
 # Placement alone looks at these of an alias.
 _OF_PLACEMENT: Final = frozenset({"resource_class", "traits", "rp_uuids"})
@@ -208,18 +208,7 @@ def _with_room(request: Request, cells: Sequence[NUMACell]) -> list[NUMACell]:
     """Return the cells to which Nova would give a server."""
     # Those of a server are alike.
     guest = request.facts.cells[0]
-    return [
-        cell
-        for cell in cells
-        if cpus_fit(cell, guest)
-        and memory_fits(
-            # Of pinned VMs Nova counts pages, where a host reports any, and no more.
-            cell._replace(memory_usage_mb=0) if guest.pcpus and cell.mempages else cell,
-            guest.memory_mb,
-            guest.page_size_kb,
-            now=True,
-        )
-    ]
+    return [cell for cell in cells if node_fits(cell, guest)]
 
 
 def reasons(

@@ -8,7 +8,7 @@ from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import devices, groups
-from nova_perfvm.facts import NUMACell, Reason, RequestCell, RequestFacts
+from nova_perfvm.facts import NUMACell, Reason, RequestFacts
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import UNKNOWN
@@ -30,11 +30,11 @@ from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_host, check_request, decide, resolve_class
 from nova_perfvm.rules.cells import unnamed
 from nova_perfvm.rules.host.cpu_sets import NO_NUMA
-from nova_perfvm.rules.slots import cpus_fit
+from nova_perfvm.rules.slots import node_fits
 
 TENANT_KEY: Final = "filter_tenant_id"
 
-_TENANT_FILTER: Final = "AggregateMultiTenancyIsolation"
+TENANT_FILTER: Final = "AggregateMultiTenancyIsolation"
 
 
 @dataclass(frozen=True)
@@ -43,19 +43,23 @@ class SchedulerSettings:
 
     :ivar fallback: whether it asks Placement for VCPU in place of PCPU, too
     :ivar isolated: whether aggregates that want a trait are for such requests
-    :ivar multitenancy: whether other projects are kept off such aggregates
+    :ivar multitenancy: whether the aggregates of some projects are closed to others;
+        None where nova.conf is not known: Nova's own default is no
     :ivar enforced: whether what the rules refuse counts
     """
 
     fallback: bool
     isolated: bool
-    multitenancy: bool = True
+    multitenancy: bool | None = None
     enforced: bool = True
 
     @cached_property
     def strict(self) -> "SchedulerSettings":
-        """The same, by which the rules count also where the filter refuses nothing."""
-        return replace(self, enforced=True)
+        """The settings for plans, which keep to the rules whatever the filter refuses.
+
+        They send no VM to a host from which a filter may keep it.
+        """
+        return replace(self, enforced=True, multitenancy=self.multitenancy is not False)
 
 
 @dataclass(frozen=True)
@@ -99,15 +103,15 @@ def settings_for(
     :param options: of its nova.conf; without them it is taken to be set up as
         the policy needs it
     """
-    filters = _TENANT_FILTER
+    multitenancy = None
     if options is None:
         options = {s.key: s.values[0] for s in wanted(policy, SCHEDULER)}
     else:
-        filters = options.get(ENABLED_FILTERS.key, "")
+        multitenancy = TENANT_FILTER in options.get(ENABLED_FILTERS.key, "")
     return SchedulerSettings(
         fallback=not is_true(options.get(FALLBACK_QUERY.key, "")),
         isolated=is_true(options.get(ISOLATED_AGGREGATES.key, "")),
-        multitenancy=_TENANT_FILTER in filters,
+        multitenancy=multitenancy,
         enforced=not any(not_enforced(options)),
     )
 
@@ -187,17 +191,22 @@ def _service(
             {"found": host.availability_zone, "expected": zone},
         )
     if request.project and settings.multitenancy:
-        owners = {
-            part.strip()
-            for aggregate in view.aggregates
-            for key, value in aggregate.metadata.items()
-            if key.startswith(TENANT_KEY)
-            for part in value.split(",")
-        }
+        owners = projects_of(view)
         if owners and request.project not in owners:
             yield Reason(const.NOVA_TENANT_AGGREGATE, {"project": request.project})
     if request.group is not None:
         yield from groups.reasons(request.group, request.server, view)
+
+
+def projects_of(view: HostView) -> set[str]:
+    """Return the projects that a host's aggregates are kept for; empty for all."""
+    return {
+        part.strip()
+        for aggregate in view.aggregates
+        for key, value in aggregate.metadata.items()
+        if key.startswith(TENANT_KEY)
+        for part in value.split(",")
+    }
 
 
 def _ask(view: HostView, request: Request, settings: SchedulerSettings) -> Answer:
@@ -245,9 +254,8 @@ def _numa(
 ) -> tuple[Reason, ...]:
     """Return why no cells are found that are asked for, or no PCI devices beside them.
 
-    As far as CPUs and devices decide it: what pinned classes need, the rules have
-    looked at.  Others may ask for cells, too, and on hosts that the policy does not
-    manage no rule looks.
+    What pinned classes need, the rules have looked at.  Others may ask for cells, too,
+    and on hosts that the policy does not manage no rule looks.
 
     :param offered: the only nodes that the filter may take, by the names that
         nova-compute knows; None for any
@@ -258,9 +266,8 @@ def _numa(
     if view.compute.cells_source == UNKNOWN:
         return ()
     cells = [c for c in view.facts.cells if offered is None or c.id in offered]
-    if match_cells(wanted, cells) is None:
-        asked = [[cell.vcpus, cell.pcpus] for cell in wanted]
-        return (Reason(const.NOVA_NUMA_TOPOLOGY, {"cells": asked}),)
+    if match_cells(request.facts, cells) is None:
+        return (no_cells(request.facts),)
     lacking = tuple(devices.reasons(request, view, cells))
     if lacking or offered is None:
         return lacking
@@ -270,8 +277,21 @@ def _numa(
     return (Reason(const.NOVA_NODES_UNNAMED, {"nodes": found}),) if found else ()
 
 
+def no_cells(request: RequestFacts) -> Reason:
+    """Return that NUMATopologyFilter finds no NUMA nodes, and what it looks for."""
+    first = request.cells[0]
+    asked = {
+        "cells": [[cell.vcpus, cell.pcpus] for cell in request.cells],
+        "memory_mb": [cell.memory_mb for cell in request.cells],
+        "page_size_kb": first.page_size_kb,
+        "cpu_thread_policy": first.cpu_thread_policy,
+        "emulator_threads": request.emulator_threads,
+    }
+    return Reason(const.NOVA_NUMA_TOPOLOGY, asked)
+
+
 def match_cells(
-    wanted: Sequence[RequestCell], cells: Sequence[NUMACell]
+    request: RequestFacts, cells: Sequence[NUMACell]
 ) -> tuple[int, ...] | None:
     """Return, for each cell of the request, the index of the host's cell.
 
@@ -280,11 +300,14 @@ def match_cells(
     every order, of which there are 500 million for 8 cells on 16.
     """
     holders: dict[int, int] = {}
+    wanted = request.cells
+    # Nova takes the CPU of isolated emulator threads beside the first.
+    extra = request.emulator_threads == "isolate" and request.pinned
 
     def place(number: int, tried: set[int]) -> bool:
         guest = wanted[number]
         for index, host in enumerate(cells):
-            if index in tried or not cpus_fit(host, guest):
+            if index in tried or not node_fits(host, guest, extra and not number):
                 continue
             tried.add(index)
             if index not in holders or place(holders[index], tried):

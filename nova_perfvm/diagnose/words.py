@@ -34,11 +34,23 @@ def _resource(data: dict[str, Any]) -> str:
     return line
 
 
-def _cells(wanted: list[list[int]]) -> str:
-    """Return what is asked for: vCPUs that share CPUs and vCPUs that own some."""
-    return " and ".join(
-        f"{shared} shared + {own} pinned vCPUs" for shared, own in wanted
+def _cells(data: dict[str, Any]) -> str:
+    """Return what is asked for: vCPUs that share CPUs, that own some, and memory."""
+    nodes = (
+        f"{shared} shared + {own} pinned vCPUs with {memory_mb} MiB"
+        for (shared, own), memory_mb in zip(
+            data["cells"], data["memory_mb"], strict=True
+        )
     )
+    kinds = {number: kind for kind, number in const.PAGE_KINDS.items()}
+    size_kb = data["page_size_kb"]
+    keys = {
+        const.MEM_PAGE_SIZE: kinds.get(size_kb, size_kb),
+        const.CPU_THREAD_POLICY: data["cpu_thread_policy"],
+        const.EMULATOR_THREADS: data["emulator_threads"],
+    }
+    asked = [f"{key}={value}" for key, value in keys.items() if value is not None]
+    return f"{' and '.join(nodes)}{', ' if asked else ''}{', '.join(asked)}"
 
 
 def _devices(data: dict[str, Any]) -> str:
@@ -105,8 +117,7 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
         f"here, or on the way: {', '.join(d['servers'])}"
     ),
     const.NOVA_NUMA_TOPOLOGY: lambda d: (
-        f"no NUMA nodes of the host for {_cells(d['cells'])}, which Nova's "
-        "NUMATopologyFilter looks for"
+        f"NUMATopologyFilter of Nova finds no NUMA nodes for {_cells(d)}"
     ),
     const.NOVA_PCI: _devices,
     const.NOVA_PCI_NUMA: _devices,

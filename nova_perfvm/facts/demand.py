@@ -8,7 +8,7 @@ server asks for is told by the flavor that is embedded in it.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,16 +24,12 @@ from nova_perfvm.facts import (
     RequestFacts,
     placement_request,
 )
+from nova_perfvm.facts.conflicts import conflicts
 from nova_perfvm.facts.snapshot import Flavor, Image, Server, ServerGroup
 from nova_perfvm.facts.snapshot.groups import AFFINITY
 from nova_perfvm.facts.snapshot.pci import POLICIES, PCIRequest
 from nova_perfvm.policy import even_share
 
-_PAGES: Final = {
-    "small": const.PAGE_SMALL,
-    "large": const.PAGE_LARGE,
-    "any": const.PAGE_ANY,
-}
 # Nova takes 2147483647 vCPUs, whose numbers alone would fill the memory.
 _MOST_CPUS: Final = cpuset.MAX_CPU + 1
 HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
@@ -165,6 +161,10 @@ def request_for(
         raise RequestError(
             f"flavor {flavor.name}: what Nova makes of {', '.join(uneven)} is not known"
         )
+    for name, keys in conflicts(flavor, properties):
+        both = f"{flavor.name} with the image" if image else flavor.name
+        said = ", ".join(_said(specs, properties, keys))
+        raise RequestError(f"nova-api refuses flavor {both} ({name}): {said}")
     pinned = _pins(flavor, properties)
     cells = _cells(flavor, properties, pinned=pinned)
     facts = _facts(flavor, properties, cells, volume_backed=volume_backed)
@@ -313,18 +313,22 @@ def _either(
     return specs.get(key) or properties.get(key.replace(":", "_"))
 
 
+def _said(
+    specs: Mapping[str, str], properties: Mapping[str, str], keys: Iterable[str]
+) -> Iterator[str]:
+    """Yield what flavor and image say of extra specs, as ``hw_numa_nodes=2``."""
+    for key in keys:
+        if key in specs:
+            yield f"{key}={specs[key]}"
+        # A trait has the same name in both.
+        for name in {key, key.replace(":", "_")} & properties.keys():
+            yield f"{name}={properties[name]} of the image"
+
+
 def _pins(flavor: Flavor, properties: Mapping[str, str]) -> bool:
     """Return whether its vCPUs own CPUs."""
-    mine, other = (
-        flavor.extra_specs.get(const.CPU_POLICY),
-        properties.get("hw_cpu_policy"),
-    )
-    if mine == "shared" and other not in {None, "", "shared"}:
-        raise RequestError(
-            f"nova-api refuses it: {const.CPU_POLICY}={mine} of flavor {flavor.name} "
-            f"and hw_cpu_policy={other} of the image contradict each other"
-        )
-    return (mine or other or "shared") != "shared" or any(
+    policy = _either(flavor.extra_specs, properties, const.CPU_POLICY)
+    return (policy or "shared") != "shared" or any(
         re.fullmatch(r"resources[^:]*:PCPU", key) for key in flavor.extra_specs
     )
 
@@ -363,8 +367,8 @@ def _page_size_kb(
     other = properties.get("hw_mem_page_size")
     # An image may choose what a flavor leaves open.
     text = other if other and asked in {"any", "large"} else asked
-    if text in _PAGES:
-        return _PAGES[text]
+    if text in const.PAGE_KINDS:
+        return const.PAGE_KINDS[text]
     number = placement_request.whole_number(text)
     if number is not None:
         return number

@@ -145,9 +145,44 @@ def _has_threads(cell: NUMACell) -> bool:
     return not (one_kind and len(cell.siblings) == len(cell.pcpuset))
 
 
-def cpus_fit(cell: NUMACell, guest: RequestCell) -> bool:
-    """Return whether a cell has the CPUs of one NUMA node of a VM, as Nova counts."""
-    return guest.pcpus <= len(cell.free_pcpus) and guest.vcpus <= len(cell.cpuset)
+def node_fits(cell: NUMACell, guest: RequestCell, extra: int = 0) -> bool:
+    """Return whether Nova would put one NUMA node of a VM on one of a host.
+
+    As ``_numa_fit_instance_cell`` of :mod:`nova.virt.hardware` decides, but for the
+    allocation ratios that it applies to VMs without CPUs of their own.
+
+    :param extra: CPUs for the emulator threads besides
+    """
+    own = guest.pcpus + extra
+    if own > len(cell.free_pcpus) or guest.vcpus > len(cell.cpuset):
+        return False
+    if guest.pcpus and not _threads_fit(cell, guest, extra):
+        return False
+    size_kb = guest.page_size_kb
+    # What has pages, or CPUs, of its own shares no memory with others.
+    now = bool(guest.pcpus or size_kb is not None)
+    # Nova counts pages where the host reports any, and nothing else.
+    cell = cell._replace(memory_usage_mb=0) if cell.mempages else cell
+    return memory_fits(cell, guest.memory_mb, size_kb, now=now)
+
+
+def _threads_fit(cell: NUMACell, guest: RequestCell, extra: int) -> bool:
+    """Return whether the free threads of cores are as a thread policy wants them."""
+    free = cell.free_pcpus
+    cores = [len(core & free) for core in cell.siblings]
+    threads = max(map(len, cell.siblings), default=1)
+    if guest.cpu_thread_policy == "require":
+        # As many of each core as possible, of every core the same number.
+        return any(
+            number * sum(core >= number for core in cores) >= guest.pcpus
+            for number in range(2, threads + 1)
+        )
+    if guest.cpu_thread_policy == "isolate" and threads > 1:
+        # Nova isolates by reserving siblings on hosts without cpu_dedicated_set alone.
+        whole = sum(core == threads for core in cores)
+        left = sum(map(bool, cores)) - guest.pcpus
+        return cell.pcpuset == cell.cpuset and whole >= guest.pcpus and left >= extra
+    return True
 
 
 def memory_fits(

@@ -115,7 +115,7 @@ class DefragmentStrategy(base.BaseStrategy):
                 f"{known}: set [watcher_strategies.{self.name}]policy_file to that"
             )
         wishes = PlanOptions(excluded=self._excluded(snapshot))
-        self._planning = Planning(policy, snapshot, settings_for(policy), wishes)
+        self._planning = Planning(policy, snapshot, settings_for(policy).strict, wishes)
 
     def _excluded(self, snapshot: Snapshot) -> frozenset[str]:
         """Return hosts and servers that the audit's scope or Watcher leaves alone."""

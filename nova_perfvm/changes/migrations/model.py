@@ -12,17 +12,16 @@ from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Final
 
-from nova_perfvm import constants as const
 from nova_perfvm.diagnose import moves as ways
 from nova_perfvm.diagnose.arrivals import shares
 from nova_perfvm.diagnose.verdicts import (
     HostVerdict,
     SchedulerSettings,
     judge,
+    no_cells,
     settings_for,
 )
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Server, Snapshot
@@ -173,11 +172,9 @@ def allows(
     if view is None:
         raise MoveError(f"there is no compute host {host!r} in the snapshot")
     request = request_to_move(snapshot, server, any_zone=any_zone)
-    found = judge(policy, request, view, settings or settings_for(policy))
+    found = judge(policy, request, view, settings or settings_for(policy).strict)
     if found.accepted and shares(policy, request, view) is None:
-        cells = [[cell.vcpus, cell.pcpus] for cell in request.facts.cells]
-        reason = Reason(const.NOVA_NUMA_TOPOLOGY, {"cells": cells})
-        return replace(found, numa=(reason,))
+        return replace(found, numa=(no_cells(request.facts),))
     return found
 
 

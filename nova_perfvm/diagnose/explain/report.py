@@ -8,7 +8,14 @@ from typing import Final, TypeVar
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import groups, moves
 from nova_perfvm.diagnose.explain.fixes import Fix, Fixer
-from nova_perfvm.diagnose.verdicts import HostVerdict, SchedulerSettings, judge_all
+from nova_perfvm.diagnose.verdicts import (
+    TENANT_FILTER,
+    TENANT_KEY,
+    HostVerdict,
+    SchedulerSettings,
+    judge_all,
+    projects_of,
+)
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request, request_for
@@ -246,6 +253,8 @@ def explain(
             "looked at"
         )
     notes += _not_owned(everything)
+    if settings.multitenancy is None:
+        notes += _kept_for_others(request, verdicts)
     group = request.group
     if group is not None and group.policy.startswith(SOFT):
         notes.append(groups.preferred(snapshot, group))
@@ -267,6 +276,23 @@ def _compared(verdict: HostVerdict, offered: frozenset[str]) -> HostVerdict:
     if verdict.placement or (view.tree and DISABLED in view.tree[0].traits):
         return verdict
     return replace(verdict, placement=(Reason(const.PLACEMENT_REFUSED, {}),))
+
+
+def _kept_for_others(
+    request: Request, verdicts: Iterable[HostVerdict]
+) -> Iterator[str]:
+    """Yield that a filter which Nova does not enable by default would refuse hosts."""
+    names = [
+        verdict.view.name
+        for verdict in verdicts
+        if verdict.accepted
+        and request.project not in (projects_of(verdict.view) or {request.project})
+    ]
+    if names:
+        yield (
+            f"{TENANT_KEY} keeps {some_of(names, _MOST_NAMED)} for other projects "
+            f"where {TENANT_FILTER} is enabled, by default it is not: see --nova-conf"
+        )
 
 
 def _not_owned(views: Iterable[HostView]) -> Iterator[str]:

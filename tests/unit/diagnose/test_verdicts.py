@@ -1,21 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """NUMA nodes of requests on those of hosts."""
 
+import collections
+import copy
 import dataclasses
 import itertools
+import random
 
 import fixtures
 import testtools
 from hypothesis import given
 from hypothesis import strategies as st
+from nova.virt import hardware
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.verdicts import judge, settings_for
+from nova_perfvm.diagnose.verdicts import judge, match_cells, settings_for
 from nova_perfvm.facts import HostFacts, NUMACell, RequestCell, RequestFacts
 from nova_perfvm.facts.demand import Demand, Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import INVENTORY_FILE, ComputeHost
+from nova_perfvm.policy import HostShape
+from nova_perfvm.scheduler import adapters
 from tests.unit.facts.snapshot.clouds import POLICY
+from tests.unit.scheduler import states
 
 # No rule looks at hosts that have no label.
 ELSEWHERE = dataclasses.replace(POLICY, managed_hosts="labelled")
@@ -57,6 +64,70 @@ def refused(wanted, offered):
     )
     found = judge(ELSEWHERE, request, view, settings_for(ELSEWHERE))
     return const.NOVA_NUMA_TOPOLOGY in [reason.code for reason in found.numa]
+
+
+def drawn_topology(rng):
+    """Return a host's topology with some CPUs pinned and some memory in use."""
+    shape = rng.choice(["1x4", "2x4", "2x2x2", "2x4x2"])
+    cpus = range(HostShape.parse(shape).cpus)
+    kind = rng.choice(["dedicated", "open", "mixed"])
+    # Facts leave out reserved pages, which Nova counts for VMs that share memory.
+    pools = [(4, 2**18 + 1024, rng.choice([0, 2**17]), rng.choice([0, 1024]))]
+    if rng.random() < 0.5:
+        pools.append((2048, 512, rng.choice([0, 256, 400]), 0))
+    topology = states.numa_topology(
+        shape,
+        dedicated=cpus if kind != "mixed" else [cpu for cpu in cpus if cpu % 4],
+        shared={"dedicated": (), "open": cpus, "mixed": cpus[::4]}[kind],
+        memory_mb=4096,
+        mempages=pools if rng.random() < 0.7 else (),
+    )
+    for cell in topology.cells:
+        share = rng.choice([0, 0, 0.3, 0.7])
+        cell.pinned_cpus = {c for c in cell.pcpuset if rng.random() < share}
+        cell.memory_usage = rng.choice([0, 512, 1024])
+    return topology
+
+
+def drawn_request(rng):
+    """Return the RequestSpec of a VM that pins CPUs or asks for pages or NUMA nodes."""
+    specs = {}
+    if rng.random() < 0.8:
+        specs["hw:cpu_policy"] = "dedicated"
+        if threads := rng.choice([None, None, "require", "isolate", "prefer"]):
+            specs["hw:cpu_thread_policy"] = threads
+        if emulator := rng.choice([None, None, "isolate", "share"]):
+            specs["hw:emulator_threads_policy"] = emulator
+    if nodes := rng.choice([None, "1", "2"]):
+        specs["hw:numa_nodes"] = nodes
+    if pages := rng.choice([None, None, "small", "large", "any", "2MB", "1GB"]):
+        specs["hw:mem_page_size"] = pages
+    vcpus, memory_mb = rng.choice([2, 4, 6]), rng.choice([512, 1024, 2048, 2050, 4096])
+    return states.request_spec("f", vcpus, memory_mb, specs)
+
+
+class AsNovaTest(testtools.TestCase):
+    def test_cells_of_many_hosts(self):
+        """numa_fit_instance_to_host itself, without allocation ratios."""
+        rng = random.Random(29)
+        found = collections.Counter()
+        for number in range(1500):
+            topology, spec = drawn_topology(rng), drawn_request(rng)
+            if spec.numa_topology is None:
+                continue
+            cells = adapters.host_facts(states.host_state(topology=topology)).cells
+            ours = match_cells(adapters.request_facts(spec), cells)
+            asked = copy.deepcopy(spec.numa_topology)
+            theirs = hardware.numa_fit_instance_to_host(
+                topology, asked, provider_mapping=None
+            )
+            case = number, topology, spec.flavor.extra_specs, spec.flavor.vcpus
+            self.assertEqual(theirs is None, ours is None, case)
+            policy = spec.flavor.extra_specs.get("hw:cpu_thread_policy")
+            found[policy, theirs is None] += 1
+        for policy in (None, "prefer", "isolate", "require"):
+            for refused in (True, False):
+                self.assertGreater(found[policy, refused], 5, (policy, refused))
 
 
 class CellsTest(testtools.TestCase):

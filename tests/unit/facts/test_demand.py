@@ -5,9 +5,12 @@ import dataclasses
 import random
 
 import testtools
-from nova import exception
+from nova import exception, objects
+from nova.objects import image_meta
 from nova.scheduler import utils as scheduler_utils
+from nova.virt import hardware
 
+from nova_perfvm.facts.conflicts import conflicts
 from nova_perfvm.facts.demand import RequestError, request_for
 from nova_perfvm.facts.snapshot import Flavor, Image
 from nova_perfvm.placement.schemes import SCHEMES
@@ -28,6 +31,30 @@ FLAVOR_VALUES = {
     "resources_a:CUSTOM_PERFVM_UNIT": [None, "1", "1000"],
     "trait_a:CUSTOM_PERFVM_CHILD_A": [None, "required"],
     "trait:CUSTOM_X": [None, "required", "forbidden"],
+}
+# What nova-api compares, each often enough to meet any other.
+COMPARED = {
+    "hw:cpu_policy": [None, "dedicated", "dedicated", "shared"],
+    "hw:cpu_thread_policy": [None, None, "prefer", "isolate", "require"],
+    "hw:numa_nodes": [None, None, "1", "2"],
+    "hw:emulator_threads_policy": [None, None, None, "isolate", "share"],
+    "hw:mem_page_size": [None, "small", "large", "any", "2MB"],
+    "hw:vif_multiqueue_enabled": [None, None, "true", "false"],
+    "hw:pmu": [None, None, None, "true", "false"],
+    "hw:virtio_packed_ring": [None, None, None, "true", "false"],
+    "hw:locked_memory": [None, None, None, "true", "false"],
+    "resources:PCPU": [None] * 6 + ["4", "5"],
+    "resources1:VCPU": [None] * 6 + ["4"],
+}
+COMPARED_IMAGE = {
+    "hw_cpu_policy": [None, None, None, "dedicated", "shared"],
+    "hw_cpu_thread_policy": [None, None, None, "prefer", "isolate", "require"],
+    "hw_numa_nodes": [None, None, None, "2"],
+    "hw_mem_page_size": [None, None, None, "2048", "1GB"],
+    "hw_vif_multiqueue_enabled": [None, None, None, "true", "false"],
+    "hw_pmu": [None, None, None, "true", "false"],
+    "hw_virtio_packed_ring": [None, None, None, "true", "false"],
+    "hw_locked_memory": [None, None, None, "true", "false"],
 }
 IMAGE_VALUES = {
     "hw_cpu_policy": [None, None, None, "dedicated"],
@@ -120,10 +147,83 @@ class SameAsNovaTest(testtools.TestCase):
         self.assertGreater(refused, 50)
 
 
+def drawn(rng, given):
+    """Return some of the keys, each with one of its values."""
+    found = {key: rng.choice(values) for key, values in given.items()}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def refused_by_nova(flavor, image_props):
+    """Return the name of the exception with which nova-api refuses a flavor, or ""."""
+    props = image_meta.ImageMetaProps.from_dict(image_props)
+    image = objects.ImageMeta(name="i", properties=props)
+    theirs = objects.Flavor(
+        name="f",
+        vcpus=flavor.vcpus,
+        memory_mb=flavor.memory_mb,
+        extra_specs=dict(flavor.extra_specs),
+    )
+    try:
+        # In the order in which nova.compute.api asks.
+        hardware.get_packed_virtqueue_constraint(theirs, image)
+        hardware.get_pmu_constraint(theirs, image)
+        hardware.get_vif_multiqueue_constraint(theirs, image)
+        hardware.numa_get_constraints(theirs, image)
+    except exception.NovaException as exc:
+        return type(exc).__name__
+    return ""
+
+
 class RefusedTest(testtools.TestCase):
+    def test_as_nova_api_compares_flavor_and_image(self):
+        rng = random.Random(15)
+        seen = set()
+        for _ in range(6000):
+            specs, image_props = drawn(rng, COMPARED), drawn(rng, COMPARED_IMAGE)
+            flavor = Flavor("f", "f", rng.choice([1, 4]), 8192, 0, specs)
+            refused = refused_by_nova(flavor, image_props)
+            seen.add(refused)
+            found = {name for name, _ in conflicts(flavor, image_props)}
+            odd = "hw:numa_nodes" in specs or "hw_numa_nodes" in image_props
+            if refused == "ImageNUMATopologyAsymmetric" and odd:
+                found.add(refused)
+            self.assertEqual(bool(refused), bool(found), (specs, image_props, found))
+            self.assertIn(refused, found or {""}, (specs, image_props))
+        self.assertEqual(
+            {
+                "",
+                "BadRequirementEmulatorThreadsPolicy",
+                "CPUThreadPolicyConfigurationInvalid",
+                "FlavorImageConflict",
+                "FlavorImageLockedMemoryConflict",
+                "ImageCPUPinningForbidden",
+                "ImageCPUThreadPolicyForbidden",
+                "ImageNUMATopologyForbidden",
+                "InvalidRequest",
+                "LockMemoryForbidden",
+                "MemoryPageSizeForbidden",
+            },
+            seen - {"ImageNUMATopologyAsymmetric"},
+        )
+
     def test_what_nova_api_refuses(self):
         for specs, props, said in (
-            ({"hw:cpu_policy": "shared"}, {"hw_cpu_policy": "dedicated"}, "contradict"),
+            (
+                {"hw:cpu_policy": "shared"},
+                {"hw_cpu_policy": "dedicated"},
+                (
+                    "refuses flavor f with the image (ImageCPUPinningForbidden): "
+                    "hw:cpu_policy=shared, hw_cpu_policy=dedicated of the image"
+                ),
+            ),
+            (
+                {"hw:vif_multiqueue_enabled": "true"},
+                {"hw_vif_multiqueue_enabled": "false"},
+                (
+                    "(FlavorImageConflict): hw:vif_multiqueue_enabled=true, "
+                    "hw_vif_multiqueue_enabled=false of the image"
+                ),
+            ),
             ({"hw:numa_nodes": "3"}, {}, "do not divide by 3"),
             ({"hw:numa_nodes": "two"}, {}, "'two' is no whole number"),
             ({}, {"hw_numa_nodes": "9" * 18}, "do not divide by 9999"),

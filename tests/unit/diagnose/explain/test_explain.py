@@ -18,6 +18,12 @@ from tests.unit.rules import hosts
 UNITS = dataclasses.replace(POLICY, placement="units")
 TRAIT = units.UNITS.enrolled_trait(UNITS)
 BIG = "hp.20c.200g"
+TENANTS_APART = {
+    (
+        "filter_scheduler",
+        "enabled_filters",
+    ): "PerfVMFilter,AggregateMultiTenancyIsolation"
+}
 
 
 class ExplainCase(testtools.TestCase):
@@ -221,12 +227,34 @@ class LayersTest(ExplainCase):
         for project, options, expected in (
             ("", None, ""),
             ("p3", None, ""),
-            ("p4", None, const.NOVA_TENANT_AGGREGATE),
-            # Without Nova's filter nobody looks at the metadata.
+            ("p4", TENANTS_APART, const.NOVA_TENANT_AGGREGATE),
+            # Nova does not enable the filter by default.
             ("p4", {}, ""),
+            ("p4", None, ""),
         ):
             found = self.code(project=project, options=options)
             self.assertEqual(expected, found, (project, options))
+
+        for project, options, expected in (
+            ("p3", None, []),
+            ("p4", {}, []),
+            ("p4", None, ["filter_tenant_id keeps hp1 for other projects"]),
+            # It may be any.
+            ("", None, ["filter_tenant_id keeps hp1 for other projects"]),
+        ):
+            notes = self.explain(project=project, options=options).notes
+            said = [n.partition(" where ")[0] for n in notes if "tenant" in n]
+            self.assertEqual(expected, said, (project, options))
+        self.assertIn("AggregateMultiTenancyIsolation is enabled", notes[-1])
+
+    def test_plans_keep_to_aggregates_of_projects(self):
+        for options, expected in (
+            (None, True),
+            ({}, False),
+            (TENANTS_APART, True),
+        ):
+            found = settings_for(self.POLICY, options).strict
+            self.assertEqual(expected, found.multitenancy, options)
 
     def test_inventories_that_do_not_give_it(self):
         for inventory, words in (
@@ -392,7 +420,50 @@ class LabelledTest(ExplainCase):
         ):
             code, said = self.verdict(flavor, options=options, host=host)
             self.assertEqual(expected, code, (host, flavor, said))
-        self.assertIn("NUMA nodes of the host for 0 shared + 22 pinned vCPUs", said)
+        self.assertEqual(
+            "NUMATopologyFilter of Nova finds no NUMA nodes for 0 shared + 22 pinned "
+            "vCPUs with 1024 MiB",
+            said,
+        )
+
+    def test_what_numa_topology_filter_refuses(self):
+        """Memory, pages, threads and emulator threads, where no rule looks."""
+        pinned = {"hw:cpu_policy": "dedicated"}
+        self.cloud.add_host("h1", memory_gb=480)
+        for name, vcpus, memory_gb, specs, words in (
+            ("memory of one node", 4, 300, {}, "4 pinned vCPUs with 307200 MiB"),
+            (
+                "pages that no node has",
+                20,
+                64,
+                {"hw:mem_page_size": "large"},
+                "hw:mem_page_size=large",
+            ),
+            (
+                "a CPU for the emulator threads",
+                20,
+                4,
+                {"hw:emulator_threads_policy": "isolate"},
+                "hw:emulator_threads_policy=isolate",
+            ),
+        ):
+            flavor = Flavor("f", "f", vcpus, memory_gb * 1024, 0, pinned | specs)
+            self.cloud.flavors["f"] = flavor
+            code, said = self.verdict("f")
+            self.assertEqual(const.NOVA_NUMA_TOPOLOGY, code, name)
+            self.assertIn(words, said, name)
+
+    def test_threads_that_cores_do_not_have(self):
+        """The image asks for SMT, and Placement finds the host by VCPU."""
+        self.cloud.add_host("h1")
+        self.cloud.change_inventories("h1", PCPU=None, VCPU=Inventory(40, 40))
+        specs = {"hw:cpu_policy": "dedicated"}
+        self.cloud.flavors["f"] = Flavor("f", "f", 4, 1024, 0, specs)
+        image = Image("i", "i", {"hw_cpu_thread_policy": "require"})
+        self.cloud.parts["images"] = (image,)
+        code, said = self.verdict("f", image="i", options={})
+        self.assertEqual(const.NOVA_NUMA_TOPOLOGY, code)
+        self.assertIn("hw:cpu_thread_policy=require", said)
 
 
 class UnitsCase(ExplainCase):
