@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from nova_perfvm.changes.steps import Change, Left, Plan
-from nova_perfvm.generate.limits import Limit
+from nova_perfvm.generate.limits import UNLIMITED, Limit
+from nova_perfvm.printable import some_of
+
+# More projects make no line.
+_MOST_NAMED: Final = 20
 
 
 class Home(NamedTuple):
@@ -36,12 +40,20 @@ class ChangeLimit(Change):
     """Create a limit, or set another value.
 
     :ivar before: the limit that is there, None to create one
+    :ivar over: how much projects have now that get no more then, by ID
     """
 
     words = "{0.action} {0.kind} {0.name} = {0.detail}"
     limit: Limit
     home: Home
     before: SeenLimit | None
+    over: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def lowers(self) -> bool:
+        """Return whether projects may then have less than before."""
+        before = self.before.value if self.before else UNLIMITED
+        return self.limit.value != UNLIMITED and not -1 < before <= self.limit.value
 
     @property
     def action(self) -> str:
@@ -63,7 +75,9 @@ class ChangeLimit(Change):
     def detail(self) -> str:
         """The value, and what it means."""
         was = f", was {self.before.value}" if self.before else ""
-        return f"{self.limit.value} ({self.limit.detail}{was})"
+        said = f"{self.limit.value} ({self.limit.detail}{was})"
+        names = some_of([f"{p} has {n}" for p, n in self.over.items()], _MOST_NAMED)
+        return f"{said}; refused any more: {names}" if names else said
 
 
 def plan_limits(limits: Iterable[Limit], seen: Sequence[SeenLimit], home: Home) -> Plan:

@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 from urllib.parse import quote
 
 from nova_perfvm.changes.limits import ChangeLimit, Home, SeenLimit, plan_limits
 from nova_perfvm.changes.steps import Change, Plan
+from nova_perfvm.cloud import at_once
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, openstack_errors
 from nova_perfvm.generate.limits import Limit
+
+# Projects whose usage is read at the same time.
+_AT_ONCE: Final = 8
 
 
 @openstack_errors()
@@ -34,7 +40,30 @@ def plan(api: API, limits: Sequence[Limit], region: str | None = None) -> Plan:
                 seen.append(
                     SeenLimit(found["id"], found["resource_name"], value, whose)
                 )
-    return plan_limits(limits, seen, home)
+    planned = plan_limits(limits, seen, home)
+    changes = tuple(_with_over(api, change, seen) for change in planned.changes)
+    return replace(planned, changes=changes)
+
+
+def _with_over(api: API, change: Change, seen: Sequence[SeenLimit]) -> Change:
+    """Return a change that names the projects which have more than the new limit."""
+    if not isinstance(change, ChangeLimit) or not change.lowers:
+        return change
+    limit = change.limit
+    projects = {limit.project}
+    if not limit.project:
+        listed = api.keystone("GET", "/projects", key="projects")
+        own = {one.project for one in seen if one.resource == limit.resource}
+        projects = {project["id"] for project in listed} - own
+
+    def read(project: str) -> int:
+        path = f"/usages?project_id={quote(project, safe='')}"
+        used = api.placement("GET", path, key="usages")
+        return int(used.get(limit.resource.removeprefix("class:"), 0))
+
+    found = {p: f.result() for p, f in at_once.each(read, projects, _AT_ONCE)}
+    over = {p: used for p, used in sorted(found.items()) if used > limit.value}
+    return replace(change, over=over)
 
 
 def apply(api: API, change: Change) -> None:

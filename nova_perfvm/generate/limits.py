@@ -87,9 +87,13 @@ def limits_of(
     the project's own any amount may be taken: Nova can be told to refuse what has no
     registered limit.
 
+    Where VMs of other classes take part of what counts the pinned ones, a number for
+    these classes makes room for so many of them; without one they get less than one
+    more pinned VM would need.
+
     :param default: for all projects
     :param projects: by ID
-    :raises PerfVMError: when the policy has no pinned class of a name
+    :raises PerfVMError: when no class of a name is counted
     :raises LimitError: when a limit cannot be worked out, or Keystone takes none such
     """
     scheme = scheme_of(policy)
@@ -102,13 +106,16 @@ def limits_of(
     found: list[Limit] = []
     for project, numbers in {"": default, **projects}.items():
         for name in numbers:
-            policy.pinned_class(name)
+            if name not in taken or counted.keys().isdisjoint(taken[name]):
+                policy.pinned_class(name)
         for resource, names in counted.items():
             amounts = {name: taken[name][resource] for name in names}
-            # Others may take part of what one more VM would need.
-            shared = any(taken[name][resource] for name in taken.keys() - amounts)
-            room = min(amounts.values()) - 1 if shared else 0
-            found += _limits(f"class:{resource}", amounts, room, numbers, project)
+            beside = {
+                name: amount[resource]
+                for name, amount in taken.items()
+                if name not in amounts and amount[resource]
+            }
+            found += _limits(f"class:{resource}", amounts, beside, numbers, project)
     others = {name for amounts in taken.values() for name in amounts} - counted.keys()
     found += [
         Limit(f"class:{name}", UNLIMITED, "any amount", keeps=True)
@@ -118,34 +125,48 @@ def limits_of(
 
 
 def _limits(
-    resource: str, amounts: Mapping[str, int], room: int, numbers: Numbers, project: str
+    resource: str,
+    amounts: Mapping[str, int],
+    beside: Mapping[str, int],
+    numbers: Numbers,
+    project: str,
 ) -> Iterator[Limit]:
     """Yield the limit on what counts the VMs of some classes together, if any.
 
-    :param amounts: how much a VM of each class takes
-    :param room: what VMs of other classes may take beside
+    :param amounts: how much a VM of each pinned class takes
+    :param beside: how much one of each other class takes of the same
     """
-    named = amounts.keys() & numbers
+    named = (amounts.keys() | beside.keys()) & numbers.keys()
     if not named:
         if not project:
             yield Limit(resource, UNLIMITED, "any number of VMs", keeps=True)
         return
-    if len(named) < len(amounts):
+    free = {name for name in named if numbers[name] == UNLIMITED}
+    if not named >= amounts.keys() or (free and not free & amounts.keys()):
         raise LimitError(
-            f"VMs of {', '.join(amounts)} are counted together, by {resource}: give a "
-            f"number for each, or {UNLIMITED} for any"
+            f"VMs of {', '.join((*amounts, *beside))} are counted together, by "
+            f"{resource}: give a number for each, or {UNLIMITED} for any of "
+            f"{', '.join(amounts)}"
         )
-    if UNLIMITED in {numbers[name] for name in named}:
+    if free:
         yield Limit(resource, UNLIMITED, "any number of VMs", project)
         return
-    value = room + sum(numbers[name] * amount for name, amount in amounts.items())
+    counts = {(name,): numbers[name] for name in (*amounts, *beside) if name in named}
+    if beside and not beside.keys() & named:
+        counts[*beside] = (min(amounts.values()) - 1) // max(beside.values())
+    each = amounts | beside
+    value = sum(count * each[names[0]] for names, count in counts.items())
     if value > _MOST:
         raise LimitError(f"{resource}: a limit of {value}, expected at most {_MOST}")
     words = [
-        f"{number_of(numbers[name], 'VM')} of {name}, {amount} each"
-        for name, amount in amounts.items()
+        f"{number_of(count, 'VM')} of {' and '.join(names)}, {each[names[0]]} each"
+        for names, count in counts.items()
     ]
-    words += [f"{room} for others"] if room else []
+    words += [
+        f"or {number_of(value // each[names[0]], 'VM')} of {' and '.join(names)} alone"
+        for names, count in counts.items()
+        if beside and value // each[names[0]] > count
+    ]
     yield Limit(resource, value, "; ".join(words), project)
 
 

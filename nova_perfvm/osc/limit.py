@@ -22,7 +22,8 @@ LIMIT_ARGUMENTS: Final = (
         default=[],
         metavar="CLASS=N",
         help="so many VMs of the class each project may have, -1 for any number; may "
-        "be repeated (default: any number, unless there is a limit already)",
+        "be repeated (default: any number, unless there is a limit already); under "
+        "units a class that shares its CPUs may be named beside",
     ),
     argument(
         "--project",

@@ -8,7 +8,9 @@ limits there, and nova.conf says what is printed for it.
 from nova.limit import utils as nova_limits
 from nova.tests.functional.api.client import OpenStackApiException
 from oslo_limit import limit as oslo_limit
+from oslo_utils import uuidutils
 
+from nova_perfvm import constants as const
 from nova_perfvm.generate.limits import limits_of, settings_of
 from tests.functional import base, cells
 from tests.functional.cells import flavor_of
@@ -118,11 +120,46 @@ class TestUnits(LimitsMixin, ClientMixin, ElasticTest):
             self.cloud.start_host(host, "2x20")
             self.enroll(host)
         self.sync("--default", f"{HIGH}=1")
-        self.assertEqual({"class:CUSTOM_PERFVM_UNIT": 1999}, self.registered())
+        self.assertEqual({"class:CUSTOM_PERFVM_UNIT": 1998}, self.registered())
 
         self.boot(base.HP_64)
         self.assert_over("CUSTOM_PERFVM_UNIT", base.HP_64)
         self.boot(base.GENERAL_2)
+
+    def take_units(self, general_vms):
+        """Let the project have as many units as so many general VMs."""
+        amount = {"resources": {const.RC_UNIT: general_vms}}
+        children = self.view("e1").children
+        body = {
+            "allocations": {child.uuid: amount for child in children},
+            "project_id": self.cloud.api.project_id,
+            "user_id": self.cloud.api.project_id,
+            "consumer_generation": None,
+        }
+        path = f"/allocations/{uuidutils.generate_uuid()}"
+        self.api.placement("PUT", path, body)
+
+    def test_500_general_vms(self):
+        """A number for general VMs makes room for them; lowering it names projects."""
+        self.cloud.start_host("e1", "2x20")
+        self.enroll("e1")
+        project = self.cloud.api.project_id
+        self.keystone.known["projects"] += [{"id": project}, {"id": "another"}]
+        self.take_units(498)
+        said = self.sync("--default", f"{HIGH}=0")
+        self.assertEqual({"class:CUSTOM_PERFVM_UNIT": 998}, self.registered())
+        self.assertNotIn("refused any more", str(said))
+        self.boot(base.GENERAL_2)
+        self.assert_over("CUSTOM_PERFVM_UNIT", base.GENERAL_2)
+
+        self.sync("--default", f"{HIGH}=0", "--default", "general=500")
+        self.boot(base.GENERAL_2)
+        self.assert_over("CUSTOM_PERFVM_UNIT", base.GENERAL_2)
+
+        said = str(self.sync("--default", f"{HIGH}=0"))
+        self.assertIn(f"refused any more: {project} has 1000", said)
+        self.assertNotIn("another has", said)
+        self.assert_over("CUSTOM_PERFVM_UNIT", base.GENERAL_2)
 
 
 class TestCells(LimitsMixin, cells.CellsCase):

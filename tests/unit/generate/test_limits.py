@@ -12,7 +12,7 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.generate.limits import LimitError, limits_of, settings_of
 from nova_perfvm.placement import schemes
-from nova_perfvm.policy import loader
+from nova_perfvm.policy import Elastic, loader
 from tests import shown
 from tests.unit.osc.base import CommandCase
 
@@ -52,6 +52,28 @@ class LimitsTest(testtools.TestCase):
                 limit = values(policy, {HIGH: n})[resource, ""]
                 self.assertEqual(n, limit // each, name)
                 self.assertEqual(bool(taken["general"]), limit > n * each, name)
+
+    def test_units_are_limited_by_what_vms_of_both_classes_take(self):
+        """Of two children, and of four: each general VM takes a unit of every one."""
+        for children, named, value, words in (
+            (2, {HIGH: 0}, 998, "499 VMs of general, 2 each"),
+            (4, {HIGH: 0}, 996, "249 VMs of general, 4 each"),
+            (2, {HIGH: 0, "general": 500}, 1000, "or 1 VM of high-performance alone"),
+            (2, {HIGH: 2, "general": 100}, 2200, "100 VMs of general, 2 each"),
+            (2, {HIGH: 2}, 2998, "or 1499 VMs of general alone"),
+            (4, {HIGH: 1, "general": 1000}, 5000, "1000 VMs of general, 4 each"),
+        ):
+            policy = dataclasses.replace(
+                POLICY, placement="units", elastic=Elastic(slots=children)
+            )
+            (limit,) = limits_of(policy, named, {})
+            self.assertEqual(value, limit.value, (children, named))
+            self.assertIn(words, limit.detail, (children, named))
+        (limit,) = limits_of(policy, {HIGH: -1, "general": 5}, {})
+        self.assertEqual(-1, limit.value)
+        for named in ({"general": 3}, {HIGH: 1, "general": -1}):
+            exc = self.assertRaises(LimitError, limits_of, policy, named, {})
+            self.assertIn("give a number for each, or -1 for any of high", str(exc))
 
     def test_what_nobody_names_stays(self):
         (limit,) = limits_of(POLICY, {}, {})
