@@ -36,7 +36,8 @@ Whether PerfVMFilter and PerfVMWeigher decide where VMs go, or only watch.
 
 With ``observe`` the filter judges and logs as ever, with "would reject" for
 "rejected", and refuses no host; the weigher has no say. nova-scheduler reads
-this option again when it gets SIGHUP.
+this option again when it gets SIGHUP, which replaces its workers: a request in
+flight can be lost.
 
 Related options:
 

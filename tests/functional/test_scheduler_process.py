@@ -13,7 +13,7 @@ from nova.db.api import models as api_models
 from nova.db.main import models as main_models
 from testtools.content import text_content
 
-from tests import documented
+from tests import documented, shown
 
 # The program itself.  Its workers get no requests here, so each asks its filter, again
 # and again, for a server that no policy lets pass.
@@ -124,9 +124,10 @@ class NovaSchedulerTest(testtools.TestCase):
         self.wait_for("PerfVMFilter judges by", "mode enforce")
         self.wait_for("PerfVMFilter rejected")
         commands = documented.of(self)
-        for command, mode, says in zip(
+        page = (shown.ROOT / "doc/source/admin/turn-off.rst").read_text()
+        for command, change, says in zip(
             commands,
-            ("observe", "enforce"),
+            ("[None] to [observe]", "[observe] to [enforce]"),
             ("would reject", "rejected"),
             strict=True,
         ):
@@ -134,8 +135,9 @@ class NovaSchedulerTest(testtools.TestCase):
             typed = command.text.replace("/etc/nova/nova.conf", str(self.conf))
             subprocess.run(["sh", "-c", typed], check=True)
             scheduler.send_signal(signal.SIGHUP)
-            self.wait_for("Option perfvm.mode changed from ", f"to [{mode}]")
+            self.wait_for(f"Option perfvm.mode changed from {change}")
             self.wait_for(f"PerfVMFilter {says}")
+        self.assertIn("Option perfvm.mode changed from [None] to [observe]", page)
 
     def wait_for(self, *words):
         """Wait for a line that was not there when nova.conf was changed."""

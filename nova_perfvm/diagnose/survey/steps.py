@@ -77,7 +77,7 @@ def steps(policy: Policy, hosts: Sequence[HostUse]) -> Iterator[AdoptionStep]:
         'First read what it would: "would reject" in nova-scheduler\'s log, and what '
         "this report says that enforcing would refuse. VMs that run keep their flavor: "
         "a resize gives them one of the class.",
-        "# nova.conf of nova-scheduler, then kill -HUP its process, or restart it\n"
+        "# nova.conf of nova-scheduler; then restart it on one controller at a time\n"
         "[perfvm]\nmode = enforce\n"
         f"openstack perfvm audit --policy {POLICY}",
     )
