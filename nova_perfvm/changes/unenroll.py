@@ -38,9 +38,8 @@ def plan_unenroll(
     if carrying and not strip:
         names = ", ".join(map(view.describe, carrying))
         refusal = (
-            f"VMs on {view.host} carry {_noun(view)}: {names}: move them away "
-            "(openstack server migrate), or take these from all VMs of the cloud: "
-            "openstack perfvm rollback --strip-units"
+            f"VMs on {view.host} carry {_noun(view)}: {names}: move them away: "
+            f"openstack perfvm plan drain {quote(view.host)} --execute"
         )
         return do.Plan(refusals=(refusal,))
     steps = list(_steps(view, carrying))

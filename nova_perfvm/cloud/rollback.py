@@ -66,6 +66,8 @@ def plan_rollback(
     views = elastic_hosts(views_of(seen))
     plans = [plan_unenroll(view, strip=strip) for view in views]
     refusals = [refusal for plan in plans for refusal in plan.refusals]
+    if refusals:
+        refusals.append("or let VMs run on without: rollback --strip-units")
     if seen.unseen_hosts:
         refusals += seen.gaps
     if refusals:

@@ -146,12 +146,12 @@ class HostView:
         """Name a consumer of the host's providers to an operator."""
         server = self.cloud.server_by_id.get(consumer)
         if server is None:
-            return f"consumer {consumer}, a migration or what is left of one,"
+            return f"consumer {consumer} (a migration or what is left of one)"
         if server.host == self.host:
             return str(server)
         if server.host:
-            return f"{server}, which Nova has on {server.host},"
-        return f"{server}, which is on no host yet,"
+            return f"{server.name} ({server.id}, which Nova has on {server.host})"
+        return f"{server.name} ({server.id}, which is on no host yet)"
 
     def without(self, servers: Collection[Server]) -> HostView:
         """Return the host as it is when these servers have left."""

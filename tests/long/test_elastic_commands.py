@@ -223,6 +223,9 @@ class TestCommands(ClientMixin, ElasticTest):
         before = [self.allocations(server) for server in (high, general)]
 
         self.assert_command(1, high.name, "rollback", "--yes")
+        self.assert_command(1, "rollback --strip-units", "rollback", "--yes")
+        drain = "openstack perfvm plan drain h1 --execute"
+        self.assert_command(1, drain, "host", "unenroll", "h1", "--yes")
         self.assert_command(
             0, "would take the units out", "rollback", "--strip-units", "--dry-run"
         )

@@ -209,7 +209,7 @@ class EnrollTest(PlanCase):
                 )
             ),
             ("is being changed (migrating)", view(moving), POLICY, backfill),
-            ("what is left of one, holds units", stray, POLICY, backfill),
+            ("what is left of one) holds units", stray, POLICY, backfill),
         ):
             with self.subTest(words):
                 self.assert_refused(words, seen, policy, **options)
@@ -376,7 +376,7 @@ class AnotherNumberTest(PlanCase):
         # A migration holds a child which is to go.
         held = {"m": {const.RC_UNIT: 1000}}
         held = damaged(four, four.children[3].uuid, allocations=held)
-        self.assert_refused("what is left of one, holds units", held, backfill=True)
+        self.assert_refused("what is left of one) holds units", held, backfill=True)
         gone = having(four, servers=four.servers[1:])
         gone = damaged(gone, ROOT, allocations={c: {"VCPU": 20} for c in "bc"})
         gone = damaged(gone, four.children[0].uuid, allocations={})
@@ -406,7 +406,20 @@ class UnenrollTest(PlanCase):
         host = self.enrolled(view(server("a")), backfill=True)
         plan = plan_unenroll(host)
         self.assertEqual((), plan.changes)
-        self.assertIn("a (a)", plan.refusals[0])
+        # What the whole cloud would lose is no remedy for one host.
+        (refusal,) = plan.refusals
+        self.assertEqual(
+            "VMs on h1 carry units: a (a): move them away: openstack perfvm plan "
+            "drain h1 --execute",
+            refusal,
+        )
+        for where, words in (
+            ("", "a (a, which is on no host yet): move"),
+            ("h2", "a (a, which Nova has on h2): move"),
+        ):
+            moved = dataclasses.replace(server("a"), host=where)
+            plan = plan_unenroll(having(host, servers=(moved,)))
+            self.assertIn(words, plan.refusals[0])
         bare = self.carried_out(host, plan_unenroll, strip=True)
         self.assertEqual(((), 2), (bare.children, len(bare.detached)))
 
