@@ -38,6 +38,8 @@ LP_LOST_LIMITS: Final = 2153425
 IRONIC: Final = "ironic"
 
 # Nova's codes for "a page size by kind" in InstanceNUMACell.pagesize.
+# What pip installs: no index has the package before its first release.
+PACKAGE: Final = "CHECKOUT"
 PAGE_SMALL: Final = -1
 PAGE_LARGE: Final = -2
 PAGE_ANY: Final = -3

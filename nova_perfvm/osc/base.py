@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from cliff.command import Command
 
+from nova_perfvm import constants as const
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, short_digest
@@ -105,9 +106,9 @@ class PerfVMCommand(Command):
             # What is lost later would be no matter of the command's status.
             app.stdout.flush()
         except ModuleNotFoundError as exc:
-            raise PerfVMError(
-                f"{exc}: is it of an extra? pip install nova-perfvm[measure,pages]"
-            ) from exc
+            extra = "pages" if exc.name == "jinja2" else "measure"
+            install = f"pip install '{const.PACKAGE}[{extra}]'"
+            raise PerfVMError(f"{exc}: is it of an extra? {install}") from exc
         else:
             return status
         finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 
+from nova_perfvm import constants as const
 from nova_perfvm.findings import CANNOT_TELL
 
 
@@ -21,7 +22,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.write(
             f"nova-perfvm-status: nothing was checked: {exc} in {sys.prefix}: run it "
             "on a controller, with the Python that nova-scheduler has, after "
-            "pip install nova-perfvm there\n"
+            f"pip install {const.PACKAGE} there\n"
         )
         return CANNOT_TELL
     return upgrade_check.main(argv)

@@ -24,6 +24,7 @@ from nova_perfvm.policy import loader
 from tests.unit.test_boundaries import ROOMS
 
 ROOT = pathlib.Path(__file__).parents[2]
+TEXTS = {".rst", ".inc", ".py", ".sh", ".yaml", ".html"}
 
 
 def code_blocks(page):
@@ -248,6 +249,32 @@ class ArchitectureTest(testtools.TestCase):
         self.assertEqual(set(), naming - {*files, "tests/unit/test_documentation.py"})
 
 
+class PackageTest(testtools.TestCase):
+    """Until there is a release, no index has the package."""
+
+    INSTALLS = re.compile(
+        r"pip install[^\n]*nova-perfvm|packages\w*\W.*\[\W?nova-perfvm"
+    )
+
+    def test_it_is_installed_from_a_checkout(self):
+        found = {}
+        pages = {ROOT / "README.rst", ROOT / "CONTRIBUTING.rst"}
+        for folder in ("doc", "devstack", "etc", "nova_perfvm"):
+            pages |= {p for p in (ROOT / folder).rglob("*") if p.suffix in TEXTS}
+        for path in pages:
+            if said := self.INSTALLS.findall(path.read_text()):
+                found[path.name] = said
+        self.assertEqual({}, found)
+
+    def test_pages_say_it_by_one_include(self):
+        text = (ROOT / "doc/source/install-package.inc").read_text()
+        self.assertIn(f"pip install '{const.PACKAGE}[measure]'", text)
+        for page in (ROOT / "doc/source").rglob("*.rst"):
+            said = page.read_text()
+            if f"pip install {const.PACKAGE}" in said:
+                self.assertIn(".. include:: /install-package.inc", said, page.name)
+
+
 class SignalsTest(testtools.TestCase):
     """A substitution that yields 0 lets kill signal the shell's own session."""
 
@@ -255,7 +282,7 @@ class SignalsTest(testtools.TestCase):
         found = {}
         for folder in ("doc", "devstack", "etc", "nova_perfvm", "releasenotes"):
             for path in (ROOT / folder).rglob("*"):
-                if path.suffix in {".rst", ".py", ".sh", ".yaml", ".html"}:
+                if path.suffix in TEXTS:
                     said = re.findall(r"\bkill\b.*(?:\$\(|`pid)", path.read_text())
                     found |= {path.name: said} if said else {}
         self.assertEqual({}, found)

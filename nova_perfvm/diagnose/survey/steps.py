@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 from typing import Final, NamedTuple
 
+from nova_perfvm import constants as const
 from nova_perfvm.diagnose.survey.hosts import HostUse
 from nova_perfvm.generate import labels, options
 from nova_perfvm.placement import commands
@@ -58,7 +59,8 @@ def steps(policy: Policy, hosts: Sequence[HostUse]) -> Iterator[AdoptionStep]:
         "Into Nova's environment; restart nova-api, then nova-scheduler. While mode is "
         "observe it refuses nothing."
         + ("" if now == options.wanted(policy, SCHEDULER) else later),
-        "pip install nova-perfvm\n# nova.conf of nova-scheduler; nova-api needs "
+        f"pip install {const.PACKAGE}  # the directory of the clone\n"
+        "# nova.conf of nova-scheduler; nova-api needs "
         f"[perfvm], too\n{options.as_ini(now, _why)}"
         f"[perfvm]\npolicy_file = {options.POLICY_FILE}\nmode = observe\n"
         "nova-perfvm-status upgrade check",

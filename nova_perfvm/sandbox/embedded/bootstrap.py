@@ -7,6 +7,7 @@ import importlib.metadata
 import importlib.util
 import os
 
+from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.sandbox import releases
 
@@ -21,7 +22,7 @@ def prepare() -> None:
     if missing:
         raise PerfVMError(
             f"the in-process cloud needs {', '.join(missing)}: "
-            "pip install 'nova-perfvm[sandbox]'"
+            f"pip install '{const.PACKAGE}[sandbox]'"
         )
     # Wheels put it under the prefix (<venv>/etc/nova), where Nova does not look.
     for path in importlib.metadata.distribution("nova").files or ():

@@ -29,13 +29,13 @@ class ExtraTest(DirectoryCase):
 
     def test_what_to_install_is_said(self):
         hosts = ("--collected", self.files.host)
-        for module, command in (
-            ("scipy", ("bench", "compare", self.files.samples)),
-            ("jinja2", ("survey", *hosts, "-f", "html")),
+        for module, extra, command in (
+            ("scipy", "measure", ("bench", "compare", self.files.samples)),
+            ("jinja2", "pages", ("survey", *hosts, "-f", "html")),
         ):
             done = self.run_without(module, *command)
             self.assertEqual(3, done.returncode, done.stderr)
-            self.assertIn("pip install nova-perfvm[measure,pages]", done.stderr)
+            self.assertIn(f"pip install 'CHECKOUT[{extra}]'", done.stderr)
             self.assertNotIn("Traceback", done.stderr)
 
     def test_other_commands_do_without(self):

@@ -39,7 +39,7 @@ class StatusTest(testtools.TestCase):
             self.assertEqual((findings.CANNOT_TELL, ""), (ran.returncode, ran.stdout))
             (line,) = ran.stderr.splitlines()
             self.assertIn(f"nothing was checked: No module named '{blocked}", line)
-            self.assertIn("after pip install nova-perfvm there", line)
+            self.assertIn("after pip install CHECKOUT there", line)
 
     def test_a_module_of_our_own_that_is_missing_is_a_fault(self):
         ran = run_without("nova_perfvm.policy")

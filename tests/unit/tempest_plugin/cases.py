@@ -17,7 +17,7 @@ TESTS = "nova_perfvm.tempest_plugin.tests"
 
 @unittest.skipUnless(
     importlib.util.find_spec("tempest"),
-    "tempest is not installed: pip install nova-perfvm[tempest]",
+    "tempest is not installed: pip install '.[tempest]'",
 )
 class PluginCase(testtools.TestCase):
     def configure(self, *, resize=True, **options):

@@ -99,7 +99,7 @@ class SourcesTest(testtools.TestCase):
 
 @unittest.skipUnless(
     importlib.util.find_spec("tempest"),
-    "tempest is not installed: pip install nova-perfvm[tempest]",
+    "tempest is not installed: pip install '.[tempest]'",
 )
 class LoadedTest(testtools.TestCase):
     def setUp(self):
