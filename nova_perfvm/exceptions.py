@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import reprlib
 from collections.abc import Iterable
 
@@ -60,6 +61,8 @@ class UnknownClassError(PerfVMError, LookupError):
 
 
 _MOST_NEAREST = 3
+# Before the first digit that counts: cmp1 is cmp01.
+_ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 
 
 def unknown_host(name: str, known: Iterable[str], unseen: Iterable[str] = ()) -> str:
@@ -72,6 +75,12 @@ def unknown_host(name: str, known: Iterable[str], unseen: Iterable[str] = ()) ->
             f"nothing is known of host {name}: its cell is down, so that "
             "nova-scheduler leaves it out"
         )
-    nearest = difflib.get_close_matches(name, sorted(set(known)), _MOST_NEAREST, 0)
+    wanted = difflib.SequenceMatcher(b=_ZEROS.sub("", name), autojunk=False)
+
+    def distance(other: str) -> tuple[float, str]:
+        wanted.set_seq1(_ZEROS.sub("", other))
+        return -wanted.ratio(), other
+
+    nearest = sorted(set(known), key=distance)[:_MOST_NEAREST]
     hint = f" (the nearest: {', '.join(nearest)})" if nearest else ""
     return f"there is no compute host {name!r}{hint}: see openstack perfvm host list"

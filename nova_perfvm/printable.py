@@ -8,8 +8,13 @@ formatting characters turn the reading direction or hide what stands there.
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Sequence
+from typing import Final
+
+# How errors of oslo.config name a file.
+_LOCATION: Final = re.compile(r"LocationInfo\(location=<.*?>, detail=(['\"])(.*?)\1\)")
 
 
 def printable(text: str) -> str:
@@ -34,7 +39,7 @@ def one_line(text: str) -> str:
 
 def first_line(exc: BaseException) -> str:
     """Return the first line of what an error says, its kind if it says nothing."""
-    return (str(exc).splitlines() or [type(exc).__name__])[0]
+    return (_LOCATION.sub(r"\2", str(exc)).splitlines() or [type(exc).__name__])[0]
 
 
 def some_of(names: Sequence[str], most: int) -> str:

@@ -15,6 +15,7 @@ from cliff.command import Command
 
 from nova_perfvm import constants as const
 from nova_perfvm.documents import textfile
+from nova_perfvm.documents.mistakes import UnreadableFileError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, short_digest
 from nova_perfvm.osc import output
@@ -164,6 +165,20 @@ def policy_of_environment() -> str | None:
     return os.environ.get(POLICY_VARIABLE) or None
 
 
+def read_policy(path: str | None) -> Policy:
+    """Return a policy; where it cannot be read, name the variable that names it.
+
+    :raises DocumentError: with every mistake of the file
+    """
+    try:
+        return loader.load(path)
+    except UnreadableFileError as exc:
+        if path != policy_of_environment():
+            raise
+        name = f"{path}, from {POLICY_VARIABLE}"
+        raise UnreadableFileError(name, exc.reason) from exc
+
+
 class PolicyCommand(PerfVMCommand):
     """A command that needs a policy."""
 
@@ -205,7 +220,7 @@ class PolicyCommand(PerfVMCommand):
         :raises DocumentError: with every mistake of the file
         """
         path = policy_of_environment() if named is None else named
-        policy = loader.load(path)
+        policy = read_policy(path)
         where = f"sha256 {short_digest(policy.digest)}"
         if named is None and path is not None:
             where += f", from {POLICY_VARIABLE}"

@@ -27,7 +27,7 @@ from nova_perfvm.osc.base import (
     options_of,
 )
 from nova_perfvm.policy import Policy
-from nova_perfvm.printable import printable
+from nova_perfvm.printable import first_line, printable
 
 _LOG = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class JudgingCommand(PerfVMCommand):
         except Exception as exc:  # noqa: BLE001
             # Left to cliff, it would be status 1, which means that all was seen.
             debug = getattr(self.app_args, "debug", False)
-            message = printable(f"{type(exc).__name__}: {exc}")
+            message = printable(f"{type(exc).__name__}: {first_line(exc)}")
             _LOG.error("%s", message, exc_info=debug)
         return CANNOT_TELL
 

@@ -19,6 +19,7 @@ from nova_perfvm.osc.base import (
     format_argument,
     policy_name,
     policy_path,
+    read_policy,
 )
 from nova_perfvm.osc.formats import document
 from nova_perfvm.osc.judging import JudgingCommand
@@ -45,7 +46,7 @@ class ShowPolicy(PolicyCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Load the policy and print it."""
-        policy = loader.load(policy_name(parsed_args))
+        policy = read_policy(policy_name(parsed_args))
         self.write(_FORMATS[parsed_args.format](policy))
 
 
@@ -61,7 +62,7 @@ class CheckPolicy(JudgingCommand, PolicyCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Load the policy and print a summary; notes go to stderr."""
         source = policy_path(parsed_args)
-        policy = loader.load(source)
+        policy = read_policy(source)
         self.write(summary(policy, loader.title(source)))
         for found in advice(policy):
             self.app.stderr.write(f"note: {found.code}: {found.observed}\n")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal
 
@@ -179,12 +179,15 @@ class Policy:
         splits = vm_class.cell_vcpus * vm_class.cells_per_vm == vm_class.vcpus
         if splits and not fits:
             isolates = vm_class.emulator_threads == "isolate"
+            threads = replace(vm_class, smt="threads")
+            of_threads = any(shape_slots(threads, shape) for shape in self.host_shapes)
             yield Mistake(
                 (*path, "emulator_threads" if isolates else "vcpus"),
                 f"a VM needs {vm_class.cell_pcpus} CPUs on each of "
                 f"{vm_class.cells_per_vm} NUMA nodes (one more with emulator_threads: "
                 "isolate), and no host of "
-                f"{', '.join(map(str, self.host_shapes))} offers that",
+                f"{', '.join(map(str, self.host_shapes))} offers that"
+                + ("; smt: threads lets a vCPU own a thread" if of_threads else ""),
             )
         smt_hosts = any(shape.threads > 1 for shape in self.host_shapes)
         if vm_class.cpu_thread_policy == "isolate" and smt_hosts:

@@ -9,6 +9,7 @@ from oslo_log import log as logging
 from nova_perfvm import conf
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.policy import Policy, loader
+from nova_perfvm.printable import first_line
 
 LOG = logging.getLogger(__name__)
 
@@ -26,9 +27,10 @@ def read_policy(reader: str) -> Policy:
         policy = loader.load(path)
         mode = nova_conf.CONF.perfvm.mode
     except (DocumentError, ValueError) as exc:
-        for line in str(exc).splitlines():
+        said = str(exc) if isinstance(exc, DocumentError) else first_line(exc)
+        for line in said.splitlines():
             LOG.critical(line)
-        raise SystemExit(str(exc)) from exc
+        raise SystemExit(said) from exc
     LOG.info(
         "%s judges by %s, sha256 %s, classes %s; managed_hosts is %s, [perfvm]mode %s",
         reader,

@@ -31,6 +31,7 @@ from nova_perfvm.placement.settings import (
     PIN_SET,
 )
 from nova_perfvm.policy import Policy, advice, loader
+from nova_perfvm.printable import first_line
 from nova_perfvm.scheduler import nova_fixes, numa_filter
 
 _CODES: Final = {
@@ -107,7 +108,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         try:
             mode = nova_conf.CONF.perfvm.mode
         except ValueError as exc:
-            return Result(Code.FAILURE, str(exc))
+            return Result(Code.FAILURE, first_line(exc))
         if mode != conf.OBSERVE:
             return _result(())
         words = (

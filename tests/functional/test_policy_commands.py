@@ -44,7 +44,7 @@ class TestPolicyCommands(ClientMixin, base.FunctionalTest):
         self.assertIn(const.TRAIT_HIGH_PERFORMANCE, shown["traits"])
         self.assertIn(f"h1 {const.RC_SLOT}: 2 of 2 used", shown["inventories"])
         self.assertIn(server.name, shown["servers"])
-        said = "there is no compute host 'h9' (the nearest: h2, h1): see openstack"
+        said = "there is no compute host 'h9' (the nearest: h1, h2): see openstack"
         self.assert_command(1, said, "host", "show", "h9")
         # What no API tells is null for programs, and no word for people.
         for command in (["list"], ["show", "h2"]):

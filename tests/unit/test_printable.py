@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import json
+import pathlib
 import unicodedata
 
+import fixtures
 import testtools
 from hypothesis import given
 from hypothesis import strategies as st
+from oslo_config import cfg
 
-from nova_perfvm.exceptions import PerfVMError, UnknownClassError
-from nova_perfvm.printable import one_line, printable
+from nova_perfvm.exceptions import PerfVMError, UnknownClassError, unknown_host
+from nova_perfvm.printable import first_line, one_line, printable
 
 # What terminals, browsers and XML parsers act on, or choke on.
 HARMFUL = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -17,6 +20,33 @@ TEXTS = st.text(st.characters(exclude_categories=()))
 
 def harmful(text):
     return [c for c in text if unicodedata.category(c) in HARMFUL]
+
+
+class FirstLineTest(testtools.TestCase):
+    def test_a_file_is_named_by_its_path(self):
+        """Not by what oslo.config prints of it."""
+        folder = self.useFixture(fixtures.TempDir())
+        path = folder.join("it's.conf")
+        pathlib.Path(path).write_text("[DEFAULT]\nmany = few\n")
+        conf = cfg.ConfigOpts()
+        conf.register_opt(cfg.IntOpt("many"))
+        conf(["--config-file", path], default_config_files=[])
+        error = self.assertRaises(ValueError, lambda: conf.many)
+        self.assertIn(f"option many from {path} is not valid", first_line(error))
+
+
+class NearestTest(testtools.TestCase):
+    def test_hosts_by_number(self):
+        hosts = [f"cmp{number:02}" for number in range(1, 40)]
+        for name, nearest in (
+            ("cmp1", "cmp01, cmp10, cmp11"),
+            ("cmp001", "cmp01, cmp10, cmp11"),
+            ("cmp7", "cmp07, cmp17, cmp27"),
+            ("cmp100", "cmp10, cmp01"),
+        ):
+            said = unknown_host(name, hosts)
+            self.assertIn(f"(the nearest: {nearest}", said, name)
+        self.assertIn("nearest: c01.x, c1.y", unknown_host("c1.x", ["c1.y", "c01.x"]))
 
 
 class PrintableTest(testtools.TestCase):

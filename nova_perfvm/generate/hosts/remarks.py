@@ -83,9 +83,10 @@ def _no_slots(host: HostConfig, vm_class: VMClass) -> str:
 
 def _of_threads(host: HostConfig, vm_class: VMClass) -> str:
     """Say what to do where the cores are too few and their threads are not."""
-    nodes = host.request.topology.nodes
-    threads = [len(node.cpus) // vm_class.cell_pcpus for node in nodes]
-    if vm_class.smt != "cores" or sum(threads) < vm_class.cells_per_vm:
+    need, nodes = vm_class.cell_pcpus, host.request.topology.nodes
+    threads = sum(len(node.cpus) // need for node in nodes)
+    cores = sum(cell_cpus(vm_class, cell)[0] // need for cell in host.cells)
+    if vm_class.smt != "cores" or not cores < vm_class.cells_per_vm <= threads:
         return ""
     return (
         f"; smt: threads of class {vm_class.name} lets a vCPU own a thread, which is "

@@ -93,6 +93,11 @@ class HostConfigTest(CommandCase):
         self.assert_refused(1, "this host has 0 slots", *DEDICATED, *small)
         threads = ("--topology", "2x10x2", "--memory-gb", "500")
         self.assert_refused(1, "smt: threads of class", *DEDICATED, *threads)
+        # Its cores are enough, and its memory is not.
+        for shape in ("2x20", "2x20x2"):
+            little = ("--topology", shape, "--memory-gb", "128")
+            self.assert_refused(1, "have 20, 20 CPUs and 60, 60", *DEDICATED, *little)
+            self.assertNotIn("smt: threads", self.stderr)
         shared = ("host", "config", "--mode", "shared")
         self.assertEqual(0, self.run_command(*shared, *small))
 

@@ -219,6 +219,12 @@ class PolicyTest(CommandCase):
         self.assertEqual(
             f"policy: {path} (sha256 {digest[:8]}, from PERFVM_POLICY)\n", self.stderr
         )
+        for command in (("flavor", "generate"), ("policy", "show")):
+            with fixtures.EnvironmentVariable("PERFVM_POLICY", "none.yaml"):
+                words = "cannot read none.yaml, from PERFVM_POLICY: No such file"
+                self.assert_refused(1, words, *command)
+                words = "cannot read other.yaml: No such file"
+                self.assert_refused(1, words, *command, "--policy", "other.yaml")
         # What stands on the command line comes first.
         other = self.file(BAD)
         for status, *arguments in ((2, "check", other), (1, "show", "--policy", other)):

@@ -180,6 +180,19 @@ class MistakesTest(testtools.TestCase):
             text = f"host_shape: {(shape or ['2x20'])[0]}\nclasses:\n{GENERAL}"
             self.check(f"{text}  x: {{{keys}}}\n", f"classes.x.{key}", words)
 
+    def test_threads_are_named_where_they_would_do(self):
+        pinned = "cpu_policy: dedicated, vcpus: 20"
+        for shape, named in (
+            ("2x10x2", True),
+            ("2x20", None),
+            ("2x10", False),
+            ("2x9x2", False),
+        ):
+            text = f"host_shape: {shape}\nclasses:\n{GENERAL}  x: {{{pinned}}}\n"
+            said = mistakes_of(text).get("classes.x.vcpus")
+            found = None if said is None else "smt: threads" in said
+            self.assertEqual(named, found, shape)
+
     def test_of_several(self):
         for text, path, words in OF_SEVERAL:
             self.check(text, path, words)

@@ -57,4 +57,6 @@ class StartupTest(DirectoryCase):
         self.start("mode = observer")
         error = self.assertRaises(SystemExit, startup.read_policy, "x")
         self.assertIn("observer", str(error))
+        self.assertNotIn("LocationInfo", str(error))
+        self.assertIn("option mode from /", str(error))
         self.assertIn("observer", self.log.output)

@@ -58,7 +58,7 @@ class ProgramTest(testtools.TestCase):
             env=os.environ | {"HOME": str(folder)},
         )
         self.assertEqual(2, result.returncode, result.stdout + result.stderr)
-        for words in ("found 'x', expected one of", "but found 'off'"):
+        for words in ("found 'x', expected one of", "found 'off'"):
             self.assertIn(words, result.stdout)
 
 
