@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from nova_perfvm.diagnose.audit import AuditReport
 from nova_perfvm.diagnose.overview import Overview
 from nova_perfvm.findings import LEVELS
+from nova_perfvm.printable import printable
 
 if TYPE_CHECKING:
     from nova_perfvm.measure.checks.report import CheckReport
@@ -95,4 +96,6 @@ def _gauge(name: str, meaning: str, samples: Iterable[Sample]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    """Return a label's value; Prometheus knows no escape but those of three signs."""
+    shown = printable(text).replace("\\", r"\\").replace('"', r"\"")
+    return shown.replace("\n", r"\n")

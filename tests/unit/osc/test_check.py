@@ -3,6 +3,9 @@
 
 import dataclasses
 import json
+import re
+
+from prometheus_client import parser as prometheus
 
 from nova_perfvm.measure import queue_script
 from nova_perfvm.measure.checks import guest as package
@@ -76,6 +79,26 @@ class CheckGuestTest(CommandCase):
             self.assertIn(line, lines)
         samples = [line for line in lines if not line.startswith("#")]
         self.assertEqual(4 * len(CHECKS) + 1, len(samples))
+
+    def test_prometheus_reads_whatever_a_machine_is_called(self):
+        """On a terminal and in a file: no escape but those that Prometheus knows."""
+        for name, said in (
+            ("a\x1b[2J", r"a\u001b[2J"),
+            ("a\r\x85\u2028b", r"a\r\u0085\u2028b"),
+            ("a\nb", "a\nb"),
+            (r"a\n", r"a\n"),
+            ("\u202ea", r"\u202ea"),
+        ):
+            collected = dataclasses.replace(guests.ly(), hostname=name)
+            path = self.collected("odd", collected)
+            written = self.directory / "metrics"
+            self.check(path, "-f", "prometheus", "--output", written)
+            for text in (self.check(path, "-f", "prometheus")[1], written.read_text()):
+                families = prometheus.text_string_to_metric_families(text)
+                labels = [s.labels["hostname"] for f in families for s in f.samples]
+                self.assertEqual({said}, {*labels}, text)
+                # Prometheus' own parser, written in Go, refuses any other.
+                self.assertEqual([], re.findall(r'(?<!\\)(?:\\\\)*\\[^\\n"]', text))
 
     def test_this_machine(self):
         status, stdout, stderr = self.check("--interval", "0.2", "-f", "json")
