@@ -27,6 +27,8 @@ extensions = [
 ]
 html_theme = "openstackdocs"
 exclude_patterns = []
+# Quotes and ellipses, and no dashes: the options of commands begin with two hyphens.
+smartquotes_action = "qe"
 # A reference within these pages that leads nowhere is a warning, and so an error.
 nitpicky = True
 

@@ -12,6 +12,7 @@ from unittest import mock
 
 import fixtures
 import testtools
+from docutils.utils import smartquotes
 
 from nova_perfvm import conf, rules
 from nova_perfvm import constants as const
@@ -273,6 +274,21 @@ class PackageTest(testtools.TestCase):
             said = page.read_text()
             if f"pip install {const.PACKAGE}" in said:
                 self.assertIn(".. include:: /install-package.inc", said, page.name)
+
+
+class TypographyTest(testtools.TestCase):
+    def test_options_keep_their_hyphens(self):
+        text = (ROOT / "doc/source/conf.py").read_text()
+        (action,) = re.findall('^smartquotes_action = "(.*)"$', text, re.MULTILINE)
+        said = "only with --heal, and host's"
+        self.assertEqual(
+            said.replace("'", "\u2019"), smartquotes.smartyPants(said, attr=action)
+        )
+
+    def test_no_cell_of_a_table_is_a_bullet(self):
+        for page in (ROOT / "doc/source").rglob("*.rst"):
+            found = re.findall(r"^\S.*  -(?:  .*)?$", page.read_text(), re.MULTILINE)
+            self.assertEqual([], found, page.name)
 
 
 class SignalsTest(testtools.TestCase):
