@@ -9,7 +9,9 @@ from itertools import pairwise
 
 from nova_perfvm.exceptions import CPUSetError
 
-_PART = re.compile(r"(\^?)\s*(\d+)\s*(?:-\s*(\d+))?")
+# As Python's int() reads numbers, and thereby Nova.
+_INT = r"[+-]?\d+(?:_\d+)*"
+_PART = re.compile(rf"(\^?)\s*({_INT.replace('-', '')})\s*(?:-\s*({_INT}))?")
 _EXPECTED = "a CPU number, a range such as 0-19, or ^ before either to leave it out"
 
 # A typo such as 0-19999999999 must not eat the machine's memory; Linux itself
@@ -21,8 +23,7 @@ def parse(text: str) -> frozenset[int]:
     """Return the CPUs of a list such as ``0-19,^3``.
 
     Exclusions hold wherever they stand, as in Nova's own parser
-    (nova.virt.hardware.parse_cpu_spec), which differs only in refusing an
-    exclusion of a range.  An empty text is an empty set.
+    (nova.virt.hardware.parse_cpu_spec).  An empty text is an empty set.
 
     :raises CPUSetError: when a part is no number, range or exclusion, a range
         runs backwards, or a number exceeds :data:`MAX_CPU`

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from oslo_config import iniparser
+from collections.abc import Collection, Mapping
+
+from oslo_config import cfg, iniparser
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.mistakes import UnreadableFileError
@@ -38,6 +40,30 @@ def settings_of(text: str) -> dict[tuple[str, str], str]:
     except iniparser.ParseError as exc:
         raise SettingsError(f"no configuration file: {exc}") from exc
     return parser.found
+
+
+def substituted(
+    found: Mapping[tuple[str, str], str],
+    key: tuple[str, str],
+    known: Collection[tuple[str, str]],
+) -> str:
+    """Return an option's value with ``$option`` and ``${group.option}`` replaced.
+
+    :param known: the options that may be referred to; one that is not set is empty
+    :raises SettingsError: when another is referred to, or one refers to itself
+    """
+
+    class References(dict[str, str]):
+        def __missing__(self, name: str) -> str:
+            # oslo_config.cfg.ConfigOpts.StrSubWrapper: the group's own, else DEFAULT's.
+            group, _, option = name.rpartition(".")
+            for one in ((group or key[0], option), ("DEFAULT", name)):
+                if one in known and one != key:
+                    return substituted(found, one, {*known} - {key})
+            raise SettingsError(f"${name} names no option that it may refer to")
+
+    value = found.get(key, "").replace(r"\$", "$$")
+    return cfg.ConfigOpts.Template(value).safe_substitute(References())
 
 
 class _Options(iniparser.BaseParser):

@@ -70,7 +70,7 @@ def facts(
         hostname=collected.hostname,
         taken_at=collected.taken_at,
         host=_read(lambda: _host(subject)),
-        sets=(sets.dedicated, sets.shared) if sets and sets.whole else None,
+        sets=sets.told if sets else None,
         vms=vms,
         unread_vms=unread_vms,
         files=_read(lambda: _files(collected)),

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from nova_perfvm import cpuset
@@ -11,11 +10,13 @@ from nova_perfvm.documents import textfile
 from nova_perfvm.documents.document import KINDS, kind_of
 from nova_perfvm.documents.mistakes import UnreadableFileError
 from nova_perfvm.exceptions import CPUSetError, PerfVMError
-from nova_perfvm.placement.settings import is_true
+from nova_perfvm.generate.options import DEDICATED_SET, SHARED_SET
+from nova_perfvm.placement.settings import PIN_SET, is_true
 
 PATH: Final = "/etc/nova/nova.conf"
 # The longest nova.conf, with all its comments, has half a megabyte.
 _MOST_BYTES: Final = 4 * 1024 * 1024
+_SETS: Final = (DEDICATED_SET, SHARED_SET, PIN_SET)
 
 
 class NovaConfError(PerfVMError):
@@ -25,6 +26,8 @@ class NovaConfError(PerfVMError):
 class ConfiguredSets(NamedTuple):
     """Which CPUs Nova was told VMs own, and which they share.
 
+    :ivar either: CPUs that VMs of either kind may take, of ``vcpu_pin_set``; Nova
+        takes no shared CPUs from elsewhere then
     :ivar saves_power: what Nova does to dedicated CPUs that no VM owns: ``cpu_state``
         takes them offline, ``governor`` slows them down; empty for nothing
     :ivar connections: of a live migration, at once
@@ -34,6 +37,7 @@ class ConfiguredSets(NamedTuple):
     shared: frozenset[int]
     saves_power: str
     connections: int = 1
+    either: frozenset[int] = frozenset()
 
 
 def read(path: str) -> str:
@@ -68,19 +72,27 @@ def parse(text: str) -> ConfiguredSets:
         raise NovaConfError(str(exc)) from None
     if not {group for group, _ in found} & {"DEFAULT", "compute"}:
         raise NovaConfError("nothing of Nova in it")
+    sets = {}
+    for setting in _SETS:
+        try:
+            value = config_file.substituted(found, setting.key, [s.key for s in _SETS])
+            sets[setting] = cpuset.parse(value)
+        except (config_file.SettingsError, CPUSetError) as exc:
+            raise NovaConfError(f"{setting}: {exc}") from None
+        if value and not sets[setting]:
+            raise NovaConfError(f"{setting} = {value} leaves no CPU")
+    dedicated, shared, either = sets.values()
+    if dedicated and either:
+        raise NovaConfError(
+            f"{PIN_SET} stands beside {DEDICATED_SET}, and nova-compute does not start"
+        )
     saves = is_true(found.get(("libvirt", "cpu_power_management"), ""))
     strategy = found.get(("libvirt", "cpu_power_management_strategy")) or "cpu_state"
     many = found.get(("libvirt", "live_migration_parallel_connections"), "1")
     return ConfiguredSets(
-        _set(found, "cpu_dedicated_set"),
-        _set(found, "cpu_shared_set"),
+        dedicated,
+        frozenset() if either else shared,
         strategy if saves else "",
         int(many) if many.isdecimal() else 1,
+        either,
     )
-
-
-def _set(found: Mapping[tuple[str, str], str], option: str) -> frozenset[int]:
-    try:
-        return cpuset.parse(found.get(("compute", option), ""))
-    except CPUSetError as exc:
-        raise NovaConfError(f"[compute]{option}: {exc}") from None

@@ -33,6 +33,8 @@ class VMCPUSets(NamedTuple):
     :ivar saves_power: what Nova does to dedicated CPUs that no VM owns, as
         :class:`nova_conf.ConfiguredSets` has it; None: nobody said
     :ivar connections: of a live migration, as the same has it
+    :ivar either: CPUs that Nova was told VMs of either kind may take; the others are
+        then what the VMs that are there have
     """
 
     dedicated: frozenset[int]
@@ -41,6 +43,14 @@ class VMCPUSets(NamedTuple):
     whole: bool
     saves_power: str | None = None
     connections: int = 1
+    either: frozenset[int] = frozenset()
+
+    @property
+    def told(self) -> tuple[frozenset[int], frozenset[int]] | None:
+        """CPUs that VMs may own, and may share, as Nova was told; None: not known."""
+        if not self.whole:
+            return None
+        return self.dedicated | self.either, self.shared | self.either
 
 
 @dataclass(frozen=True)
@@ -79,6 +89,11 @@ class HostSubject:
     def online(self) -> cpus.CPUs:
         """The CPUs that run."""
         return cpus.online(self.collected)
+
+    @property
+    def present(self) -> frozenset[int]:
+        """The CPUs that the host has, offline ones included."""
+        return cpus.numbers(self.collected, f"{cpus.CPU}/present")
 
     def nodes_of(self, numbers: frozenset[int]) -> frozenset[int]:
         """Return the NUMA nodes that CPUs are on."""
@@ -174,6 +189,7 @@ class HostSubject:
     @cached_property
     def cpu_sets(self) -> VMCPUSets:
         """What Nova was told of the host's CPUs, else what its VMs have."""
+        either, source = frozenset[int](), "virsh -r dumpxml of the VMs that run"
         if nova_conf.PATH in self.collected.files:
             try:
                 told = nova_conf.parse(self.collected.files[nova_conf.PATH])
@@ -186,19 +202,21 @@ class HostSubject:
                     saves_power=told.saves_power,
                     connections=told.connections,
                 )
-        if self.nova and self.nova.hosts[0].cells_source in _TOLD:
+            if told.either:
+                either, source = told.either, nova_conf.PATH
+        if not either and self.nova and self.nova.hosts[0].cells_source in _TOLD:
             cells = self.nova.hosts[0].cells
             dedicated = frozenset().union(*(cell.pcpuset for cell in cells))
             shared = frozenset().union(*(cell.cpuset for cell in cells))
+            source = f"snapshot of {self.nova.taken_at}"
             # With neither set each CPU is in both.
-            if dedicated != shared:
-                source = f"snapshot of {self.nova.taken_at}"
+            either = dedicated & shared
+            if not either:
                 return VMCPUSets(dedicated, shared, source, whole=True)
         floating = [domain for domain in self.domains if domain not in self.pinned]
         dedicated = frozenset().union(*(domain.pinned_cpus for domain in self.pinned))
         shared = frozenset().union(*map(self.cpus_of, floating))
-        source = "virsh -r dumpxml of the VMs that run"
-        return VMCPUSets(dedicated, shared, source, whole=False)
+        return VMCPUSets(dedicated, shared, source, whole=bool(either), either=either)
 
     @cached_property
     def powered_down(self) -> frozenset[int]:
@@ -211,6 +229,8 @@ class HostSubject:
         if sets.saves_power not in {None, "cpu_state"}:
             return frozenset()
         asleep = sets.dedicated - self.online.numbers
+        # The others are not there (nova.virt.libvirt.host, get_available_cpus).
+        asleep = asleep and asleep & self.present
         return asleep.difference(*map(self.cpus_of, self.pinned))
 
     @cached_property

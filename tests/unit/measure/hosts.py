@@ -369,6 +369,7 @@ def topology(nodes=2, cores=20, threads=1, gb=256):
     count = nodes * cores
     files = {
         f"{CPU}/online": f"0-{count * threads - 1}\n",
+        f"{CPU}/present": f"0-{count * threads - 1}\n",
         f"{NODE}/online": f"0-{nodes - 1}\n",
         f"{NODE}/has_memory": f"0-{nodes - 1}\n",
     }

@@ -23,15 +23,19 @@ _FLAGS = {"nohz", "domain", "managed_irq"}
     25,
     "hypervisor.cpu_sets",
     source="[compute] of nova.conf, a snapshot or virsh -r dumpxml; "
-    f"{cpus.CPU}/online, {topology.SOURCE}",
+    f"{cpus.CPU}/online, {cpus.CPU}/present, {topology.SOURCE}",
     remedy="nova-perfvm host config says sets that fit, --reserve 1 with CPUs for the "
     "host: drain it before they change; echo 1 > /sys/devices/system/cpu/cpuN/online",
 )
 def cpu_sets(host: HostSubject) -> Seen:
     """VMs and host each have CPUs of their own, for whole VMs."""
     sets = host.cpu_sets
-    if not sets.dedicated:
+    if not sets.dedicated | sets.either:
+        yield from _running(host, sets)
         return
+    if sets.either:
+        both = format_cpus(sets.either)
+        yield Level.OK, f"VMs of either kind take CPUs {both}, {sets.source}"
     dedicated, shared = format_cpus(sets.dedicated), format_cpus(sets.shared)
     yield Level.OK, f"dedicated {dedicated}, shared {shared or 'none'}, {sets.source}"
     if both := format_cpus(sets.dedicated & sets.shared):
@@ -41,9 +45,12 @@ def cpu_sets(host: HostSubject) -> Seen:
 
 
 def _running(host: HostSubject, sets: VMCPUSets) -> Seen:
-    asleep = host.powered_down
-    if absent := (sets.dedicated | sets.shared) - host.online.numbers - asleep:
-        yield Level.FAILURE, f"CPUs {format_cpus(absent)} do not run"
+    asleep, numbers = host.powered_down, sets.dedicated | sets.shared | sets.either
+    if stopped := numbers - host.online.numbers - asleep:
+        if absent := format_cpus(stopped - host.present):
+            yield Level.FAILURE, f"the host has no CPUs {absent}"
+        if offline := format_cpus(stopped & host.present):
+            yield Level.FAILURE, f"CPUs {offline} do not run"
     elif asleep and sets.saves_power is None:
         reason = (
             f"CPUs {format_cpus(asleep)}, which no VM owns, do not run: Nova takes "
@@ -66,7 +73,7 @@ def _whole_vms(host: HostSubject, sets: VMCPUSets) -> Seen:
         yield Level.UNKNOWN, reason, Cause.POWERED_DOWN
         return
     for node in host.nodes:
-        own = node.cpus & sets.dedicated
+        own = node.cpus & (sets.either or sets.dedicated)
         for vm_class in policy.pinned_classes if own else ():
             need, cores = vm_class.cell_pcpus, vm_class.smt == "cores"
             have = len(topology.cores(host.collected, own) if cores else own)
@@ -77,7 +84,7 @@ def _whole_vms(host: HostSubject, sets: VMCPUSets) -> Seen:
 
 
 def _housekeeping(host: HostSubject, sets: VMCPUSets) -> Seen:
-    left = format_cpus(host.online.numbers - sets.dedicated)
+    left = format_cpus(host.online.numbers - sets.dedicated - sets.either)
     if not left:
         # Where a class takes whole nodes the policy accepts that.
         yield Level.WARNING, "all that the host does, it does on a VM's CPU"
@@ -89,7 +96,7 @@ def _housekeeping(host: HostSubject, sets: VMCPUSets) -> Seen:
 
 
 def _connections(host: HostSubject, sets: VMCPUSets) -> Seen:
-    left = len(host.online.numbers - sets.dedicated - sets.shared)
+    left = len(host.online.numbers - sets.dedicated - sets.shared - sets.either)
     if sets.connections > max(1, left):
         shown = f"live_migration_parallel_connections = {sets.connections}: each may"
         yield Level.WARNING, f"{shown} take a CPU, and {left} are the host's own"

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of where VMs were put: shape, CPU sets, pins, memory's node."""
 
+import dataclasses
+
+from nova_perfvm.measure import hypervisor
 from nova_perfvm.policy import loader
 from tests.unit.measure import hosts
 from tests.unit.measure.checks.host.case import (
@@ -96,7 +99,8 @@ class CPUsTest(HostCase):
         self.assert_cases(
             "cpu_sets",
             (FAIL, "host", "CPUs 39 are dedicated and shared", configured(overlap)),
-            (FAIL, "host", "CPUs 77 do", configured("cpu_dedicated_set = 0-39,77")),
+            (FAIL, "host", "no CPUs 77", configured("cpu_dedicated_set = 0-39,77")),
+            (FAIL, "host", "no CPUs 77", configured("cpu_shared_set = 77")),
             (FAIL, "host", "node 1 has 19", configured("cpu_dedicated_set = 0-38")),
             (WARN, "host", "node 1 has 21", configured("cpu_dedicated_set = 0-39,41")),
             (WARN, "host", "all that the host does", every),
@@ -112,6 +116,45 @@ class CPUsTest(HostCase):
         assumed = view(hosts.snapshot(cells=False))
         unknown = (SKIP, "host", "Nova's sets are not known", unread)
         self.assert_cases("cpu_sets", unknown, nova=assumed)
+
+    def test_cpus_that_vms_of_either_kind_take(self):
+        """``host config --mode elastic --reserve`` writes such a set."""
+
+        def elastic(collected, listed="0-39"):
+            conf = f"[DEFAULT]\nvcpu_pin_set = {listed}\n"
+            return having(collected, {CONF: conf})
+
+        empty, pinned = hosts.roomy(vms=0), hosts.roomy()
+        general = hosts.general_xml(1, "0-39")
+        shared = hosts.with_domains(empty, vm1=general)
+        both = hosts.with_domains(pinned, vm3=hosts.general_xml(3, "0-39"))
+        kind = "VMs of either kind take CPUs 0-39, /etc/nova/nova.conf"
+        self.assert_cases(
+            "cpu_sets",
+            *((PASS, "*", kind, elastic(host)) for host in (empty, shared, pinned)),
+            (PASS, "*", "CPUs 40-41 are the host's own", elastic(empty)),
+            (PASS, "*", "node 1 has 20 cores", elastic(pinned)),
+            (FAIL, "host", "CPUs 0-39 are dedicated and shared", elastic(both)),
+            (FAIL, "host", "node 1 has 19", elastic(pinned, "0-38")),
+            (FAIL, "host", "no CPUs 400", elastic(empty, "0-39,400")),
+        )
+        told = view(hosts.snapshot())
+        cells = [
+            dataclasses.replace(cell, cpuset=cell.pcpuset)
+            for cell in told.hosts[0].cells
+        ]
+        told = dataclasses.replace(
+            told, hosts=(dataclasses.replace(told.hosts[0], cells=tuple(cells)),)
+        )
+        kind, unread = (
+            "either kind take CPUs 0-39, snapshot",
+            having(empty, {CONF: None}),
+        )
+        self.assert_cases("cpu_sets", (PASS, "*", kind, unread), nova=told)
+        self.assert_cases("smt", (PASS, FIRST, "20 cores", elastic(pinned)))
+        self.assert_cases("isolation", (SKIP, "*", "", elastic(empty)))
+        facts = hypervisor.facts(elastic(pinned))
+        self.assertEqual((frozenset(range(40)),) * 2, facts.sets)
 
     def test_vcpu_pins(self):
         xml = hosts.domain_xml(1)

@@ -359,6 +359,11 @@ class SettingsTest(HostCase):
             (PASS, "host", "CPUs 20-39 rest", resting(f"{on}True\n")),
             (FAIL, "host", "CPUs 20-39 do not run", resting(f"{on}False\n")),
             (FAIL, "host", "CPUs 20-39 do not run", resting(governors)),
+            # What the host has not got is no CPU at rest.
+            *(
+                (FAIL, "host", f"no CPUs {cpus}", resting(f"{on}1\n".replace("39", to)))
+                for to, cpus in (("43", "42-43"), ("39,400", "400"))
+            ),
             # A VM owns one of them.
             (FAIL, "host", "CPUs 7 do", resting(f"{on}1\n", "0-6,8-19,40-41")),
         )
