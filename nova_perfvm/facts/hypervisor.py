@@ -83,6 +83,7 @@ class Hypervisor:
     :ivar unlisted: why it is not known which VMs there are, if so
     :ivar source: the file that it is in
     :ivar options: {(section, option): value} of its nova.conf; None if not collected
+    :ivar offline: CPUs that it has and that do not run
     """
 
     hostname: str
@@ -95,6 +96,7 @@ class Hypervisor:
     unlisted: Unread | None = None
     source: str = ""
     options: Mapping[tuple[str, str], str] | None = None
+    offline: frozenset[int] = frozenset()
 
     def dedicated(self) -> ComputeHost:
         """Return the host with the CPUs that VMs may own; all, where nobody told sets.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -77,7 +78,14 @@ def facts(
         unlisted=unlisted,
         source=source,
         options=_options(collected),
+        offline=_offline(subject),
     )
+
+
+def _offline(subject: HostSubject) -> frozenset[int]:
+    with suppress(NotReadError):
+        return subject.present - subject.online.numbers
+    return frozenset()
 
 
 def _options(collected: Collected) -> Mapping[tuple[str, str], str] | None:

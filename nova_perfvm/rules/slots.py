@@ -226,10 +226,12 @@ def host_slots(
     """Count the VMs of a class that an empty host holds, capped by max_per_host.
 
     :param memory_mb: memory of each VM in MiB; None for the class's smallest
-        flavor, or no memory at all if it declares none
+        flavor, or for any memory, where the host tells its own, if it declares none
     """
+    cells = tuple(cells)
     if memory_mb is None:
-        memory_mb = smallest_memory_mb(vm_class)
+        known = any(cell.memory_mb > 0 for cell in cells)
+        memory_mb = smallest_memory_mb(vm_class) or int(known)
     share_mb = -(-memory_mb // vm_class.cells_per_vm)
     shares = []
     for cell in cells:

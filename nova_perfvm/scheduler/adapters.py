@@ -53,7 +53,7 @@ def _reader(*fields: str) -> Callable[[Any], tuple[Any, ...]]:
 _read_cell = _reader(
     "id", "cpuset", "pcpuset", "pinned_cpus", "memory", "memory_usage", "siblings"
 )
-_read_pool = _reader("size_kb", "total", "used", "reserved")
+_read_pool = _reader("size_kb", "total", "used")
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -175,7 +175,10 @@ class _PagePools(Sequence[PagePool]):
         return list(self)[index]
 
     def __iter__(self) -> Iterator[PagePool]:
-        for size_kb, total, used, reserved in map(_read_pool, self._cell.mempages):
+        for pool in self._cell.mempages:
+            size_kb, total, used = _read_pool(pool)
+            # Computes from before Pike report none, and Nova takes 0.
+            reserved = pool.reserved if "reserved" in pool else 0
             yield PagePool(size_kb, total - reserved, used)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.hypervisor import Hypervisor, RunningVM, Unread
 from nova_perfvm.facts.snapshot import (
@@ -31,6 +32,10 @@ _NO_NOVA = (
 _NO_PLACEMENT = (
     "Placement: inventories are taken to be what nova-compute would report of these "
     "CPUs, with disk enough, and allocations to be what the VMs have"
+)
+_UNEVEN = (
+    "its NUMA nodes have {} cores, and CPUs {} are offline: bring these online (echo 1 "
+    "> /sys/devices/system/cpu/cpuN/online), then collect again"
 )
 _NO_SETS = (
     "its nova.conf was not collected: its CPU sets are taken to be what the VMs there "
@@ -66,6 +71,9 @@ def as_snapshot(hosts: Sequence[Hypervisor]) -> Snapshot:
             f"{seen.hostname}: VM {uuid}: {unread.reason}"
             for uuid, unread in seen.unread_vms.items()
         ]
+        if host.shape is None and seen.offline:
+            cores, off = " + ".join(map(str, host.cores)), format_cpus(seen.offline)
+            gaps.append(f"{seen.hostname}: {_UNEVEN.format(cores, off)}")
         if seen.sets is None:
             gaps.append(f"{seen.hostname}: {_NO_SETS}")
         here = [

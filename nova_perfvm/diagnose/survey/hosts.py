@@ -31,8 +31,10 @@ class HostUse:
 
     @property
     def shape(self) -> str:
-        """In words, UNKNOWN where it shows none."""
-        return str(self.view.compute.shape or UNKNOWN)
+        """In words, the cores of each NUMA node where they differ; else UNKNOWN."""
+        host = self.view.compute
+        uneven = f"{' + '.join(map(str, host.cores))} cores" if host.cores else UNKNOWN
+        return str(host.shape or uneven)
 
     @property
     def pinned(self) -> int:

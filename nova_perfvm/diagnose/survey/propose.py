@@ -137,7 +137,14 @@ class _Proposer:
 
     def _shapes(self) -> tuple[HostShape, ...]:
         """Return the hosts' shapes, the commonest first."""
-        found = Counter(host.shape for host in self._snapshot.hosts if host.shape)
+        hosts = self._snapshot.hosts
+        found = Counter(host.shape for host in hosts if host.shape)
+        what = "the shapes that hosts show"
+        if not found:
+            # What each has room for is counted node by node all the same.
+            what = "as if all NUMA nodes of a host were like its largest"
+            cores = [(host.cores, host.threads) for host in hosts if any(host.cores)]
+            found = Counter(HostShape(len(c), max(c), n) for c, n in cores)
         if not found:
             raise ProposalError(
                 "no host shows its NUMA nodes, so that no policy can be proposed: "
@@ -145,7 +152,7 @@ class _Proposer:
                 "hosts (nova-perfvm host collect) and name the files with --collected"
             )
         shapes = sorted(found, key=lambda shape: (-found[shape], shape))
-        self._why["host_shape"] = "the shapes that hosts show: " + ", ".join(
+        self._why["host_shape"] = f"{what}: " + ", ".join(
             f"{found[shape]} of {shape}" for shape in shapes
         )
         return tuple(shapes)

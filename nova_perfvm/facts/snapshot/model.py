@@ -129,6 +129,16 @@ class ComputeHost:
         none: frozenset[int] = frozenset()
         return none.union(*(cell.cpuset | cell.pcpuset for cell in self.cells))
 
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """How many cores each of its NUMA nodes has."""
+        return tuple(len(c.siblings) or len(c.cpuset | c.pcpuset) for c in self.cells)
+
+    @property
+    def threads(self) -> int:
+        """How many threads its cores have at most."""
+        return max((len(s) for c in self.cells for s in c.siblings), default=1)
+
     def divided(
         self, dedicated: frozenset[int], shared: frozenset[int] = frozenset()
     ) -> "ComputeHost":

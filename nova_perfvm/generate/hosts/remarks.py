@@ -124,6 +124,11 @@ def notes_of(host: HostConfig) -> Iterator[str]:
         "from the host's nova.conf where they are not below: nova-compute does not "
         "start with some of them together."
     )
+    if host.kernel.isolated_cores:
+        yield (
+            "CPUs of OVS-DPDK's PMD threads, if the host has some, belong to no VM "
+            "(--reserve): add them to nohz_full, rcu_nocbs, isolcpus, isolated_cores."
+        )
     if provider is not None:
         yield (
             "provider.yaml goes into [compute]provider_config_location of the host "

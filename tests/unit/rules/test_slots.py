@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import dataclasses
 import itertools
 import operator
 
@@ -44,9 +45,14 @@ class HostSlotsTest(testtools.TestCase):
             self.assertEqual(expected, slots.host_slots(vm_class, cells, memory_mb))
         # What is kept for the host of a node that has none is missing there.
         first, second = hosts.host("2x20").cells
+        without = dataclasses.replace(vm_class, flavors=None)
         for memory_mb in (0, -4096):
             cells = (first, second._replace(memory_mb=memory_mb))
             self.assertEqual(1, slots.host_slots(vm_class, cells))
+            self.assertEqual(1, slots.host_slots(without, iter(cells)))
+        # Memory that nobody tells is no limit for VMs of any memory.
+        cells = [cell._replace(memory_mb=0) for cell in (first, second)]
+        self.assertEqual(2, slots.host_slots(without, cells))
 
 
 class CellTest(testtools.TestCase):

@@ -54,6 +54,17 @@ class RequestFactsTest(testtools.TestCase):
 
 
 class HostFactsTest(testtools.TestCase):
+    def test_page_pools_that_do_not_tell_what_is_reserved(self):
+        """Nova takes 0: nova.objects.numa, NUMAPagesTopology.free."""
+        topology = states.numa_topology(mempages=[(4, 1000, 10, 100)])
+        for cell in topology.cells:
+            (pool,) = cell.mempages
+            delattr(pool, "_obj_reserved")
+        (cell, _) = adapters.host_facts(states.host_state(topology=topology)).cells
+        self.assertEqual([PagePool(4, 1000, 10)], list(cell.mempages))
+        self.assertNotIn("reserved", pool)
+        self.assertEqual(990, pool.free)
+
     def test_cells(self):
         topology = states.numa_topology(mempages=[(4, 1000, 10, 100)])
         topology.cells[0].pin_cpus({0, 1})

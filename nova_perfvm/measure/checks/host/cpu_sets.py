@@ -16,6 +16,11 @@ from nova_perfvm.measure.observed import cpus, topology
 
 _SETS_UNKNOWN = "Nova's sets are not known: add --nova-conf or --snapshot"
 _CMDLINE = "/proc/cmdline"
+# A thread that polls a NIC needs a CPU to itself as a vCPU does.
+_POLLED = (
+    ": CPUs of OVS-DPDK's PMD threads stay isolated (ovs-vsctl get Open_vSwitch . "
+    "other_config:pmd-cpu-mask)"
+)
 _FLAGS = {"nohz", "domain", "managed_irq"}
 
 
@@ -130,7 +135,8 @@ def _argument(words: list[str], name: str) -> _Argument | None:
     105,
     "hypervisor.isolation",
     source=_CMDLINE,
-    remedy="take the arguments of nova-perfvm host config, and reboot the drained host",
+    remedy="take the arguments of nova-perfvm host config, with the CPUs of OVS-DPDK's "
+    "PMD threads added where it has some, and reboot the drained host",
 )
 def isolation(host: HostSubject) -> Seen:
     """CPUs that VMs own are isolated, by isolcpus=managed_irq and nohz_full."""
@@ -148,9 +154,9 @@ def isolation(host: HostSubject) -> Seen:
     if not sets.dedicated:
         return
     if isolated:
-        yield from _compared(sets, isolated)
+        yield from _compared(host, sets, isolated)
     if ticking := _argument(words, "nohz_full"):
-        yield from _compared(sets, ticking)
+        yield from _compared(host, sets, ticking)
     elif not host.online.numbers - sets.dedicated:
         reason = "VMs own every CPU: the kernel's own work has to run on some of them"
         yield Level.UNKNOWN, reason, Cause.VMS_OWN_ALL
@@ -160,7 +166,7 @@ def isolation(host: HostSubject) -> Seen:
         yield Level.WARNING, "nohz_full is not given: timer ticks interrupt vCPUs"
 
 
-def _compared(sets: VMCPUSets, argument: _Argument) -> Seen:
+def _compared(host: HostSubject, sets: VMCPUSets, argument: _Argument) -> Seen:
     yield Level.OK, argument.text
     if shared := argument.cpus & sets.shared:
         yield (
@@ -172,4 +178,6 @@ def _compared(sets: VMCPUSets, argument: _Argument) -> Seen:
     beyond = argument.cpus - sets.dedicated - sets.shared
     # Where Nova's set is not known VMs may come to own them.
     if beyond and sets.whole:
-        yield Level.WARNING, f"{argument.text} has {format_cpus(beyond)}, too"
+        polled = any(i.kind == "vhostuser" for d in host.domains for i in d.interfaces)
+        shown = f"{argument.text} has {format_cpus(beyond)}, too{_POLLED}"
+        yield Level.NOTE if polled else Level.WARNING, shown

@@ -83,6 +83,31 @@ class AsSnapshotTest(testtools.TestCase):
         self.assertEqual(20, found.vm_class.vcpus)
         self.assertIn("Placement", [gap.subject for gap in found.gaps])
 
+    def test_a_host_of_which_a_cpu_is_offline(self):
+        one = host("h1")
+        files = one.files | {f"{hosts.CPU}/online": "0-38\n"}
+        del files[f"{hosts.CPU}/cpu39/topology/thread_siblings_list"]
+        files[f"{hosts.NODE}/node1/cpulist"] = "20-38\n"
+        one = dataclasses.replace(one, files=files)
+        found = survey(as_snapshot(one))
+        (mine,) = found.hosts
+        self.assertEqual(("20 + 19 cores", 1), (mine.shape, mine.possible))
+        self.assertEqual(["2x20"], list(map(str, found.policy.host_shapes)))
+        self.assertEqual(20, found.vm_class.vcpus)
+        gaps = [gap.observed for gap in found.gaps if gap.subject == "h1"]
+        self.assertIn("20 + 19 cores, and CPUs 39 are offline: bring", gaps[0])
+        # Beside another host it is counted by what it has, too.
+        found = survey(as_snapshot(one, host("h2")))
+        self.assertEqual([1, 2], [each.possible for each in found.hosts])
+        self.assertEqual(["2x20"], list(map(str, found.policy.host_shapes)))
+
+    def test_a_node_without_memory_has_no_slot(self):
+        one = host("h1")
+        files = one.files | {f"{hosts.NODE}/node1/meminfo": "Node 1 MemTotal: 0 kB\n"}
+        found = survey(as_snapshot(dataclasses.replace(one, files=files)))
+        self.assertEqual(1, found.possible)
+        self.assertEqual(2, survey(as_snapshot(host("h1"))).possible)
+
     def test_one_that_tells_nothing_is_a_gap(self):
         blind = dataclasses.replace(host("h2"), files={}, commands={})
         found = as_snapshot(host("h1"), blind)

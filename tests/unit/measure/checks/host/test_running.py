@@ -14,6 +14,7 @@ from tests.unit.measure.checks.host.case import (
     SKIP,
     WARN,
     HostCase,
+    findings,
     having,
     view,
     with_class,
@@ -407,6 +408,24 @@ class SettingsTest(HostCase):
         ):
             files = {"/proc/cmdline": f"quiet {arguments}\n"}
             self.assert_cases("isolation", (status, "*", word, files))
+
+    def test_cpus_of_pmd_threads_stay_isolated(self):
+        """OVS-DPDK's threads poll on 40 and 41; the VM's NIC is its socket."""
+        files = {"/proc/cmdline": "nohz_full=0-41 isolcpus=managed_irq,0-41\n"}
+        bridge = ("<interface type='bridge'>", "<interface type='vhostuser'>")
+        for host, status in (
+            (hosts.roomy(), WARN),
+            (hosts.edited(hosts.roomy(), 1, bridge), NOTE),
+        ):
+            (found,) = [
+                one
+                for one in findings("hypervisor.isolation", having(host, files))
+                if "has 40-41, too" in one.observed
+            ]
+            self.assertEqual(status, found.level)
+            self.assertEqual(2, found.observed.count("PMD threads stay isolated"))
+            if status is WARN:
+                self.assertIn("OVS-DPDK's PMD threads added", found.remedy)
 
     def test_floating_vms_on_isolated_cpus(self):
         host = hosts.with_domains(hosts.roomy(), vm2=hosts.general_xml(2, "20-39"))
