@@ -194,6 +194,7 @@ PINS_DIFFER: Final = _code("audit.pins_differ", Level.FAILURE)
 DOMAIN_LEFT_BEHIND: Final = _code("audit.domain_left_behind", Level.FAILURE)
 DOMAIN_MISSING: Final = _code("audit.domain_missing")
 PROVIDER_FILES_DIFFER: Final = _code("audit.provider_files_differ", Level.FAILURE)
+PROVIDER_FILES_REFUSED: Final = _code("audit.provider_files_refused", Level.FAILURE)
 NOT_COMPARED: Final = _code("audit.not_compared", Level.UNKNOWN)
 
 NOT_CLAIMED: Final = _code("audit.not_claimed", Level.FAILURE)

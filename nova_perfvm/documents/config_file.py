@@ -60,7 +60,7 @@ def substituted(
             for one in ((group or key[0], option), ("DEFAULT", name)):
                 if one in known and one != key:
                     return substituted(found, one, {*known} - {key})
-            raise SettingsError(f"${name} names no option that it may refer to")
+            raise SettingsError(f"no option of Nova answers the reference ${name}")
 
     value = found.get(key, "").replace(r"\$", "$$")
     return cfg.ConfigOpts.Template(value).safe_substitute(References())

@@ -27,16 +27,28 @@ class Unread(NamedTuple):
         return f"{self.place}: {self.reason}"
 
 
-class ProviderFiles(NamedTuple):
-    """What nova-compute's provider config files add to what Placement has.
+class ProviderEntry(NamedTuple):
+    """What provider config files add to one provider.
 
     :ivar totals: {resource class: total}
-    :ivar source: the files
     """
 
     totals: Mapping[str, int]
     traits: frozenset[str]
+
+
+class ProviderFiles(NamedTuple):
+    """What nova-compute's provider config files add to what Placement has.
+
+    :ivar entries: by the provider's name or UUID; ``$COMPUTE_NODE`` is the entry of a
+        compute node that no other names
+    :ivar source: the files
+    :ivar refused: why nova-compute does not start with them; empty if it does
+    """
+
+    entries: Mapping[str, ProviderEntry]
     source: str
+    refused: str = ""
 
 
 @dataclass(frozen=True)

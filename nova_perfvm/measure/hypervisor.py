@@ -6,16 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final, TypeVar
-
-import yaml
+from typing import Final, TypeVar
 
 from nova_perfvm import constants as const
 from nova_perfvm.documents.config_file import SettingsError, settings_of
-from nova_perfvm.facts.hypervisor import Hypervisor, ProviderFiles, RunningVM, Unread
+from nova_perfvm.facts.hypervisor import Hypervisor, RunningVM, Unread
 from nova_perfvm.facts.snapshot import COLLECTED, ComputeHost, HostCell, Server
 from nova_perfvm.generate.hosts.cpus import CPUSets
-from nova_perfvm.measure import nova_conf
+from nova_perfvm.measure import nova_conf, provider_config
 from nova_perfvm.measure.checks import not_read
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect import reading
@@ -33,12 +31,16 @@ T = TypeVar("T")
 
 
 def load(
-    path: str, policy: Policy | None = None, conf: str | None = None
+    path: str,
+    policy: Policy | None = None,
+    conf: str | None = None,
+    refusal: Callable[[Mapping[str, str]], str] = provider_config.refusal_of,
 ) -> Hypervisor:
     """Read what ``host collect`` wrote.
 
     :param policy: tells which VMs should own CPUs
     :param conf: path of the host's nova.conf, which is not collected
+    :param refusal: as :func:`provider_config.read` takes it
     :raises DocumentError: with all mistakes in it
     :raises UnreadableFileError: when it cannot be read
     :raises NovaConfError: when that of Nova is none of a host
@@ -47,11 +49,14 @@ def load(
     if conf is not None:
         files = {**found.files, nova_conf.PATH: nova_conf.read(conf)}
         found = replace(found, files=files)
-    return facts(found, policy, path)
+    return facts(found, policy, path, refusal)
 
 
 def facts(
-    collected: Collected, policy: Policy | None = None, source: str = ""
+    collected: Collected,
+    policy: Policy | None = None,
+    source: str = "",
+    refusal: Callable[[Mapping[str, str]], str] = provider_config.refusal_of,
 ) -> Hypervisor:
     """Return what was collected on a host, without what only checks of it need."""
     subject = HostSubject(collected, policy)
@@ -74,7 +79,7 @@ def facts(
         sets=sets.told if sets else None,
         vms=vms,
         unread_vms=unread_vms,
-        files=_read(lambda: _files(collected)),
+        files=_read(lambda: provider_config.read(_files(collected), refusal)),
         unlisted=unlisted,
         source=source,
         options=_options(collected),
@@ -180,10 +185,10 @@ def _server(host: str, domain: Domain) -> Server:
     )
 
 
-def _files(collected: Collected) -> ProviderFiles:
-    """Return what the provider config files say.
+def _files(collected: Collected) -> Mapping[str, str]:
+    """Return the texts of the provider config files; none where there is no file.
 
-    :raises NotReadError: when they were not read, or cannot be understood
+    :raises NotReadError: when they were not read
     """
     for path, reason in collected.unread.items():
         if path.startswith(_PROVIDERS) and (path, reason) != (_PROVIDERS, _ABSENT):
@@ -191,24 +196,4 @@ def _files(collected: Collected) -> ProviderFiles:
     files = collected.matching(f"{_PROVIDERS}/*.yaml")
     if not files and _PROVIDERS not in collected.unread:
         raise NotReadError(_PROVIDERS, "no file of it was collected")
-    totals: dict[str, int] = {}
-    traits: set[str] = set()
-    for path, text in files.items():
-        try:
-            for provider in (yaml.safe_load(text) or {}).get("providers") or ():
-                totals |= _totals(provider)
-                traits |= set((provider.get("traits") or {}).get("additional") or ())
-        except (yaml.YAMLError, AttributeError, TypeError, ValueError) as exc:
-            problem = str(exc).splitlines()[0]
-            raise NotReadError(path, f"it cannot be understood: {problem}") from exc
-    source = ", ".join(files) or f"{_PROVIDERS}, without a file"
-    return ProviderFiles(totals, frozenset(traits), source)
-
-
-def _totals(provider: Mapping[str, Any]) -> dict[str, int]:
-    listed = (provider.get("inventories") or {}).get("additional") or ()
-    return {
-        name: int(inventory["total"])
-        for item in listed
-        for name, inventory in item.items()
-    }
+    return files

@@ -54,9 +54,10 @@ def hypervisors(
     if not paths:
         return ()
     # Most commands that take it are run without.
+    from nova_perfvm.cloud.nova_rules import refusal_of  # noqa: PLC0415
     from nova_perfvm.measure import hypervisor  # noqa: PLC0415
 
-    return tuple(hypervisor.load(path, policy, conf) for path in paths)
+    return tuple(hypervisor.load(path, policy, conf, refusal_of) for path in paths)
 
 
 def _output_file(text: str) -> str:

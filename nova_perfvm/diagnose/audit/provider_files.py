@@ -12,13 +12,14 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit import hypervisors
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.facts.hypervisor import ProviderFiles, Unread
+from nova_perfvm.facts.hypervisor import ProviderEntry, ProviderFiles, Unread
 from nova_perfvm.facts.snapshot import Provider
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.commands import remove_trait
 
 # What disks give, operators may set otherwise; enrolling, not a file, makes the others.
 _NOT_JUDGED: Final = {const.RC_READ_IOPS, const.RC_WRITE_IOPS, *const.CHILD_CLASSES}
+_NOTHING: Final = ProviderEntry({}, frozenset())
 _ENROLLED: Final = (const.TRAIT_ELASTIC, const.TRAIT_CHILD, const.TRAIT_CELLS)
 
 
@@ -31,24 +32,54 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield hypervisors.unread(host, seen.files)
         elif root is None:
             yield hypervisors.unknown(host, "it is not known to Placement", "Placement")
+        elif seen.files.refused:
+            yield _refused(host, seen.files, seen.files.refused)
         else:
-            yield from _compared(host, root, seen.files)
+            for provider in subject.snapshot.trees[root.uuid]:
+                yield from _compared(host, provider, seen.files, root=provider is root)
 
 
-def _compared(host: str, root: Provider, files: ProviderFiles) -> Iterator[Finding]:
-    wanted = _offer(files.totals, files.traits)
-    found = _offer({n: i.total for n, i in root.inventories.items()}, root.traits)
+def _refused(host: str, files: ProviderFiles, why: str) -> Finding:
+    return Finding.of(
+        codes.PROVIDER_FILES_REFUSED,
+        host,
+        f"nova-compute refuses the host's files: {why}",
+        "mend the file, or write it anew (nova-perfvm host config); then systemctl "
+        "restart nova-compute on the host",
+        source=files.source,
+    )
+
+
+def _compared(
+    host: str, provider: Provider, files: ProviderFiles, *, root: bool
+) -> Iterator[Finding]:
+    # nova.compute.resource_tracker, _merge_provider_configs
+    keys = [key for key in (provider.name, provider.uuid) if key in files.entries]
+    if len(keys) > 1:
+        why = f"both name {keys[0]} and uuid {keys[1]} specify the same provider"
+        yield _refused(host, files, why)
+        return
+    if not (keys or root):
+        return
+    entry = files.entries.get(keys[0] if keys else "$COMPUTE_NODE", _NOTHING)
+    wanted = _offer(entry.totals, entry.traits)
+    totals = {name: one.total for name, one in provider.inventories.items()}
+    found = _offer(totals, provider.traits)
+    if not root:
+        # What the files do not name, enrolling or other services give it.
+        found &= wanted
     if found == wanted:
         return
-    stale = sorted(found & root.traits - wanted)
+    stale = sorted(found & provider.traits - wanted)
+    shown = "Placement" if root else f"{provider.name} in Placement"
     yield Finding.of(
         codes.PROVIDER_FILES_DIFFER,
         host,
-        f"Placement has {_words(found)}; the host's files say {_words(wanted)}",
-        "\n".join(remove_trait(root.uuid, trait) for trait in stale)
+        f"{shown} has {_words(found)}; the host's files say {_words(wanted)}",
+        "\n".join(remove_trait(provider.uuid, trait) for trait in stale)
         or "systemctl restart nova-compute on the host, which reads the files; then "
         "read its log",
-        source=files.source,
+        source=files.source or "no file in its provider_config",
     )
 
 

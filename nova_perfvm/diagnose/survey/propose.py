@@ -141,8 +141,8 @@ class _Proposer:
         found = Counter(host.shape for host in hosts if host.shape)
         what = "the shapes that hosts show"
         if not found:
-            # What each has room for is counted node by node all the same.
-            what = "as if all NUMA nodes of a host were like its largest"
+            # Slots are still counted node by node.
+            what = "the largest NUMA node of each host, taken for all of its nodes"
             cores = [(host.cores, host.threads) for host in hosts if any(host.cores)]
             found = Counter(HostShape(len(c), max(c), n) for c, n in cores)
         if not found:

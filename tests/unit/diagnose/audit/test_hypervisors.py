@@ -143,15 +143,16 @@ class ProviderFilesTest(testtools.TestCase):
         text = hosts.PROVIDER_YAML
         head, _, _ = text.partition("  inventories:")
         self.assertEqual([], self.found(hosts.roomy()))
-        differ, unknown = codes.PROVIDER_FILES_DIFFER, codes.NOT_COMPARED
+        differ, refused = codes.PROVIDER_FILES_DIFFER, codes.PROVIDER_FILES_REFUSED
         for changed_to, code, words in (
             (text.replace("total: 2", "total: 3"), differ, "SLOT 3"),
             (text.replace("total: 2", "total: 1"), differ, "SLOT 1"),
             (text.replace("HIGH_PERFORMANCE", "OTHER"), differ, "PERFVM_OTHER"),
             (head, differ, "say nothing"),
-            ("", differ, "say nothing"),
-            ("- [", unknown, "cannot be understood"),
-            ("providers: 3", unknown, "cannot be understood"),
+            ("", refused, "None is not of type 'object'"),
+            ("- [", refused, "cannot be read: while parsing"),
+            ("providers: 3", refused, "'meta' is a required property"),
+            (text.replace("total: 2", "reserved: 0"), refused, "'total' is a required"),
         ):
             host = having(hosts.roomy(), {hosts.PROVIDER_PATH: changed_to})
             self.assert_found(code, words, host)

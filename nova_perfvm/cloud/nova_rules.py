@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an installed Nova says of files; without one, rules of our own."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from nova_perfvm.measure import provider_config as our_own
+from nova_perfvm.printable import first_line
+
+
+def refusal_of(files: Mapping[str, str]) -> str:
+    """Return why nova-compute does not start with provider config files.
+
+    :param files: {path: text}
+    :returns: Nova's sentence; empty if it starts
+    """
+    try:
+        from nova.compute import provider_config  # noqa: PLC0415
+    except ImportError:
+        return our_own.refusal_of(files)
+    with tempfile.TemporaryDirectory() as directory:
+        for path, text in files.items():
+            (Path(directory) / Path(path).name).write_text(text, encoding="utf-8")
+        try:
+            provider_config.get_provider_configs(directory)
+        # Nova expects some mistakes only; nova-compute ends with any.
+        except Exception as exc:  # noqa: BLE001
+            return first_line(exc).replace(f"{directory}/", "")
+    # What breaks nova-compute later, when it adds up inventories.
+    return our_own.refusal_of(files)
