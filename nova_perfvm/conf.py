@@ -124,7 +124,14 @@ def policy_file(conf: cfg.ConfigOpts) -> str | None:
     :raises DocumentError: when the option is there and empty
     """
     register_opts(conf)
-    path: str | None = conf.perfvm.policy_file
+    return checked_path(conf.perfvm.policy_file)
+
+
+def checked_path(path: str | None) -> str | None:
+    """Return a value of ``[perfvm]policy_file``; None for the built-in policy.
+
+    :raises DocumentError: when it is empty
+    """
     if path is not None and not path.strip():
         message = "is empty: give a path, or remove the line for the built-in policy"
         mistake = Mistake(("[perfvm]policy_file",), message)

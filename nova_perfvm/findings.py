@@ -278,6 +278,8 @@ FALLBACK_GONE: Final = _code("options.fallback_query_gone", Level.FAILURE)
 PIN_SET: Final = _code("options.pin_set")
 FILTERS_UNAVAILABLE: Final = _code("options.filters_unavailable", Level.FAILURE)
 MODE_OBSERVE: Final = _code("options.mode_observe")
+NOT_ENFORCED: Final = _code("options.not_enforced", Level.FAILURE)
+ENFORCED_UNKNOWN: Final = _code("options.enforced_unknown", Level.UNKNOWN)
 
 # What Nova itself lets users do.
 HINTS_TAKEN: Final = _code("nova.hints_taken", Level.FAILURE)

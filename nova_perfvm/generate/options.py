@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from nova_perfvm import findings as codes
+from nova_perfvm.documents.mistakes import DocumentError, UnreadableFileError
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.placement.settings import PLACEMENT, SCHEDULER, Setting
 from nova_perfvm.policy import Policy
+from nova_perfvm.printable import first_line
 
 POLICY_FILE: Final = "/etc/nova/perfvm.yaml"
 FILTER: Final = "PerfVMFilter"
@@ -170,6 +172,41 @@ def not_enforced(found: FileOptions) -> Iterator[str]:
         f"{why}: {FILTER} refuses no host, and the rules do not count for explain; "
         "plans and capacity keep to them all the same"
     )
+
+
+def judge_mode(mode: str) -> Iterator[Finding]:
+    """Judge ``[perfvm]mode``: whether the filter and the weigher decide."""
+    remedy = f"set [perfvm]mode = enforce for {SCHEDULER}, and restart it"
+    words = f"[perfvm]mode is {mode}: "
+    if mode == "observe":
+        words += f"{FILTER} refuses nothing, and only Placement holds the policy"
+        yield Finding.of(codes.MODE_OBSERVE, "nova.conf", words, remedy)
+    elif mode != "enforce":
+        words += f"{SCHEDULER} does not start"
+        yield Finding.of(codes.NOT_ENFORCED, "nova.conf", words, remedy)
+
+
+def judge_policy(
+    path: str | None, enforced: Policy | DocumentError, policy: Policy
+) -> Iterator[Finding]:
+    """Compare the policy of the controllers with the one that the operator holds.
+
+    :param path: what ``[perfvm]policy_file`` says; None for nothing
+    :param enforced: what was read there, or why it was not
+    """
+    code, remedy = codes.NOT_ENFORCED, f"nova-perfvm policy check {path or 'FILE'}"
+    stated = f"{POLICY} is {path or 'not set, which means the built-in policy'}"
+    if isinstance(enforced, UnreadableFileError):
+        code, remedy = codes.ENFORCED_UNKNOWN, f"on a controller: {remedy}"
+        stated += f", cannot be read here; this policy has SHA-256 {policy.digest}"
+    elif isinstance(enforced, DocumentError):
+        stated = f"{SCHEDULER} does not start: {first_line(enforced)}"
+    elif enforced.digest == policy.digest:
+        return
+    else:
+        stated += f", SHA-256 {enforced.digest}; this policy has {policy.digest}"
+        remedy = POLICY.remedy
+    yield Finding.of(code, "nova.conf", stated, remedy)
 
 
 def judge_filters(enabled: Sequence[str], policy: Policy | None) -> list[Finding]:

@@ -15,7 +15,7 @@ from cliff.command import Command
 
 from nova_perfvm import constants as const
 from nova_perfvm.documents import textfile
-from nova_perfvm.documents.mistakes import UnreadableFileError
+from nova_perfvm.documents.mistakes import DocumentError, UnreadableFileError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, short_digest
 from nova_perfvm.osc import output
@@ -349,6 +349,24 @@ def options_of(path: str | None) -> FileOptions | None:
     from nova_perfvm.documents.config_file import read_settings  # noqa: PLC0415
 
     return read_settings(path)
+
+
+def nova_options(path: str | None) -> dict[str, Any]:
+    """Return what checks are told by a nova.conf, and by the policy that it names.
+
+    :returns: keyword arguments of :class:`nova_perfvm.diagnose.audit.Subject`
+    :raises SettingsError: when the file cannot be read
+    """
+    if (found := options_of(path)) is None:
+        return {}
+    from nova_perfvm.conf import checked_path  # noqa: PLC0415
+
+    enforced: Policy | DocumentError
+    try:
+        enforced = loader.load(checked_path(found.get(("perfvm", "policy_file"))))
+    except DocumentError as exc:
+        enforced = exc
+    return {"nova_settings": found, "enforced": enforced}
 
 
 YES: Final = flag("--yes", "ask no question")

@@ -24,6 +24,7 @@ from nova_perfvm.osc.base import (
     argument,
     file_argument,
     flag,
+    nova_options,
     one_of,
     options_of,
 )
@@ -162,7 +163,7 @@ class Preflight(FindingsLister):
         policy = self.policy(parsed_args)
         # First, as mistakes there show at once.
         conf = parsed_args.placement_conf
-        nova, placement = options_of(parsed_args.nova_conf), options_of(conf)
+        nova, placement = nova_options(parsed_args.nova_conf), options_of(conf)
         database = placement_database.read(conf) if conf else None
         seen = snapshots.look_by(self, parsed_args, policy)
         known = {name for host in seen.hosts for name in (host.host, host.node)}
@@ -175,7 +176,7 @@ class Preflight(FindingsLister):
             seen,
             placement_settings=placement,
             placement_database=database,
-            nova_settings=nova,
+            **nova,
             wanted=frozenset(parsed_args.hosts),
         )
         return self.reported(parsed_args, audit.run(subject, Selection.PREFLIGHT))

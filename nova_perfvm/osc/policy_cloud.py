@@ -9,7 +9,13 @@ from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import flavors
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Selection, Subject, Sync
-from nova_perfvm.osc.base import NOVA_CONF, POLICY_FILE, Table, options_of, policy_path
+from nova_perfvm.osc.base import (
+    NOVA_CONF,
+    POLICY_FILE,
+    Table,
+    nova_options,
+    policy_path,
+)
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
 from nova_perfvm.osc.reports import FindingsLister
 from nova_perfvm.osc.snapshot import look_by
@@ -32,14 +38,14 @@ class CheckCloudPolicy(FindingsLister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Look at the cloud and judge it."""
         policy = self.load_policy(policy_path(parsed_args))
-        settings = options_of(parsed_args.nova_conf)
+        nova = nova_options(parsed_args.nova_conf)
         plan = Plan()
         if policy.lists_flavors or parsed_args.memory_gb:
             plan = flavors.plan(self.cloud, flavors_of(policy, parsed_args))
         subject = Subject(
             policy,
             look_by(self, parsed_args, policy),
-            nova_settings=settings,
+            **nova,
             sync=Sync(tuple(map(str, plan.changes)), plan.refusals),
             isolated_aggregates=parsed_args.isolated_aggregates,
         )

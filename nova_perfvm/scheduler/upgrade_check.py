@@ -93,10 +93,14 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
     def check_policy(self) -> Result:
         """Return whether nova-scheduler would start with the policy file."""
         try:
-            policy = loader.load(conf.policy_file(nova_conf.CONF))
+            path = conf.policy_file(nova_conf.CONF)
+            policy = loader.load(path)
         except DocumentError as exc:
             return Result(Code.FAILURE, str(exc))
-        return _result(advice(policy))
+        found = _result(advice(policy))
+        # Compared with the digest of the policy that operators hold.
+        digest = f"{loader.title(path)}, SHA-256 {policy.digest}"
+        return Result(found.code, "; ".join(filter(None, (digest, found.details))))
 
     def check_filters(self) -> Result:
         """Return whether nova.conf loads and enables the filter, in a good order."""
@@ -109,13 +113,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
             mode = nova_conf.CONF.perfvm.mode
         except ValueError as exc:
             return Result(Code.FAILURE, first_line(exc))
-        if mode != conf.OBSERVE:
-            return _result(())
-        words = (
-            f"[perfvm]mode is {mode}: {options.FILTER} refuses nothing, and only "
-            f"Placement holds the policy; {conf.ENFORCE} turns it on"
-        )
-        return _result([_of_nova(codes.MODE_OBSERVE, words)])
+        return _result(options.judge_mode(mode))
 
     def check_rebuild_hint(self) -> Result:
         """Return whether a user can make Nova claim nothing for a server."""

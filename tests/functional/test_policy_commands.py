@@ -15,6 +15,12 @@ from tests.functional.client import ClientMixin
 from tests.functional.elastic import ElasticTest
 
 LIMIT_S = 300
+CONF = """\
+[filter_scheduler]
+enabled_filters = PerfVMFilter,NUMATopologyFilter
+[perfvm]
+policy_file = {}
+"""
 
 
 class TestPolicyCommands(ClientMixin, base.FunctionalTest):
@@ -59,7 +65,8 @@ class TestPolicyCommands(ClientMixin, base.FunctionalTest):
         # Each that counts has a code, and with that in the policy it is a note.
         counts = {"warning", "unknown"}
         counting = list(dict.fromkeys(r["Code"] for r in rows if r["Level"] in counts))
-        self.assertEqual(["policy.flavors_differ", "options.filters_unknown"], counting)
+        unknown = ["options.filters_unknown", "options.enforced_unknown"]
+        self.assertEqual(["policy.flavors_differ", *unknown], counting)
         accepting = self.write_policy(accept=counting)
         noted = {r["Code"]: r for r in self.rows(0, "policy", "check", accepting)}
         for code in counting:
@@ -69,9 +76,7 @@ class TestPolicyCommands(ClientMixin, base.FunctionalTest):
         hint = "expected the code of a finding"
         self.assert_command(2, hint, "policy", "check", wrong)
         self.assert_command(0, "create", "flavor", "sync", "--yes")
-        (conf,) = self.files(
-            "[filter_scheduler]\nenabled_filters = PerfVMFilter,NUMATopologyFilter\n"
-        )
+        (conf,) = self.files(CONF.format(self.write_policy()))
         self.assert_command(0, "note", "policy", "check", "--nova-conf", conf)
         rows = self.rows(0, "policy", "check", "--nova-conf", conf)
         self.assertEqual({"note"}, {row["Level"] for row in rows})
@@ -80,6 +85,13 @@ class TestPolicyCommands(ClientMixin, base.FunctionalTest):
         for vm_class in classes.values():
             vm_class.pop("flavors")
         unlisted = self.write_policy(classes=classes)
+        # Another one is not what nova-scheduler enforces.
+        (failure, *others) = self.rows(
+            2, "policy", "check", unlisted, "--nova-conf", conf
+        )
+        self.assertEqual("options.not_enforced", failure["Code"])
+        self.assertEqual(rows, others)
+        (conf,) = self.files(CONF.format(unlisted))
         arguments = ("policy", "check", unlisted, "--nova-conf", conf)
         self.assertEqual(rows, self.rows(0, *arguments))
 

@@ -141,6 +141,7 @@ _ROWS: Final = (
     ("Placement has what hosts' files say", _AUDIT, provider_files.check, _COLLECTED),
     ("Placement knows the hosts", _PREFLIGHT | _POLICY, hosts.check_known),
     ("Filters", _POLICY, settings.check_filters),
+    ("The policy is enforced", _PREFLIGHT | _POLICY, settings.check_enforced),
     ("Elastic hosts have their options", _PREFLIGHT, settings.check_elastic),
     ("Placement grants what it has", _BOTH, settings.check_retries),
     ("Elastic hosts are as enrolled", _BOTH | _POLICY, units.check_hosts),

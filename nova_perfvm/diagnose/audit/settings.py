@@ -43,6 +43,18 @@ def check_filters(subject: Subject) -> Iterator[Finding]:
     yield from options.judge_filters(names, subject.policy)
 
 
+def check_enforced(subject: Subject) -> Iterator[Finding]:
+    """Judge whether nova-scheduler enforces this policy."""
+    found = subject.nova_settings
+    if found is None or subject.enforced is None:
+        command = "openstack perfvm policy check --nova-conf FILE"
+        yield _unknown(options.POLICY, codes.ENFORCED_UNKNOWN, command)
+        return
+    yield from options.judge_mode(found.get(("perfvm", "mode"), "enforce"))
+    path = found.get(options.POLICY.key)
+    yield from options.judge_policy(path, subject.enforced, subject.policy)
+
+
 def check_elastic(subject: Subject) -> Iterator[Finding]:
     """Judge the options that elastic hosts need."""
     if not (scheme_of(subject.policy).enrolls or subject.elastic):

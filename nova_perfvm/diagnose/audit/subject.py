@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.hosts import elastic_hosts
+from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import HostFacts, Reason, RequestFacts
 from nova_perfvm.facts.demand import RequestError, server_facts
@@ -55,6 +56,7 @@ class Subject:
     :ivar stuck_after_min: after how many minutes Nova should be done with a server
     :ivar placement_database: that of placement.conf; None if nobody looked
     :ivar nova_settings: what nova-scheduler's nova.conf says; None without the file
+    :ivar enforced: the policy that ``nova_settings`` name, or why it was not read
     :ivar wanted: names of the hosts, or of their nodes, that are to be enrolled
     :ivar isolated_aggregates: whether general flavors leave it to aggregates to
         keep their VMs off hosts with slots
@@ -68,6 +70,7 @@ class Subject:
     stuck_after_min: int = STUCK_AFTER_MIN
     placement_database: PlacementDatabase | None = None
     nova_settings: FileOptions | None = None
+    enforced: Policy | DocumentError | None = None
     wanted: frozenset[str] = frozenset()
     sync: Sync = NO_SYNC
     isolated_aggregates: bool = False

@@ -9,6 +9,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Selection, Sync
 from nova_perfvm.diagnose.policy_diff import compare, compare_servers
+from nova_perfvm.documents.mistakes import DocumentError, Mistake, UnreadableFileError
 from nova_perfvm.facts.snapshot import Aggregate
 from nova_perfvm.findings import Level
 from nova_perfvm.policy import Elastic, HostShape, loader
@@ -125,6 +126,53 @@ class CheckTest(testtools.TestCase):
             found = self.check("Filters", nova_settings=settings)
             self.assertCountEqual(expected, [finding.code for finding in found])
             self.assertIn(words, " ".join(finding.observed for finding in found))
+
+    def test_whether_it_is_enforced(self):
+        """By mode, file, and what the file means, not how it is written."""
+        held, other = POLICY, dataclasses.replace(POLICY, managed_hosts="labelled")
+        wrong = DocumentError("p.yaml", [Mistake(("x",), "is no key")], "policy")
+        away = UnreadableFileError("p.yaml", "no such file or directory")
+        off, unlike, unknown = (
+            codes.MODE_OBSERVE,
+            codes.NOT_ENFORCED,
+            codes.ENFORCED_UNKNOWN,
+        )
+        for settings, enforced, code, *words in (
+            ({"mode": "enforce"}, held, None),
+            ({"policy_file": "p.yaml"}, held, None),
+            ({"mode": "observe"}, held, off, "refuses nothing"),
+            ({"mode": "observ"}, held, unlike, "is observ: nova-scheduler does not"),
+            (
+                {},
+                other,
+                unlike,
+                "not set, which means the built-in policy",
+                held.digest,
+            ),
+            ({"policy_file": "p.yaml"}, other, unlike, "p.yaml", other.digest),
+            ({"policy_file": "p.yaml"}, wrong, unlike, "does not start: p.yaml"),
+            (
+                {"policy_file": "p.yaml"},
+                away,
+                unknown,
+                "cannot be read here",
+                held.digest,
+            ),
+        ):
+            read = {("perfvm", key): value for key, value in settings.items()}
+            with self.subTest(settings, code=code):
+                found = self.check(
+                    "The policy is enforced", nova_settings=read, enforced=enforced
+                )
+                self.assertEqual([code] if code else [], [f.code for f in found])
+                for word in words:
+                    self.assertIn(word, found[0].observed)
+                    self.assertTrue(found[0].remedy)
+        (found,) = self.check("The policy is enforced")
+        self.assertEqual(unknown, found.code)
+        for selection in (Selection.PREFLIGHT, Selection.POLICY):
+            titles = {check.title for check in audit.checks.selected(selection)}
+            self.assertIn("The policy is enforced", titles)
 
 
 class DiffTest(testtools.TestCase):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import dataclasses
+import json
 import re
 
 import fixtures
 import yaml
 
+from nova_perfvm.changes.steps import Plan
 from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.facts.snapshot import DISABLED_REASON, Provider
 from nova_perfvm.policy import loader
@@ -122,6 +124,32 @@ class CollectedTest(CloudCommandCase):
 
 
 class ChecksTest(CloudCommandCase):
+    def test_what_nova_conf_says_of_the_policy(self):
+        cloud = Cloud(POLICY)
+        cloud.add_host("h1", "dedicated")
+        self.answer("snapshot.read_snapshot", cloud.snapshot())
+        self.answer("flavors.plan", Plan())
+        conf, policy = self.directory / "nova.conf", self.policy
+        off, unlike = "options.mode_observe", "options.not_enforced"
+        for lines, code in (
+            (f"policy_file = {policy}\nmode = enforce", None),
+            (f"policy_file = {policy}\nmode = observe", off),
+            (f"policy_file = {policy}\nmode = observ", unlike),
+            ("mode = enforce", unlike),
+            ("policy_file =", unlike),
+            (f"policy_file = {conf}", unlike),
+            (f"policy_file = {policy}2", "options.enforced_unknown"),
+        ):
+            conf.write_text(f"[perfvm]\n{lines}\n")
+            for command in (("preflight",), ("policy", "check")):
+                with self.subTest(lines, command=command):
+                    _, stdout, stderr = self.run_command(
+                        *command, "--nova-conf", str(conf), "-f", "json"
+                    )
+                    found = {row["Code"] for row in json.loads(stdout)}
+                    mine = found & {off, unlike, "options.enforced_unknown"}
+                    self.assertEqual({code} - {None}, mine, stderr)
+
     def test_what_decides(self):
         cloud = Cloud(POLICY)
         cloud.add_host("h1", "open")

@@ -15,6 +15,7 @@ from nova_perfvm.findings import LEVELS, Level
 from nova_perfvm.generate import options
 from nova_perfvm.known_bugs import known_release
 from nova_perfvm.placement.settings import FALLBACK_QUERY, NUMA_PACKING
+from nova_perfvm.policy import loader
 from nova_perfvm.scheduler import upgrade_check
 from tests import documented
 from tests.unit.generate import filter_lists
@@ -82,6 +83,8 @@ class ChecksTest(ConfigCase):
         self.check(0, "policy.no_cpu_for_host")
         observe = {"perfvm": {"mode": "observe"}}
         self.check(1, "mode is observe: PerfVMFilter refuses nothing", observe)
+        digest = loader.parse(f'schema_version: "1.0"\n{QUIET}').digest
+        self.check(0, f"perfvm.yaml, SHA-256 {digest}", policy=QUIET)
 
     def test_filters(self):
         for text, expected, words in filter_lists.LISTS:
