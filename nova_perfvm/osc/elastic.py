@@ -154,6 +154,7 @@ class Preflight(FindingsLister):
         argument(
             "hosts", nargs="*", metavar="HOST", help="hosts that are to be enrolled"
         ),
+        snapshots.NOVA_DB,
         NOVA_CONF,
         PLACEMENT_CONF,
     )

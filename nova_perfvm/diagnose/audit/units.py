@@ -57,6 +57,8 @@ def _enrolment_faults(policy: Policy, host: HostView) -> Iterator[str]:
 def _children_faults(policy: Policy, host: HostView) -> Iterator[str]:
     own = as_enrolled(policy, host)
     count = len(scheme_of(own).children(own, host, 0))
+    if fault := scheme_of(policy).mixed_pages(policy, host):
+        yield fault
     wrong = len(host.children) != count or enrolled_slots(own, host) is None
     for provider in host.strayed:
         yield f"{provider.name} is not in the tree of {host.host}, and not empty"

@@ -124,6 +124,12 @@ def notes_of(host: HostConfig) -> Iterator[str]:
         "from the host's nova.conf where they are not below: nova-compute does not "
         "start with some of them together."
     )
+    if any(vm_class.mem_page_size == "large" for vm_class in host.classes):
+        sizes = {share.page_kb // 1024 for share in host.memory if share.page_kb}
+        yield (
+            f"mem_page_size: large is taken for pages of {max(sizes)} MiB: set aside "
+            "no others (hugepages=, vm.nr_hugepages), or name the size in the policy."
+        )
     if host.kernel.isolated_cores:
         yield (
             "CPUs of OVS-DPDK's PMD threads, if the host has some, belong to no VM "

@@ -161,7 +161,19 @@ class CellsScheme(Scheme):
                 f"of {view.host} have Nova's database alone tells: read it by "
                 "--from-nova-db on a controller"
             )
-        return ""
+        return self.mixed_pages(policy, view)
+
+    def mixed_pages(self, policy: Policy, view: HostView) -> str:
+        """Return why Placement cannot count a host's huge pages; empty if it can."""
+        pools = (pool for cell in view.facts.cells for pool in cell.mempages)
+        sizes = {p.size_kb for p in pools if p.total and p.size_kb >= _HUGE_KB}
+        if "large" not in _huge_pages(policy) or len(sizes) < 2:
+            return ""
+        named = [name for name, size in PAGE_SIZES_KB.items() if size in sizes]
+        return (
+            f"{view.host} has huge pages of several sizes, and a VM takes one: set "
+            f"mem_page_size: {' or '.join(named)} in the policy, or boot with one size"
+        )
 
     def is_settled(
         self, policy: Policy, children: Sequence[Child], resident: Resident
@@ -322,13 +334,12 @@ def inventories_of(policy: Policy, cell: NUMACell) -> dict[str, Inventory]:
     sizes = _huge_pages(policy)
     memory_mb = cell.memory_mb
     if sizes:
-        # Of all huge pages where the classes do not say of which size.
+        # A VM's node has pages of one size: of the largest pool where none is named.
         known = {PAGE_SIZES_KB.get(size or "") for size in sizes} - {None}
-        memory_mb = sum(
-            pool.size_kb * pool.total // 1024
-            for pool in cell.mempages
-            if pool.size_kb in known or (not known and pool.size_kb >= _HUGE_KB)
-        )
+        memory_mb = 0
+        for pool in cell.mempages:
+            if pool.size_kb in known or (not known and pool.size_kb >= _HUGE_KB):
+                memory_mb = max(memory_mb, pool.size_kb * pool.total // 1024)
     cpus = len(cell.pcpuset)
     if cell.siblings and all(c.smt == "cores" for c in policy.pinned_classes):
         cpus, _ = cell.count_cores()

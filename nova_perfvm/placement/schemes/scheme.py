@@ -321,6 +321,10 @@ class Scheme:
         """Return why a host cannot be enrolled; empty if it can."""
         return ""
 
+    def mixed_pages(self, policy: Policy, view: HostView) -> str:
+        """Return why Placement cannot count a host's huge pages; empty if it can."""
+        return ""
+
     def root_traits(self, policy: Policy, mode: str) -> frozenset[str]:
         """Return the project's traits of an enrolled host's own provider.
 

@@ -7,9 +7,10 @@ import random
 import testtools
 
 from nova_perfvm import constants as const
+from nova_perfvm import findings as codes
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.changes.steps import with_changes
-from nova_perfvm.diagnose import capacity, words
+from nova_perfvm.diagnose import audit, capacity, words
 from nova_perfvm.diagnose.arrivals import arrived
 from nova_perfvm.diagnose.residents import divide
 from nova_perfvm.diagnose.verdicts import settings_for
@@ -123,7 +124,8 @@ class NodeTest(testtools.TestCase):
             ({"mem_page_size": "small"}, 4, 65536),
             ({"mem_page_size": "2MB"}, 4, 2000),
             ({"mem_page_size": "1GB"}, 4, 3072),
-            ({"mem_page_size": "large"}, 4, 5072),
+            # No VM has pages of both.
+            ({"mem_page_size": "large"}, 4, 3072),
         ):
             found = inventories_of(policy_of(SIZES[0], **changes), cell)
             totals = {name: one.total for name, one in found.items()}
@@ -275,6 +277,48 @@ class HostTest(testtools.TestCase):
             self.assertEqual(plans, bool(plan.changes))
             refused = "ask for huge pages" in "".join(plan.refusals)
             self.assertEqual(not plans, refused)
+
+    def test_huge_pages_of_two_sizes(self):
+        """40 GiB in 2 MiB and 60 in 1 GiB hold no VM of 96; the sum would."""
+        found = self.cloud.snapshot()
+        (host,) = found.hosts
+        small, medium = PagePool(4, 10), PagePool(2048, 20480)
+        large = PagePool(2**20, 60)
+        for wanted, pages, memory_mb in (
+            ("large", (small, medium, large), None),
+            ("2MB", (small, medium, large), 40960),
+            ("1GB", (small, medium, large), 61440),
+            ("large", (small, medium), 40960),
+            ("large", (small, large, PagePool(2048, 0)), 61440),
+        ):
+            cells = [dataclasses.replace(c, mempages=pages) for c in host.cells]
+            told = dataclasses.replace(
+                host, cells=tuple(cells), cells_source=INVENTORY_FILE
+            )
+            seen = dataclasses.replace(found, hosts=(told,))
+            policy = policy_of(SIZES[0], mem_page_size=wanted)
+            with self.subTest(wanted, pages=pages):
+                plan = plan_enroll(policy, view_of(seen, "h1"))
+                shown = audit.run(
+                    audit.Subject(policy, seen, wanted=frozenset({"h1"})),
+                    audit.Selection.PREFLIGHT,
+                )
+                told = [
+                    finding.observed
+                    for finding in shown.findings
+                    if finding.code == codes.CHILDREN_DIFFER
+                ]
+                if memory_mb is None:
+                    (refusal,) = plan.refusals
+                    self.assertIn("set mem_page_size: 2MB or 1GB", refusal)
+                    self.assertEqual([refusal], told)
+                else:
+                    self.assertEqual((), plan.refusals)
+                    self.assertEqual([], told)
+                    self.assertIn(
+                        f"{const.RC_CELL_MEMORY} {memory_mb}",
+                        " ".join(map(str, plan.changes)),
+                    )
 
     def test_vms_that_were_there_before(self):
         """They get what they have; and who was allocated another node is told."""

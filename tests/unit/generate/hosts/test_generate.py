@@ -170,8 +170,13 @@ class ModesTest(testtools.TestCase):
         for memory_gb, size in ((64, "1G"), (65, "2M")):
             two = {"name": "two", "memory_gb": [memory_gb]}
             policy = policy_of(mem_page_size="large", numa_nodes=2, flavors=two)
-            arguments = configured(policy=policy).kernel.arguments
-            self.assertIn(f"hugepagesz={size}", arguments)
+            config = configured(policy=policy)
+            self.assertIn(f"hugepagesz={size}", config.kernel.arguments)
+            taken = {"1G": "1024", "2M": "2"}[size]
+            said = f"mem_page_size: large is taken for pages of {taken} MiB"
+            self.assertIn(said, " ".join(config.notes))
+        named = configured(policy=policy_of(mem_page_size="1GB"))
+        self.assertNotIn("taken for pages", " ".join(named.notes))
 
     def test_disks_and_memory(self):
         disk = {"source": "volume", "read_iops": 5000}
