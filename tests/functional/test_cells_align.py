@@ -63,6 +63,27 @@ class TestAlign(Case):
         self.assert_clean(*servers)
         self.align(0, "h1: nothing to do", "--yes")
 
+    def test_several_on_a_forced_host(self):
+        """Nova asks no filter, and claims the host's first candidate for each."""
+        forced = {"az": "nova:h1"}
+        for vcpus, count in ((8, 3), (20, 2), (16, 2)):
+            servers = self.cloud.boot(flavor_of(vcpus), count=count, **forced)
+            with self.subTest(vcpus=vcpus, count=count):
+                self.assertEqual(["ERROR"] * count, [s.status for s in servers])
+                self.assertEqual({"0": (0, 0), "1": (0, 0)}, self.books("h1"))
+            for server in servers:
+                self.servers.delete(server)
+        # As many as fit one NUMA node are taken, and so are all of a named host.
+        for where, count in ((forced, 2), ({"host": "h1"}, 3)):
+            servers = self.cloud.boot(flavor_of(8), count=count, **where)
+            with self.subTest(where=where):
+                self.assertEqual(["ACTIVE"] * count, [s.status for s in servers])
+                held = [self.claimed(server) for server in servers]
+                nodes = 2 if "host" in where else 1
+                self.assertEqual(nodes, len({tuple(each) for each in held}))
+            for server in servers:
+                self.servers.delete(server)
+
     def test_memory_that_an_image_divides(self):
         """Nova gives each NUMA node what the image says, Placement a half."""
         cpus = {"hw_numa_cpus.0": "0-7", "hw_numa_cpus.1": "8-15"}
