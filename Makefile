@@ -37,7 +37,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measur
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox test-long long random tempest lint unit contract functional package oldest storm watcher measure guest fuzz benchmark bench overgranting recipes docs sample format clean
+.PHONY: help demo sandbox test test-sandbox test-long long random matrix tempest lint unit contract functional package oldest storm watcher measure guest fuzz benchmark bench overgranting recipes docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -94,6 +94,9 @@ long: $(STAMP)  ## what takes long: storms, faults, a thousand servers on sandbo
 # Eight classes that share nothing, each ten minutes to an hour of a CPU.
 random: $(STAMP)  ## random operations, and refusals that a plan cures, in the test's process
 	$(BIN)/stestr --test-path ./tests/random run --concurrency $(CONCURRENCY) $(RANDOM_TESTS)
+
+matrix: $(STAMP)  ## rows of factors that are all to meet, on Nova with and without us; PERFVM_MATRIX_ROW names one
+	$(BIN)/stestr $(ALONE) --test-path ./tests/matrix run --concurrency $(CONCURRENCY) $(MATRIX_TESTS)
 
 tempest: $(STAMP)  ## Tempest's plugin on a sandbox, one that is up or its own
 	$(BIN)/python -m tests.tempest $(TEMPEST_ARGUMENTS)
@@ -176,7 +179,7 @@ OLDEST_PIP = $(UNVERSIONED) $(OLDEST)/bin/pip --disable-pip-version-check instal
 INSTALL_OLDEST = $(PYTHON) -m venv $(OLDEST) && \
     $(OLDEST_PIP) pip 'setuptools<81' wheel pbr && \
     $(OLDEST_PIP) --no-build-isolation --editable '.[nova,sandbox,measure]' \
-    hypothesis osc-placement PyMySQL python-openstackclient stestr testtools
+    allpairspy hypothesis osc-placement PyMySQL python-openstackclient stestr testtools
 
 $(OLDEST)/.installed: setup.cfg requirements.txt $(OLDEST_CONSTRAINTS)
 	@log=$$(mktemp) && { { $(INSTALL_OLDEST); } >"$$log" 2>&1 || \

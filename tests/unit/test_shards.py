@@ -47,7 +47,7 @@ class DivideTest(testtools.TestCase):
 
     IDS = tuple(
         f"tests.{suite}.test_{module}.{name}.test_{test}"
-        for suite in ("long", "random", "sandbox")
+        for suite in ("long", "matrix", "random", "sandbox")
         for module in ("races", "elastic_races")
         for name in ("Test", "TestSlots", "TestSlotsWithoutFilter")
         for test in ("one", "two(slots)")
