@@ -98,9 +98,11 @@ class Subject:
 
     def _request(self, server: Server) -> RequestFacts:
         if server.status == OFFLOADED:
-            # Nova shows its NUMA topology only while it is on a host.
-            with suppress(RequestError):
-                return moves.request_of(self.snapshot, server).facts
+            # Nova shows its NUMA topology only while it is on a host.  Where an image
+            # lists NUMA nodes, which is not modelled, the flavor alone tells.
+            for asking in (server, replace(server, image=None)):
+                with suppress(RequestError):
+                    return moves.request_of(self.snapshot, asking).facts
         return server_facts(server, self.snapshot.image_of(server))
 
     @cached_property

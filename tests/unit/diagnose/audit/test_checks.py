@@ -197,6 +197,30 @@ class CleanTest(AuditTest):
         for change in (under_way, any_size, resized, isolated, extended, synced):
             self.one(change, [])
 
+    def test_a_shelved_server_asks_for_what_its_flavor_says(self):
+        """It has a NUMA topology on a host alone, and no host's labels."""
+        pinned, general = POLICY.classes
+        paged = dataclasses.replace(pinned, mem_page_size="1GB")
+        for policy in (
+            LABELLED,
+            dataclasses.replace(POLICY, classes=(paged, general)),
+        ):
+            cloud = Cloud(policy)
+            cloud.add_host("hp1")
+            cloud.add_hp("a", "hp1")
+            shelved = {"host": None, "status": "SHELVED_OFFLOADED", "cells": None}
+            cloud.change_server("a", **shelved)
+            self.assertEqual([], self.not_of_class(cloud, policy))
+            specs = cloud.flavors[HP].extra_specs | {
+                "hw:mem_page_size": "2MB",
+                "hw:cpu_policy": "shared",
+            }
+            cloud.change_server("a", extra_specs=specs)
+            self.assertNotEqual([], self.not_of_class(cloud, policy))
+
+    def not_of_class(self, cloud, policy):
+        return [t for t in self.found(cloud, policy) if t.startswith("not_of_class")]
+
     def test_what_an_evacuation_leaves_on_the_host_that_failed(self):
         cloud = small()
         cloud.allocate("i-c", "hp1", {"MEMORY_MB": 1})
