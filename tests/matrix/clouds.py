@@ -89,6 +89,8 @@ class Cloud(SDKMixin, fixtures.Fixture):
 
     def _setUp(self):  # noqa: N802
         row = self.row
+        # Their hosts have no CPU sets.
+        self.falls_back = row.scheme in {"units", "none"}
         self._path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "policy"
         self._write(former=row.size == "former")
         filters = DEFAULT_FILTERS if self.ours else FILTERS_WITHOUT_PERFVM
@@ -101,7 +103,7 @@ class Cloud(SDKMixin, fixtures.Fixture):
             enabled_filters=self._filters,
             weight_classes=DEFAULT_WEIGHERS if self.ours else NOVA_WEIGHERS,
             policy_file=str(self._path) if self.ours else None,
-            disable_fallback_pcpu_query=row.scheme in {"slots", "cells"},
+            disable_fallback_pcpu_query=not self.falls_back,
             options={
                 ("scheduler", "enable_isolated_aggregate_filtering"): self.ours,
                 ("pci", "alias"): [json.dumps(ALIAS)],
@@ -114,7 +116,7 @@ class Cloud(SDKMixin, fixtures.Fixture):
         self.servers = self.cloud.servers
         self.api = API(self.connection("admin", "admin,member,reader"))
         self._start()
-        self.image = self.cloud.create_image(**self._properties())
+        self.image = self.cloud.create_image(**self.properties)
         self._create_flavors()
 
     def _write(self, *, former):
@@ -173,8 +175,9 @@ class Cloud(SDKMixin, fixtures.Fixture):
             slots = 10 if (row.size, row.most) == ("small", NOTHING) else 2
         return plan_enroll(self.policy, view_of(seen, view.name), slots=slots)
 
-    def _properties(self):
-        """Return the properties of the image by hand."""
+    @property
+    def properties(self):
+        """The properties of the image: NUMA nodes by hand."""
         row = self.row
         if row.numa == "none":
             return {}
@@ -248,6 +251,6 @@ class Cloud(SDKMixin, fixtures.Fixture):
             nova_database.compute_nodes([]),
             devices=nova_database.server_devices([]),
         )
-        shown = {self.image: self._properties(), self.cloud.image: {}}
+        shown = {self.image: self.properties, self.cloud.image: {}}
         images = tuple(Image(name, name, of) for name, of in shown.items())
         return dataclasses.replace(seen, images=images)

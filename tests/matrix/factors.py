@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The factors of the matrix, what of them makes no sense together, and its rows."""
 
-import inspect
 import itertools
 import random
+import re
 from typing import NamedTuple
 
 from allpairspy import AllPairs
 
 NOTHING = "-"
 # A failed request leaves a server that nothing can be done to.
-CREATING = ("boot", "several", "at once", "reschedule")
+CREATING = ("boot", "several", "at once", "forced", "reschedule")
 SEVERAL = ("several", "at once")
 MOVING = ("cold", "live", "resize", "revert", "evacuate")
 FACTORS = {
     "scheme": ("slots", "units", "cells", "none"),
-    # several: in one request; at once: requests at the same moment; reschedule: the
-    # first build fails, and Nova goes on with an alternate.
+    # several: in one request; at once: requests at the same moment; forced: several
+    # to a host that no filter is asked about; reschedule: the first build fails, and
+    # Nova goes on with an alternate.
     "operation": (
         *CREATING,
         *MOVING,
@@ -94,105 +95,74 @@ class Row(NamedTuple("Row", [(name, str) for name in FACTORS])):
 
 # How reasons begin that are the policy's.
 REFUSED = "the policy is refused: "
+# {what has no row: why}
+CONSTRAINTS = {
+    "scheme=units, size=two": f"{REFUSED}a child of units is one NUMA node",
+    "scheme=units, exclusive!=host": f"{REFUSED}units keep classes apart by host",
+    "scheme=cells, size=two, emulator=isolate": (
+        f"{REFUSED}cells cannot tell on which node the emulator's CPU is"
+    ),
+    "threads=require, smt=cores": f"{REFUSED}siblings are for smt: threads",
+    "threads=require, smt=-": "hosts without SMT have no siblings",
+    "threads=isolate, smt!=-": f"{REFUSED}Nova wants hosts without SMT for isolate",
+    "size=general, emulator!=-": "VMs that share CPUs have no emulator threads apart",
+    "size=general, threads!=-": "VMs that share CPUs choose no threads",
+    f"size=former, operation={'|'.join(CREATING)}": "no new VM is of a former size",
+    "size=class|former|small, numa=uneven cpus|uneven memory": (
+        "one NUMA node is divided evenly"
+    ),
+    "size=two, numa=uneven cpus|uneven memory, operation!=boot": (
+        "a class is split evenly: the VM is refused when it is created"
+    ),
+    "numa!=none, operation=resize": (
+        "an image that lists CPUs and memory is for one flavor"
+    ),
+    "pci!=none, operation=live": (
+        "Nova migrates devices live only where their alias says so"
+    ),
+    f"group=affinity, operation={'|'.join(MOVING)}": (
+        "Nova lets no member of an affinity group leave its host"
+    ),
+    "group=affinity, beside=alike, operation=reschedule": (
+        "where a VM has one host to go to, there is no alternate"
+    ),
+    f"group=affinity, pci!=none, operation={'|'.join(SEVERAL)}": (
+        "a host has one device"
+    ),
+    f"group=affinity, beside=alike, most=2, operation={'|'.join(SEVERAL)}": (
+        "with the one that is there they are more than may be on a host"
+    ),
+    "pci!=none, operation=forced": "a host has one device",
+    "group=anti-affinity, operation=forced": (
+        "nova-compute keeps members apart, whoever forces them"
+    ),
+}
 
 
-# (why, what must not be true of a row's values)
-_CONSTRAINTS = (
-    (
-        f"{REFUSED}a child of units is one NUMA node, and keeps other classes off",
-        lambda scheme, size: scheme == "units" and size == "two",
-    ),
-    (
-        f"{REFUSED}units keep classes apart by host",
-        lambda scheme, exclusive: scheme == "units" and exclusive != "host",
-    ),
-    (
-        f"{REFUSED}cells cannot tell on which node the emulator's CPU is",
-        lambda scheme, size, emulator: (
-            scheme == "cells" and size == "two" and emulator == "isolate"
-        ),
-    ),
-    (
-        f"{REFUSED}sibling threads are for smt: threads",
-        lambda threads, smt: threads == "require" and smt == "cores",
-    ),
-    (
-        "no host without SMT has sibling threads",
-        lambda threads, smt: threads == "require" and smt == NOTHING,
-    ),
-    (
-        f"{REFUSED}Nova takes isolate for hosts without SMT only",
-        lambda threads, smt: threads == "isolate" and smt != NOTHING,
-    ),
-    (
-        "VMs that share CPUs have none of these",
-        lambda size, emulator, threads: (
-            size == "general" and (emulator, threads) != (NOTHING, NOTHING)
-        ),
-    ),
-    (
-        "no new VM is of a former size",
-        lambda operation, size: size == "former" and operation in CREATING,
-    ),
-    (
-        "one NUMA node is divided evenly",
-        lambda size, numa: numa.startswith("uneven") and size not in {"two", "general"},
-    ),
-    (
-        "a class is split evenly: the VM is refused when it is created",
-        lambda operation, size, numa: (
-            numa.startswith("uneven") and size == "two" and operation != "boot"
-        ),
-    ),
-    (
-        "an image that lists CPUs and memory is for one flavor",
-        lambda operation, numa: numa != "none" and operation == "resize",
-    ),
-    (
-        "Nova migrates devices live only where their alias says so",
-        lambda operation, pci: operation == "live" and pci != "none",
-    ),
-    (
-        "Nova lets no member of an affinity group leave its host",
-        lambda operation, group: group == "affinity" and operation in MOVING,
-    ),
-    (
-        "where a VM has one host to go to, there is no alternate",
-        lambda operation, group, beside: (
-            operation == "reschedule" and group == "affinity" and beside == "alike"
-        ),
-    ),
-    (
-        "a host has one device",
-        lambda operation, group, pci: (
-            operation in SEVERAL and group == "affinity" and pci != "none"
-        ),
-    ),
-    (
-        "with the one that is there they are more than may be on a host",
-        lambda operation, group, beside, most: (
-            (operation in SEVERAL and group == "affinity" and beside == "alike")
-            and most != NOTHING
-        ),
-    ),
-)
-# The same, with the names of its factors.
-CONSTRAINTS = tuple(
-    (why, what, tuple(inspect.signature(what).parameters)) for why, what in _CONSTRAINTS
-)
+def broken_by(text):
+    """Return {factor: values} of a constraint."""
+    found = {}
+    for part in text.split(", "):
+        factor, mark, values = re.fullmatch(r"(\w+)(!?=)(.*)", part).groups()
+        values = values.split("|")
+        if unknown := {*values} - {*FACTORS[factor]}:
+            raise ValueError(f"{text}: {unknown} are no values of {factor}")
+        found[factor] = [v for v in FACTORS[factor] if (v in values) == (mark == "=")]
+    return found
+
+
+_BROKEN_BY = {text: broken_by(text) for text in CONSTRAINTS}
 
 
 def refusals(values, *, but=None):
-    """Return why values of some factors make no row, of {factor: value}.
+    """Return the constraints that values of some factors break, of {factor: value}.
 
-    :param but: a reason that does not count
+    :param but: a constraint that does not count
     """
     return [
-        why
-        for why, what, names in CONSTRAINTS
-        if why != but
-        and values.keys() >= set(names)
-        and what(*(values[name] for name in names))
+        text
+        for text, broken in _BROKEN_BY.items()
+        if text != but and all(values.get(f) in each for f, each in broken.items())
     ]
 
 

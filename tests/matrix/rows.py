@@ -78,7 +78,11 @@ def complaints(row):
     for own, other in zip(ours.steps, stock.steps, strict=False):
         if other.done and not own.done and not stock.broken:
             found.append(f"stock does it, and not with us: {own}")
-        if "ERROR" in own.status and not own.unplaced and "ERROR" not in other.status:
+        if (
+            "ERROR" in own.statuses
+            and not own.unplaced
+            and "ERROR" not in other.statuses
+        ):
             found.append(f"ERROR, and not with stock: {own}")
     if stock.near and not ours.near and ours.steps[-1].done:
         found.append("stock has the VM on the NUMA node of its device, we do not")
