@@ -42,8 +42,7 @@ PAGES_KB = {"large": 2048, "2MB": 2048, "1GB": units.Mi}
 PCI_FILTER = "PciPassthroughFilter"
 IDS = {"vendor_id": fakelibvirt.PCI_VEND_ID, "product_id": fakelibvirt.PCI_PROD_ID}
 ALIAS = {"name": "qat"} | IDS
-# Where VMs like the one that comes may be, and where those of the other class are
-# that have hosts of their own.
+# HOSTS take the row's VM; under slots and cells the other class has its own host.
 HOSTS, OTHERS_HOST = ("a", "b", "c"), "d"
 
 
@@ -89,7 +88,7 @@ class Cloud(SDKMixin, fixtures.Fixture):
 
     def _setUp(self):  # noqa: N802
         row = self.row
-        # Their hosts have no CPU sets.
+        # The hosts of these schemes have no CPU sets.
         self.falls_back = row.scheme in {"units", "none"}
         self._path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "policy"
         self._write(former=row.size == "former")
@@ -169,7 +168,7 @@ class Cloud(SDKMixin, fixtures.Fixture):
 
     def _plan(self, view):
         seen = nova_database.with_cells(view.cloud, nova_database.compute_nodes([]))
-        # One thread of each core is as many CPUs as no host without SMT has.
+        # The host offers one thread of each core, so enroll cannot compute them.
         row, slots = self.row, None
         if (row.scheme, row.smt) == ("units", "cores"):
             slots = 10 if (row.size, row.most) == ("small", NOTHING) else 2
@@ -213,7 +212,7 @@ class Cloud(SDKMixin, fixtures.Fixture):
     def _create(self, flavor, *, device=False):
         specs = dict(flavor.extra_specs)
         if not self.ours:
-            # What is Nova's own of it.
+            # Stock Nova reads only these.
             specs = {key: v for key, v in specs.items() if key.startswith("hw:")}
         name = flavor.name
         if device and self.row.pci != "none":

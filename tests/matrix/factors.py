@@ -65,8 +65,8 @@ KEYS = {
 # Keys that vary with no factor, and why.
 NO_FACTOR = {
     "name": "names choose no host",
-    "default": "there is one default class in each policy: that of general VMs",
-    "vif_multiqueue": "nothing that is claimed depends on it",
+    "default": "each policy has one default class: that of general VMs",
+    "vif_multiqueue": "queues are no resource that a VM claims",
     "flavors": "the sizes that the rows boot",
 }
 # Values of keys that no row has, and why.
@@ -130,7 +130,7 @@ CONSTRAINTS = {
         "a host has one device"
     ),
     f"group=affinity, beside=alike, most=2, operation={'|'.join(SEVERAL)}": (
-        "with the one that is there they are more than may be on a host"
+        "with the VM beside them they exceed max_per_host"
     ),
     "pci!=none, operation=forced": "a host has one device",
     "group=anti-affinity, operation=forced": (
@@ -167,7 +167,7 @@ def refusals(values, *, but=None):
 
 
 def complete(values, rng, *, but=None):
-    """Return a row that has these values, None if there is none."""
+    """Return a row with these values; None where constraints exclude all."""
     if refusals(values, but=but):
         return None
     missing = [name for name in FACTORS if name not in values]
@@ -181,7 +181,7 @@ def complete(values, rng, *, but=None):
 
 
 def tuples(row, names):
-    """Return which of all combinations of values a row has, of so many factors."""
+    """Return the row's values of each of these groups of factors."""
     return {tuple((name, getattr(row, name)) for name in each) for each in names}
 
 
@@ -196,7 +196,7 @@ def pairs():
             ),
         )
     ]
-    # It ends as soon as it finds no row with something new.
+    # AllPairs ends at the first row that adds nothing, and may leave pairs out.
     return found + _lacking(found, list(itertools.combinations(FACTORS, 2)))
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has to be true of a row's cloud; nothing here asks the product's rules.
+"""Judge a row's cloud without the product's rules.
 
-It reads Nova's database, Placement's, and the XML that Nova gave to libvirt.
+The judge reads the databases of Nova and Placement, and the XML of libvirt's guests.
 """
 
 import collections
@@ -19,19 +19,19 @@ from tests.matrix.factors import NOTHING
 from tests.matrix.policies import nodes_of, vcpus_of
 from tests.operations import verdict
 
-# What Nova does in the background after an operation, it does within this.
+# Nova finishes its work in the background within this time.
 SETTLE_S = 10
 _ADDRESS = ("domain", "bus", "slot", "function")
 
 
 class Guest(NamedTuple):
-    """A guest: what libvirt has of it, and Nova's database.
+    """A guest in libvirt and in Nova's database.
 
-    :ivar of: what libvirt has, as all judges see it
+    :ivar of: the guest as tests/judge.py reads it
     :ivar emulator: the host's CPUs that its emulator threads run on
     :ivar memory_mb: {the host's NUMA node: its memory there}
     :ivar devices: addresses of PCI devices
-    :ivar instance: Nova's object
+    :ivar instance: from Nova's database
     """
 
     of: judge.Guest
@@ -42,7 +42,7 @@ class Guest(NamedTuple):
 
     @property
     def owned(self):
-        """The CPUs that nobody else may have."""
+        """The host CPUs of its pinned vCPUs and of isolated emulator threads."""
         topology = self.instance.numa_topology
         if not topology or not any(cell.pcpuset for cell in topology.cells):
             return frozenset()
@@ -51,7 +51,7 @@ class Guest(NamedTuple):
 
     @property
     def left(self):
-        """Whether its VM is on another host, and may come back."""
+        """Whether the VM has gone to another host, and a revert brings it back."""
         return self.instance.host != self.of.host
 
     def __str__(self):
@@ -93,9 +93,9 @@ class Judge:
         self._cloud, self._row = cloud, cloud.row
 
     def complaints(self, *, audited):
-        """List what is wrong; Nova's books may take their time."""
+        """List faults that last: Nova may still be at work."""
         deadline = time.monotonic() + SETTLE_S
-        # Nobody tells Placement which NUMA nodes a forced VM is on; align does.
+        # Placement does not know the NUMA node of a forced VM before `align`.
         audited = audited and self._row.operation != "forced"
         while found := [*self._look(), *(self._audit() if audited else ())]:
             if time.monotonic() > deadline:
@@ -105,7 +105,7 @@ class Judge:
         return found
 
     def against_policy(self, guests=None):
-        """List what the policy forbids of the guests that there are."""
+        """List the violations of the policy."""
         row, on = self._row, collections.defaultdict(list)
         for guest in guests or read(self._cloud):
             on[guest.of.host].append(guest)
@@ -146,7 +146,7 @@ class Judge:
         yield from self._books(guests)
 
     def _cores(self, guest):
-        """Return what nobody else may have: cores, or threads where VMs share them."""
+        """Return the cores that the guest owns, or threads under smt: threads."""
         threads = 1 if self._row.smt == "threads" else self._cloud.shape.threads
         return {cpu // threads for cpu in guest.owned}
 
@@ -189,7 +189,7 @@ class Judge:
         yield from (f"allocated is too much: {over}" for over in books.over)
         for guest in guests:
             instance, host = guest.instance, guest.of.host
-            # The migration holds what it can go back to.
+            # The migration holds the allocation on the source host.
             move = instance.migration_context if guest.left else None
             consumer = instance.uuid
             if move:
@@ -213,7 +213,7 @@ class Judge:
             yield f"{consumer} is on no host, and Placement has {has}"
 
     def _expected(self, guest):
-        """Return what it may have of the scheme's own resources, by provider."""
+        """Return the allocations of CUSTOM_PERFVM resources that are right."""
         scheme, host = self._row.scheme, guest.of.host
         if (scheme, self._row.operation) == ("cells", "forced"):
             return None
@@ -229,7 +229,7 @@ class Judge:
             return [slot]
         cpus = self._per_node(guest.owned)
         if self._row.threads == "require":
-            # Nobody else gets the rest of a core.
+            # Placement counts whole cores.
             threads = self._cloud.shape.threads
             cpus = {node: -(-n // threads) * threads for node, n in cpus.items()}
         nodes = {

@@ -5,7 +5,7 @@ from tests.matrix.factors import NOTHING
 
 PINNED, GENERAL = "high-performance", "general"
 SHAPES = {NOTHING: "2x20", "cores": "2x20x2", "threads": "2x10x2"}
-# GiB of the VMs, and of those that they are resized to.
+# GiB of memory before and after a resize.
 SMALL_GB, LARGE_GB = 8, 16
 ROOT_GB = 10
 

@@ -18,7 +18,7 @@ class Known(NamedTuple):
     words: str
 
 
-# A row of one that has it no more fails: what is mended goes.
+# The test of a row fails once its fault is mended: remove the fault here then.
 KNOWN = ()
 
 
@@ -73,7 +73,7 @@ def complaints(row):
     told += [f"ours {', '.join(map(str, ours.steps))}; near: {ours.near}"]
     told += [f"stock, by the policy: {text}" for text in stock.broken]
     if not stock.steps[-1].done:
-        # What else the row has is not tested then.
+        # Such a row tests none of its other factors.
         found.append(f"a constraint is missing: stock refuses {stock.steps[-1]}")
     for own, other in zip(ours.steps, stock.steps, strict=False):
         if other.done and not own.done and not stock.broken:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each row of the matrix is a test: of all pairs, and of triples by scheme.
 
-PERFVM_MATRIX_ROW names one row, and then there is no other.
+With PERFVM_MATRIX_ROW that row is the only test.
 """
 
 import os

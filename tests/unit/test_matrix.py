@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matrix has all that there is, and only what makes sense."""
+"""The matrix covers schemes, keys and pairs, and its constraints are true."""
 
 import dataclasses
 import itertools
@@ -30,7 +30,7 @@ class FactorsTest(DirectoryCase):
         hints = typing.get_type_hints(VMClass)
         compared = set()
         for key, factor in factors.KEYS.items():
-            # What may be null is a union.
+            # An optional key is a union with None.
             kinds = (hints[key], *typing.get_args(hints[key]))
             for kind in kinds:
                 if typing.get_origin(kind) is typing.Literal and factor != "size":
@@ -54,7 +54,7 @@ class FactorsTest(DirectoryCase):
         self.assert_all_meet(factors.triples(), [("scheme", "pci", "operation")])
 
     def assert_all_meet(self, rows, names):
-        """Look that combinations of values are there that some row could have."""
+        """Look that rows have each combination that the constraints allow."""
         names, rng = list(names), random.Random(2)
         met = {each for row in rows for each in factors.tuples(row, names)}
         possible = 0
@@ -83,7 +83,7 @@ class FactorsTest(DirectoryCase):
                 )
                 for values in itertools.product(*broken.values())
             ]
-            # Else it says what others say.
+            # A constraint without such a row repeats others.
             self.assertTrue(any(rows), text)
             for row in filter(None, rows):
                 if why.startswith(factors.REFUSED):
