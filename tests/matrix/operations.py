@@ -141,7 +141,9 @@ class Operations:
         except OpenStackApiException as error:
             return Step("boot", (), str(error), said)
         faults = [s.fault or s.status for s in found if s.status != "ACTIVE"]
-        return Step(self.row.operation, tuple(found), "; ".join(faults), said)
+        creating = self.row.operation in CREATING
+        name = self.row.operation if creating else "boot"
+        return Step(name, tuple(found), "; ".join(faults), said)
 
     def _create(self, requests, options):
         def boot(_number):
