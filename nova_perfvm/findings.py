@@ -159,7 +159,7 @@ class Report:
 
     @property
     def counts(self) -> str:
-        """The numbers of findings by level, the worst first: ``1 failure, 2 warning``."""
+        """Findings by level, the worst first, such as ``1 failure, 2 warning``."""
         return ", ".join(f"{self.count(level)} {level}" for level in self.counted)
 
 
