@@ -151,10 +151,12 @@ def _limits(
     if free:
         yield Limit(resource, UNLIMITED, "any number of VMs", project)
         return
-    counts = {(name,): numbers[name] for name in (*amounts, *beside) if name in named}
+    counts: dict[tuple[str, ...], int] = {
+        (name,): numbers[name] for name in (*amounts, *beside) if name in named
+    }
     if beside and not beside.keys() & named:
         counts[*beside] = (min(amounts.values()) - 1) // max(beside.values())
-    each = amounts | beside
+    each = {**amounts, **beside}
     value = sum(count * each[names[0]] for names, count in counts.items())
     if value > _MOST:
         raise LimitError(f"{resource}: a limit of {value}, expected at most {_MOST}")
