@@ -57,16 +57,17 @@ def resize(server_id: str, status: str, flavor: str) -> str:
     return _prepared(server_id, status, command)
 
 
-def recreate(server_id: str, flavor: str, why: str) -> str:
+def recreate(server_id: str, flavor: str, disk: str, why: str) -> str:
     """Return how another server takes the place of one that Nova cannot change.
 
     By hand: Nova deletes the image of a shelved server together with the server.
 
     :param flavor: name or ID, quoted for a shell
+    :param disk: options for the root disk, empty for one of the flavor's size
     """
     return (
-        f"openstack server create --flavor {flavor} --image IMAGE NAME  # by hand, in "
-        f"place of {server_id}: {why}"
+        f"openstack server create --flavor {flavor} --image IMAGE {disk}NAME  # by hand, "
+        f"in place of {server_id}: {why}"
     )
 
 

@@ -17,11 +17,15 @@ class AuditMixin(client.ClientMixin):
     """Runs the audit with the policy of the test's cloud."""
 
     def audit(self, *options):
-        """Return the exit status, and code and subject of what was found."""
+        """Return the exit status, and code and subject of what was found.
+
+        All rows are left in ``rows``.
+        """
         conf = "[placement]\nallocation_conflict_retry_count = 1\n"
         (path,) = self.files(conf)
         files = ("--policy", self.write_policy(), "--placement-conf", path)
         status, rows, stderr = self.run_json("audit", *files, *options)
+        self.rows = rows
         self.assertRegex(stderr, r"\d\d checks on ")
         found = [(row["Code"], row["Subject"]) for row in rows]
         # There is no Glance beside this cloud.

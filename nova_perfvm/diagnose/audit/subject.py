@@ -35,6 +35,10 @@ _STRANDED: Final = (
     "--volume"
 )
 _DIVIDED: Final = "its image has hw_numa_mem.0, which no resize changes. Use another"
+_LOCAL_DISK: Final = (
+    "no resize turns its root disk into a volume or makes it smaller. Move its data, "
+    "then delete it"
+)
 
 
 class Sync(NamedTuple):
@@ -186,12 +190,18 @@ class Subject:
         smallest = min(fits, key=lambda flavor: flavor.memory_mb, default=None)
         if smallest is None:
             return moves.resize(server.id, server.status, "FLAVOR")
+        disk = "" if smallest.root_gb else "--boot-from-volume GIB "
+        instead = partial(moves.recreate, server.id, quote(smallest.name), disk)
         if self.is_stranded(server):
-            return self._of_former_size(server) or moves.recreate(
-                server.id, quote(smallest.name), _STRANDED
-            )
+            return self._of_former_size(server) or instead(_STRANDED)
         if self.divided_by_image(server):
-            return moves.recreate(server.id, quote(smallest.name), _DIVIDED)
+            return instead(_DIVIDED)
+        if not server.volume_backed:
+            # resize() of nova/compute/api.py and migrate_disk_and_power_off() of
+            # nova/virt/libvirt/driver.py refuse to make the disk smaller.
+            shrinks = smallest.root_gb < server.disk_gb
+            if shrinks or (vm_class and vm_class.disk.source == "volume"):
+                return instead(_LOCAL_DISK)
         name, first = smallest.name, ""
         today = self.flavors_today.get(name)
         if (
