@@ -151,7 +151,8 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
             with textfile.exclusively(path) if path else contextlib.nullcontext():
                 execution = self.carry_out(parsed_args, planning, execution)
             if not execution.remaining:
-                reached = plan.measure(self.snapshot(parsed_args, planning.policy))
+                seen = self.snapshot(parsed_args, planning.policy)
+                reached = max(0, plan.measure(seen))
                 said = f"seen afterwards: {reached} of {plan.gained} gained: {what}"
                 if reached < plan.gained:
                     self.exit_status = _PARTIAL
