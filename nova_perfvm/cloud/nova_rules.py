@@ -22,9 +22,9 @@ def refusal_of(files: Mapping[str, str]) -> str:
     except ImportError:
         return our_own.refusal_of(files)
     with tempfile.TemporaryDirectory() as directory:
-        for path, text in files.items():
-            (Path(directory) / Path(path).name).write_text(text, encoding="utf-8")
         try:
+            for path, text in files.items():
+                (Path(directory) / Path(path).name).write_text(text, encoding="utf-8")
             provider_config.get_provider_configs(directory)
         # Nova expects some mistakes only; nova-compute ends with any.
         except Exception as exc:  # noqa: BLE001

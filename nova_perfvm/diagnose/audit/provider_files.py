@@ -30,12 +30,12 @@ def check(subject: Subject) -> Iterator[Finding]:
         root = subject.snapshot.provider_by_uuid.get(nodes[host])
         if isinstance(seen.files, Unread):
             yield hypervisors.unread(host, seen.files)
-        elif root is None:
-            yield hypervisors.unknown(host, "it is not known to Placement", "Placement")
         elif seen.files.refused:
             yield _refused(host, seen.files, seen.files.refused)
+        elif root is None:
+            yield hypervisors.unknown(host, "it is not known to Placement", "Placement")
         else:
-            for provider in subject.snapshot.trees[root.uuid]:
+            for provider in subject.snapshot.trees.get(root.uuid, (root,)):
                 yield from _compared(host, provider, seen.files, root=provider is root)
 
 

@@ -216,6 +216,8 @@ class RefusalTest(testtools.TestCase):
                 files = files_of(text_of(FILES[name]))
                 self.assertIn(sentence, nova_rules.refusal_of(files))
         self.assertEqual("", nova_rules.refusal_of(files_of(hosts.PROVIDER_YAML)))
+        for said in (nova_rules.refusal_of, provider_config.refusal_of):
+            self.assertNotEqual("", said(files_of("a: \udc80")))
 
     def test_elsewhere_our_own(self):
         files = files_of(text_of(FILES["missing total"]))

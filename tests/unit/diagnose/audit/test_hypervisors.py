@@ -184,3 +184,16 @@ class ProviderFilesTest(testtools.TestCase):
         gone = dataclasses.replace(seen.snapshot, providers=())
         (found,) = provider_files.check(dataclasses.replace(seen, snapshot=gone))
         self.assertEqual(codes.NOT_COMPARED, found.code)
+        # nova-compute that does not start makes no provider.
+        wrong = having(hosts.roomy(), {hosts.PROVIDER_PATH: "meta: {}\n"})
+        seen = dataclasses.replace(subject(wrong), snapshot=gone)
+        (found,) = provider_files.check(seen)
+        self.assertEqual(codes.PROVIDER_FILES_REFUSED, found.code)
+
+    def test_a_provider_that_a_file_has_below_one_that_is_lost(self):
+        seen = subject(hosts.roomy(), slots=3)
+        (root,) = seen.snapshot.providers
+        below = dataclasses.replace(root, parent="lost", root="lost")
+        cut = dataclasses.replace(seen.snapshot, providers=(below,))
+        (found,) = provider_files.check(dataclasses.replace(seen, snapshot=cut))
+        self.assertIn("SLOT 3; the host's files say", found.observed)
