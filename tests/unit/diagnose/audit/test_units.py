@@ -40,7 +40,8 @@ ADVICE = {codes.NO_CPU_FOR_HOST, codes.RESTS_ON_FALLBACK}
 class PreflightCase(PlanCase):
     def findings(self, *hosts, servers=(), policy=POLICY, snapshot=None, **facts):
         """Return the findings about hosts as if they had been seen so."""
-        facts = {"nova_settings": GOOD, "placement_settings": RETRIES} | facts
+        told = {"nova_settings": GOOD, "placement_settings": RETRIES}
+        facts = told | {"enforced": policy} | facts
         seen = Snapshot("2026-01-01T00:00:00+00:00", servers=tuple(servers))
         subject = audit.Subject(policy, snapshot or seen, **facts)
         if snapshot is None:
@@ -75,7 +76,7 @@ class HostsTest(PreflightCase):
         self.assertEqual({}, self.found())
         unknown = {codes.ISOLATION_UNKNOWN, codes.FALLBACK_UNKNOWN}
         for settings, expected in (
-            (None, unknown | {codes.RETRY_COUNT_UNKNOWN}),
+            (None, unknown | {codes.RETRY_COUNT_UNKNOWN, codes.ENFORCED_UNKNOWN}),
             ({}, {codes.ISOLATION, codes.RETRY_COUNT}),
         ):
             facts = {"nova_settings": settings, "placement_settings": settings}
