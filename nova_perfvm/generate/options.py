@@ -236,16 +236,18 @@ def _faults(enabled: Sequence[str], *, steers: bool) -> Iterator[tuple[str, str]
     if not numa:
         words = f"lacks {NUMA_FILTER}: pinned VMs are sent to hosts that refuse them"
         yield codes.FILTER_MISSING, words
-    elif FILTER in enabled[enabled.index(numa[0]) :]:
+    elif FILTER not in enabled[: enabled.index(numa[0])] and FILTER in enabled:
         words = f"lists {numa[0]} before {FILTER}, which costs far less"
         yield codes.FILTER_ORDER, words
+    if enabled.count(FILTER) > 1:
+        yield codes.JUDGED_TWICE, f"lists {FILTER} twice: every host is judged twice"
     if steers and NOVAS_NUMA_FILTER in numa:
         words = (
             f"has {NOVAS_NUMA_FILTER}, and nova-compute puts VMs on other NUMA nodes "
             f"than Placement has given them: {NUMA_FILTER} keeps it to those"
         )
         yield codes.NOT_STEERED, words
-    elif len(set(numa)) > 1:
+    elif len(numa) > 1:
         words = f"lists {' and '.join(numa)}: every host is judged twice"
         yield codes.JUDGED_TWICE, words
     elif NOVAS_NUMA_FILTER in numa:

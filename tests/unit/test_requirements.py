@@ -116,6 +116,16 @@ class ReleasesTest(testtools.TestCase):
             for found in pins:
                 self.assertIn(found[name], requirement.specifier, requirement.name)
 
+    def test_keystoneauth_works_with_the_lowest_stevedore(self):
+        """These use generics of stevedore 5.6, and name 1.20 as their lower bound."""
+        by_name = {r.name: r.specifier for r in self.requirements()}
+        self.assertIn("5.4.1", by_name["stevedore"])
+        for release in ("5.14.0", "5.15.0", "5.16.0"):
+            self.assertNotIn(release, by_name["keystoneauth1"])
+        # Those that say so bring another stevedore.
+        for release in ("5.10.0", "5.13.1", "5.17.0", "5.18.1"):
+            self.assertIn(release, by_name["keystoneauth1"])
+
     def test_watchers_lower_bound_is_what_tests_ran_on(self):
         line = configuration("setup.cfg")["extras"][OF_WATCHER].partition("#")[0]
         pins = (ROOT / "tests/constraints-watcher.txt").read_text().splitlines()

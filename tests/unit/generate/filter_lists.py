@@ -32,6 +32,21 @@ LISTS = (
         "lists NUMATopologyFilter before PerfVMFilter",
     ),
     (
+        "PerfVMFilter,ComputeFilter,PerfVMFilter,PerfVMNUMATopologyFilter",
+        [codes.JUDGED_TWICE],
+        "lists PerfVMFilter twice: every host is judged twice",
+    ),
+    (
+        "PerfVMFilter,PerfVMNUMATopologyFilter,ComputeFilter,PerfVMFilter",
+        [codes.JUDGED_TWICE],
+        "lists PerfVMFilter twice: every host is judged twice",
+    ),
+    (
+        "PerfVMFilter,PerfVMNUMATopologyFilter,A,PerfVMNUMATopologyFilter",
+        [codes.JUDGED_TWICE],
+        "lists PerfVMNUMATopologyFilter and PerfVMNUMATopologyFilter",
+    ),
+    (
         "PerfVMFilter",
         [codes.FILTER_MISSING],
         "lacks PerfVMNUMATopologyFilter: pinned VMs are sent to hosts that refuse",
