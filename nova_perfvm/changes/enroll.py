@@ -24,6 +24,7 @@ from nova_perfvm.diagnose.sizing import SlotsError, slots_to_enroll
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider, child_uuid
 from nova_perfvm.generate import labels
+from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.placement.schemes import (
     Child,
     Scheme,
@@ -149,12 +150,17 @@ def _steps(
     for name, provider in found.items():
         if name not in wanted:
             yield from detach_child(provider)
+    if compute.interrupted or (changing and compute.enabled):
+        # nova-compute then reads the traits anew, and may write what it read before,
+        # which Placement takes: Nova sends its newest generation with old traits
+        # (set_traits_for_provider() of nova/scheduler/client/report.py).  So the
+        # trait of enrolling comes after, and makes that generation an old one.
+        yield do.SetService(compute.service, view.host, enabled=True)
+        traits = traits - {DISABLED}
     desired = traits - {const.TRAIT_HIGH_PERFORMANCE}
     desired |= scheme.root_traits(policy, view.root.mode)
     if desired != traits:
         yield _set_root(view, desired, before=traits)
-    if compute.interrupted or (changing and compute.enabled):
-        yield do.SetService(compute.service, view.host, enabled=True)
 
 
 def _in_the_way(

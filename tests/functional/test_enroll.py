@@ -2,6 +2,9 @@
 """Hosts made elastic, repaired and given back, on a real Nova and Placement."""
 
 import concurrent.futures
+import threading
+
+import fixtures
 
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import answers
@@ -71,6 +74,40 @@ class TestEnroll(ElasticTest):
         view = self.view("h1")
         self.assertTrue(view.closed or not view.enrolled)
         self.enroll("h1")
+        self.assert_elastic("h1")
+
+    def test_while_nova_compute_reports(self):
+        """It writes the traits that it has read before with a generation read after.
+
+        Its copy of the tree is without the trait of enrolling.  A change of the
+        service's status lets it read traits and generation anew meanwhile
+        (update_compute_provider_status() of nova/compute/manager.py), and
+        set_traits_for_provider() of nova/scheduler/client/report.py takes that
+        generation for the traits of the copy.
+        """
+        # Nova must not be imported before the embedded cloud has prepared it.
+        from nova.virt.libvirt import driver
+
+        self.create_plain_flavors()
+        self.cloud.start_host("h1")
+        self.boot(PLAIN_GENERAL)
+        original = driver.LibvirtDriver.update_provider_tree
+        enrolling = threading.Thread(
+            target=self.enroll, args=("h1",), kwargs={"backfill": True}
+        )
+
+        def update(*args, **options):
+            original(*args, **options)
+            if enrolling.ident is None:
+                enrolling.start()
+                enrolling.join()
+
+        name = f"{driver.__name__}.LibvirtDriver.update_provider_tree"
+        with fixtures.MonkeyPatch(name, update):
+            self.cloud.run_periodics()
+
+        self.assertFalse(enrolling.is_alive())
+        self.assertIsNotNone(enrolling.ident)
         self.assert_elastic("h1")
 
     def test_hosts_for_one_class(self):
