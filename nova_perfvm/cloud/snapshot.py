@@ -47,6 +47,8 @@ _FEW: Final = 2
 _PAGE: Final = 64
 # So many hosts of cells that are down are named.
 _NAMED: Final = 3
+# For so many seconds after a change somebody may report what a provider has.
+_RECENT_S: Final = 3600
 # As many as a host of Linux can have on x86.
 _MOST_NODES: Final = 64
 
@@ -118,8 +120,10 @@ class _Reader:
         if not whole:
             providers = self._providers()
         migrations = self._migrations()
-        bare_metal = 0
+        bare_metal, unlisted = 0, set[str]()
         if whole:
+            listed = {found["service"]["host"] for found in hypervisors}
+            unlisted = services.keys() - {*listed, *self._unseen}
             nodes = {h["id"]: h["service"]["host"] for h in filter(_bare, hypervisors)}
             bare_metal = len(nodes)
             hypervisors = [found for found in hypervisors if found["id"] not in nodes]
@@ -151,6 +155,14 @@ class _Reader:
             names=names,
             gaps=tuple(self._gaps),
             unseen_hosts=tuple(self._unseen),
+            unlisted=tuple(sorted(unlisted)),
+            recent=tuple(
+                provider.uuid
+                for provider in (providers if whole and not self._unseen else ())
+                if provider.parent is None
+                and provider.uuid not in roots
+                and self._is_recent(provider)
+            ),
             policy_digest=policy_digest,
             project=self._api.project(),
             microversion=self._microversion(),
@@ -175,6 +187,12 @@ class _Reader:
 
         found = self._at_once("resource providers", read, self._entries())
         return [provider for provider in found if provider is not None]
+
+    def _is_recent(self, provider: Provider) -> bool:
+        try:
+            return self._api.provider_since(provider.uuid)[1] < _RECENT_S
+        except NotThereError:
+            return False
 
     def _entries(self) -> list[dict[str, Any]]:
         """Return which resource providers there are, or some hosts have."""

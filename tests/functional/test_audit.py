@@ -88,6 +88,62 @@ class TestSlots(AuditMixin, base.FunctionalTest):
         api.nova("DELETE", path)
 
 
+class TestOrphans(AuditMixin, base.FunctionalTest):
+    FLAVORS = ()
+    RECENT = "nova_perfvm.cloud.snapshot._RECENT_S"
+
+    def orphans(self):
+        """Return evidence and remedy by the name of the provider."""
+        _, rows, _ = self.run_json("audit", "--policy", self.write_policy())
+        return {
+            row["Subject"]: (row["Observed"], row["Remedy"])
+            for row in rows
+            if row["Code"] in {codes.ORPHANED_PROVIDER, codes.ORPHANED_CHILD}
+        }
+
+    def test_a_host_that_nova_has_not_mapped_yet(self):
+        """Its nova-compute runs, and Nova lists no hypervisor of it."""
+        # Nova must not be imported before the embedded cloud has prepared it.
+        from nova import context, objects
+        from nova.cmd import manage
+
+        for host in ("g1", "g2"):
+            self.cloud.start_configured(host, self.policy, "shared")
+        self.leak("g2", STRANGER)
+        child = self.provider("g2_perfvm_a")
+        self.admin_api.placement("DELETE", f"/allocations/{STRANGER}")
+        mapped = objects.HostMapping.get_by_host(context.get_admin_context(), "g2")
+        manage.CellV2Commands().delete_host(mapped.cell_mapping.uuid, "g2")
+        for recent in (3600, 0):
+            with fixtures.MonkeyPatch(self.RECENT, recent):
+                found = self.orphans()
+            self.assertEqual({"g2", "g2_perfvm_a"}, found.keys())
+            for evidence, remedy in found.values():
+                self.assertIn("may be that of g2, of which Nova has", evidence)
+                self.assertNotIn("delete", remedy)
+                self.assertIn("nova-manage cell_v2 discover_hosts --verbose", remedy)
+
+        manage.CellV2Commands().discover_hosts()
+        self.admin_api.placement("DELETE", f"/resource_providers/{child}")
+        self.assertEqual({}, self.orphans())
+
+    def test_what_is_left_of_a_host(self):
+        """It may be new, and its service not there yet, until an hour is over."""
+        self.cloud.start_configured("g1", self.policy, "shared")
+        made = self.admin_api.placement("POST", "/resource_providers", {"name": "old"})
+        vcpus = {"VCPU": {"total": 40}}
+        body = {"resource_provider_generation": 0, "inventories": vcpus}
+        path = f"/resource_providers/{made['uuid']}"
+        self.admin_api.placement("PUT", f"{path}/inventories", body)
+        ((evidence, remedy),) = self.orphans().values()
+        self.assertIn("it changed in the last hour", evidence)
+        self.assertNotIn("delete", remedy)
+
+        with fixtures.MonkeyPatch(self.RECENT, 0):
+            ((_, remedy),) = self.orphans().values()
+        self.assertEqual(f"openstack resource provider delete {made['uuid']}", remedy)
+
+
 class TestImages(client.ClientMixin, base.FunctionalTest):
     """Whose images they are, Glance says."""
 

@@ -10,6 +10,7 @@ from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts.snapshot import Provider, Server, Snapshot, host_of_child
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.schemes import is_ours, scheme_counting
+from nova_perfvm.printable import some_of
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -89,10 +90,14 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
     hosts = {host.provider: host for host in snapshot.hosts}
     nodes = {host.node: host for host in snapshot.hosts}
     for provider in filter(snapshot.is_seen, snapshot.providers):
-        host = hosts.get(provider.root or provider.uuid)
+        root = provider.root or provider.uuid
+        host = hosts.get(root)
+        alive = "" if host else _sign_of_life(snapshot, root)
         # Placement deletes none that somebody holds.
-        verb = "show --allocations" if provider.allocations else "delete"
+        verb = "show --allocations" if provider.allocations or alive else "delete"
         remedy = f"openstack resource provider {verb} {provider.uuid}"
+        if host is None and snapshot.unlisted:
+            remedy += "\nnova-manage cell_v2 discover_hosts --verbose"
         if _is_child(provider):
             placed = host is not None and provider.parent is not None
             home = host or nodes.get(host_of_child(provider.name) or "")
@@ -105,7 +110,7 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
                 # It is put back, or emptied as nova-compute can bear it.
                 verb = "enroll" if enrolled else "unenroll"
                 remedy = f"openstack perfvm host {verb} {quote(home.host)}"
-            words = "it is in the tree of no host"
+            words = f"it is in the tree of no host{alive}"
             if host is not None:
                 words = f"{host.host} is not enrolled for this policy"
             yield Finding.of(codes.ORPHANED_CHILD, provider.name, words, remedy)
@@ -113,9 +118,19 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
             yield Finding.of(
                 codes.ORPHANED_PROVIDER,
                 provider.name,
-                "it looks like a compute host's, and there is no such host",
+                f"it looks like a compute host's, and Nova lists no such host{alive}",
                 remedy,
             )
+
+
+def _sign_of_life(snapshot: Snapshot, root: str) -> str:
+    """Return why a provider that Nova lists no host of may be a living host's."""
+    if snapshot.unlisted:
+        return (
+            f": it may be that of {some_of(snapshot.unlisted, 3)}, of which Nova "
+            "has a nova-compute service and lists no hypervisor"
+        )
+    return ": it changed in the last hour" if root in snapshot.recent else ""
 
 
 def _is_child(provider: Provider) -> bool:

@@ -206,6 +206,10 @@ class Snapshot:
     :ivar gaps: what could not be seen, and why
     :ivar unseen_hosts: hosts of cells that Nova could not reach: neither they nor
         what is on them is here, but for what Placement has of them
+    :ivar unlisted: hosts of nova-compute of which Nova lists no hypervisor, as before
+        ``nova-manage cell_v2 discover_hosts``
+    :ivar recent: UUIDs of top providers without a hypervisor that changed in the last
+        hour
     :ivar microversion: the newest that Nova's API takes; empty if it does not tell
     :ivar bare_metal: how many nodes of Ironic there are; neither they nor what is on
         them is here
@@ -227,6 +231,8 @@ class Snapshot:
     names: frozenset[str] = frozenset()
     gaps: tuple[str, ...] = ()
     unseen_hosts: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
+    recent: tuple[str, ...] = ()
     policy_digest: str | None = None
     project: str = ""
     microversion: Microversion = ""

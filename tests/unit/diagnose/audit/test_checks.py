@@ -341,6 +341,18 @@ class OneChangeTest(AuditTest):
         expected = [f"orphaned_child {name}" for name in children]
         unenroll = "openstack perfvm host unenroll hp1"
         self.one(orphaned, ["orphaned_provider old", *expected], unenroll)
+        # Only what nobody can report is to be deleted.
+        delete = "openstack resource provider delete old"
+        show = "openstack resource provider show --allocations old"
+        self.one(orphaned, ["orphaned_provider old", *expected], delete)
+        for key, words in (("unlisted", "that of old"), ("recent", "last hour")):
+
+            def living(cloud, key=key):
+                orphaned(cloud)
+                cloud.parts[key] = ("old",)
+
+            alive = ["orphaned_provider old", *expected]
+            self.one(living, alive, words, show)
         failed, words = {"host": None, "status": "ERROR"}, "in ERROR and on no host"
         leaked = ["leaked_allocation i-c"]
         self.one(lambda c: c.change_server("c", **failed), leaked, words)
