@@ -11,7 +11,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 from nova_perfvm import constants as const
@@ -358,12 +358,15 @@ class Allocate(Change):
     """Add to the allocation of a running server what it lacks.
 
     :ivar resources: amounts by provider and resource class
+    :ivar elsewhere: other hosts by provider of theirs, of which it is to hold nothing
+        any more
     """
 
     look_again = True
     server: str
     name: str
     resources: Mapping[str, Mapping[str, int]]
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         amounts = [
@@ -371,7 +374,9 @@ class Allocate(Change):
             for resources in self.resources.values()
             for name, amount in sorted(resources.items())
         ]
-        return f"allocate {', '.join(amounts)} to {self.name}"
+        others = sorted({*self.elsewhere.values()})
+        away = f" instead of what it holds of {', '.join(others)}" if others else ""
+        return f"allocate {', '.join(amounts)} to {self.name}{away}"
 
     def made(self, seen: Snapshot) -> Snapshot:
         """Return a cloud in which it has all that, too."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -10,9 +11,10 @@ from nova_perfvm import constants as const
 from nova_perfvm.changes.steps import Allocate, Realign
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
-from nova_perfvm.cloud.errors import ConflictError
+from nova_perfvm.cloud.errors import ConflictError, NotThereError
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.migration_states import UNFINISHED
+from nova_perfvm.facts.snapshot import OFFLOADED
 
 # Placement's code when generations differ; a lack of room has another.
 CONCURRENT: Final = "placement.concurrent_update"
@@ -23,7 +25,9 @@ def allocate(api: API, step: Allocate, held: dict[str, Any], view: HostView) -> 
 
     Nova changes an allocation when it begins to move the server.  The allocation is
     read before Nova is asked where the server is: if a move began in between, Placement
-    refuses the change.
+    refuses the change.  Of a server that holds nothing there is no generation to refuse
+    it by, so Nova is asked once more, and the allocation taken back where the server
+    left meanwhile.
 
     :param held: what it has been allocated, as Placement answered
     :param view: of the host, on which the step was planned
@@ -34,6 +38,7 @@ def allocate(api: API, step: Allocate, held: dict[str, Any], view: HostView) -> 
     allocations = {
         provider: {"resources": dict(entry["resources"])}
         for provider, entry in held["allocations"].items()
+        if provider not in step.elsewhere
     }
     _expect_as_seen(step.server, held, view)
     for provider, lacking in step.resources.items():
@@ -47,6 +52,24 @@ def allocate(api: API, step: Allocate, held: dict[str, Any], view: HostView) -> 
     # None for one that has no allocation at all.
     body["consumer_generation"] = held.get("consumer_generation")
     api.placement("PUT", f"/allocations/{step.server}", body)
+    try:
+        _at_rest(api, step.server, view.host)
+    except ConflictError:
+        _take_back(api, step.server, body, held)
+        raise
+
+
+def _take_back(
+    api: API, server: str, given: dict[str, Any], held: dict[str, Any]
+) -> None:
+    """Let a server hold what it held before, unless Nova has changed that since."""
+    now = answers.allocation(api, server)
+    found = {uuid: entry["resources"] for uuid, entry in now["allocations"].items()}
+    if found == {u: e["resources"] for u, e in given["allocations"].items()}:
+        body = given | {"allocations": held["allocations"]}
+        body["consumer_generation"] = now["consumer_generation"]
+        with contextlib.suppress(ConflictError):
+            api.placement("PUT", f"/allocations/{server}", body)
 
 
 def realign(api: API, step: Realign, view: HostView) -> None:
@@ -107,8 +130,12 @@ def _at_rest(api: API, server: str, host: str) -> dict[str, Any]:
 
     :raises ConflictError: when it is elsewhere, or Nova is at work with it
     """
-    found: dict[str, Any] = api.nova("GET", f"/servers/{server}", key="server")
+    try:
+        found: dict[str, Any] = api.nova("GET", f"/servers/{server}", key="server")
+    except NotThereError as exc:
+        raise ConflictError(f"server {server} is gone", 409, CONCURRENT) from exc
     shown = answers.server(found)
-    if shown.busy or shown.host != host:
+    # Nova takes the allocation of one that it offloads, and its host a moment later.
+    if shown.busy or shown.host != host or shown.status == OFFLOADED:
         raise ConflictError(f"Nova is at work with {shown}", 409, CONCURRENT)
     return found

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
-from nova_perfvm import constants as const
 from nova_perfvm.changes.heal import Healing, plan_heal
 from nova_perfvm.changes.steps import Allocate
 from nova_perfvm.cloud import answers, live_hosts
@@ -27,7 +27,18 @@ def look(
 
     :param among: see :func:`nova_perfvm.cloud.live_hosts.read_host`
     """
-    return _plan(api, policy, live_hosts.read_host(api, host, among))
+    view = live_hosts.read_host(api, host, among)
+    found = _plan(api, policy, view)
+    steps = {
+        server: replace(
+            step,
+            elsewhere=_elsewhere(
+                api, view, server, answers.allocation(api, server), among
+            ),
+        )
+        for server, step in found.steps.items()
+    }
+    return replace(found, steps=steps)
 
 
 @openstack_errors()
@@ -54,10 +65,11 @@ def heal(
         step = healing.steps.get(server)
         if step is None:
             return None
-        if _is_held_elsewhere(api, view, server, held, among):
-            raise RefusedError(
-                (f"{name} holds CPUs of another host: see audit.allocation_elsewhere",)
-            )
+        step = replace(step, elsewhere=_elsewhere(api, view, server, held, among))
+        if step.elsewhere and view.cloud.server_by_id[server].status == "ERROR":
+            # What it left on the other host may run there.
+            words = f"{name} is in ERROR: see audit.allocation_elsewhere"
+            raise RefusedError((words,))
         try:
             allocate(api, step, held, view)
         except ConflictError as exc:
@@ -72,32 +84,34 @@ def heal(
     raise AssertionError
 
 
-def _is_held_elsewhere(
+def _elsewhere(
     api: API,
     view: HostView,
     server: str,
     held: dict[str, Any],
     among: Hypervisors | None,
-) -> bool:
-    """Return whether part of an allocation is on another compute host.
+) -> dict[str, str]:
+    """Return other compute hosts by the providers of theirs that a server holds.
 
-    A failed host does not count: Nova removes its part when the host is back.
+    A resize of a server without allocation leaves that of the new host to it when it
+    is reverted.  A failed host does not count: Nova removes its part when the host is
+    back.
     """
-    tree = {provider.uuid for provider in view.tree}
-    others = {
-        provider
-        for provider, entry in held["allocations"].items()
-        if provider not in tree and {const.PCPU, const.VCPU} & entry["resources"].keys()
-    }
+    others = held["allocations"].keys() - {provider.uuid for provider in view.tree}
     if not others:
-        return False
+        return {}
     moves = answers.migrations(api, instance_uuid=server)
     failed = {move.source for move in moves if move.awaits_source}
     if among is None:
         among = live_hosts.hypervisors(api)
-    return bool(
-        others - {found["id"] for found in among if found["service"]["host"] in failed}
-    )
+    hosts = {found["id"]: found["service"]["host"] for found in among}
+    found = {}
+    for uuid in others:
+        shown = api.placement("GET", f"/resource_providers/{uuid}")
+        host = hosts.get(shown["root_provider_uuid"])
+        if host and host not in {view.host, *failed}:
+            found[uuid] = host
+    return found
 
 
 def _plan(api: API, policy: Policy, view: HostView) -> Healing:

@@ -9,16 +9,19 @@ import fixtures
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
+from nova_perfvm.cloud import allocate as allocating
 from nova_perfvm.cloud import answers, live_hosts, policy_record
 from nova_perfvm.cloud.api import API
 from nova_perfvm.sandbox.embedded.servers import until
 from tests import documented
 from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
+from tests.functional.cells import CellsCase, flavor_of
 from tests.functional.client import ClientMixin
 from tests.functional.elastic import ElasticTest
 
 VIEW = "nova_perfvm.cloud.live_hosts.read_host"
+AT_REST = "nova_perfvm.cloud.allocate._at_rest"
 REBUILD = "2.93"
 MULTIQUEUE = {"hw_vif_multiqueue_enabled": "true"}
 
@@ -131,6 +134,35 @@ class TestSlots(SlotsCase):
         self.assertEqual(3, len(times))
         self.assertEqual(before, self.held(server))
 
+    def test_a_server_that_leaves_at_the_last_moment(self):
+        """After the last look at it, and before it is given its allocation."""
+        self.cloud.start_configured("hp2", self.policy, "dedicated")
+        look = allocating._at_rest
+        for leave in (
+            self.servers.delete,
+            self.servers.shelve,
+            self.servers.cold_migrate,
+        ):
+            with self.subTest(leave.__name__):
+                server = self.boot(host="hp1")
+                self.lose(server)
+                left = []
+
+                def then_leave(*looked_at, server=server, leave=leave, left=left):
+                    found = look(*looked_at)
+                    if not left:
+                        left.append(leave(server))
+                    return found
+
+                with fixtures.MonkeyPatch(AT_REST, then_leave):
+                    status, found, said = self.heal("--yes")
+                self.assertEqual((0, []), (status, found), said)
+                self.assertEqual(1, len(left))
+                self.assertNotIn("hp1: allocate", said)
+                held = self.held(server)
+                self.assertNotIn(self.provider("hp1"), held)
+                self.assertEqual(bool(held), leave == self.servers.cold_migrate)
+
     def test_a_host_that_is_full_by_now(self):
         servers = [self.boot(), self.boot()]
         self.lose(servers[1])
@@ -166,6 +198,33 @@ class TestNone(LostMixin, base.FunctionalTest):
         self.assertIn("changed by another policy, /other.yaml", said)
         for options in (("--dry-run",), ("--yes",), ("--heal", "--snapshot", "-")):
             self.assert_command(3, "--heal", "audit", *options)
+
+
+class TestCells(LostMixin, CellsCase):
+    def test_a_resize_that_is_reverted(self):
+        """Nova moves nothing back, as there was nothing to move to the migration."""
+        for move, to in (("cold_migrate", ()), ("resize", (flavor_of(8),))):
+            with self.subTest(move):
+                server = self.boot(flavor_of(4), host="h1")
+                before = self.held(server)
+                self.lose(server)
+                moved = getattr(self.servers, move)(server, *to)
+                self.assertEqual("h2", moved.host)
+                back = self.servers.revert(moved)
+                self.assertEqual(("ACTIVE", "h1"), (back.status, back.host))
+                self.assertLessEqual({"h2"}, self.allocations(server).keys())
+
+                status, found, said = self.heal("--dry-run")
+                self.assertEqual(2, status)
+                lost = {codes.ALLOCATION_MISSING, codes.ALLOCATION_ELSEWHERE}
+                self.assertLessEqual(lost, {*found})
+                self.assertIn("instead of what it holds of h2\n", said)
+
+                status, found, said = self.heal("--yes")
+                self.assertEqual((0, []), (status, found), said)
+                self.assertEqual(before, self.held(server))
+                self.assertEqual({"0": (0, 0), "1": (0, 0)}, self.books("h2"))
+                self.servers.delete(server)
 
 
 class TestUnits(LostMixin, ElasticTest):

@@ -61,9 +61,10 @@ def _places(subject: Subject) -> Iterator[Finding]:
         if server.host is None or is_moving(snapshot, server):
             continue
         roots = held.get(server.id, {})
-        if server.host in subject.hosts_seen and not any(
+        lost = server.host in subject.hosts_seen and not any(
             root in nodes and nodes[root].host == server.host for root in roots
-        ):
+        )
+        if lost:
             yield Finding.of(
                 codes.ALLOCATION_MISSING,
                 str(server),
@@ -75,12 +76,13 @@ def _places(subject: Subject) -> Iterator[Finding]:
                 continue
             if root in nodes and nodes[root].host != server.host:
                 named = " ".join(f"--provider {p.uuid}" for p in providers)
+                unset = f"allocation unset {named} {server.id}"
                 yield Finding.of(
                     codes.ALLOCATION_ELSEWHERE,
                     str(server),
                     f"it is on {server.host} and holds an allocation of "
                     f"{nodes[root].host}",
-                    f"openstack resource provider allocation unset {named} {server.id}",
+                    codes.HEAL if lost else f"openstack resource provider {unset}",
                 )
 
 

@@ -601,6 +601,8 @@ class PlacementTest(AuditTest):
         cloud.change_server("c", host="g2", node="g2")
         expected = ["allocation_missing c", "allocation_elsewhere c"]
         self.assertEqual(expected, self.found(cloud))
+        # To take the one away would leave it without any.
+        self.assertEqual({HEAL}, {f.remedy for f in self.audit(cloud).findings})
         cloud.change_server("c", status="VERIFY_RESIZE")
         self.assertEqual([], self.found(cloud))
 
