@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 
 from nova_perfvm.changes import steps as do
-from nova_perfvm.diagnose.drift import Drift, drifted
+from nova_perfvm.diagnose.drift import Drift, away, drifted
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Provider
 from nova_perfvm.placement import commands
@@ -50,6 +50,10 @@ def plan_align(policy: Policy, view: HostView, migrating: Migrating) -> do.Plan:
             continue
         found.remove(drift)
         left.append(do.Left("server", str(server), why))
+    for resident in away(policy, view):
+        why = "where it would come back to shows only then: confirm or revert it, and "
+        name = view.describe(resident.consumer).rstrip(",")
+        left.append(do.Left("consumer", name, f"{why}run this again"))
     # Who is left keeps what it holds, and so others may have no room.
     without_room = []
     while full := _too_full(view, found):

@@ -64,8 +64,8 @@ def _take_back(
 ) -> None:
     """Let a server hold what it held before, unless Nova has changed that since."""
     now = answers.allocation(api, server)
-    found = {uuid: entry["resources"] for uuid, entry in now["allocations"].items()}
-    if found == {u: e["resources"] for u, e in given["allocations"].items()}:
+    found = {u: {"resources": e["resources"]} for u, e in now["allocations"].items()}
+    if found == given["allocations"]:
         body = given | {"allocations": held["allocations"]}
         body["consumer_generation"] = now["consumer_generation"]
         with contextlib.suppress(ConflictError):

@@ -29,15 +29,11 @@ def look(
     """
     view = live_hosts.read_host(api, host, among)
     found = _plan(api, policy, view)
-    steps = {
-        server: replace(
-            step,
-            elsewhere=_elsewhere(
-                api, view, server, answers.allocation(api, server), among
-            ),
-        )
-        for server, step in found.steps.items()
-    }
+    steps = {}
+    for server, step in found.steps.items():
+        held = answers.allocation(api, server)
+        others = _elsewhere(api, view, server, held, among)
+        steps[server] = replace(step, elsewhere=others)
     return replace(found, steps=steps)
 
 
@@ -102,9 +98,8 @@ def _elsewhere(
         return {}
     moves = answers.migrations(api, instance_uuid=server)
     failed = {move.source for move in moves if move.awaits_source}
-    if among is None:
-        among = live_hosts.hypervisors(api)
-    hosts = {found["id"]: found["service"]["host"] for found in among}
+    listed = among or live_hosts.hypervisors(api)
+    hosts = {found["id"]: found["service"]["host"] for found in listed}
     found = {}
     for uuid in others:
         shown = api.placement("GET", f"/resource_providers/{uuid}")

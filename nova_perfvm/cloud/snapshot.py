@@ -120,7 +120,7 @@ class _Reader:
         if not whole:
             providers = self._providers()
         migrations = self._migrations()
-        bare_metal, unlisted = 0, set[str]()
+        bare_metal, unlisted, tops = 0, set[str](), set[str]()
         if whole:
             listed = {found["service"]["host"] for found in hypervisors}
             unlisted = services.keys() - {*listed, *self._unseen}
@@ -130,6 +130,8 @@ class _Reader:
             providers = [p for p in providers if (p.root or p.uuid) not in nodes]
             servers = [one for one in servers if one.host not in nodes.values()]
         roots = {found["id"] for found in hypervisors}
+        if whole and not self._unseen:
+            tops = {p.uuid for p in providers if p.parent is None} - roots
         providers, servers = self._look_again(providers, servers, migrations, roots)
         servers = self._topologies(servers, providers, images)
         hosts = [
@@ -156,13 +158,7 @@ class _Reader:
             gaps=tuple(self._gaps),
             unseen_hosts=tuple(self._unseen),
             unlisted=tuple(sorted(unlisted)),
-            recent=tuple(
-                provider.uuid
-                for provider in (providers if whole and not self._unseen else ())
-                if provider.parent is None
-                and provider.uuid not in roots
-                and self._is_recent(provider)
-            ),
+            recent=tuple(filter(self._is_recent, sorted(tops))),
             policy_digest=policy_digest,
             project=self._api.project(),
             microversion=self._microversion(),
@@ -188,9 +184,10 @@ class _Reader:
         found = self._at_once("resource providers", read, self._entries())
         return [provider for provider in found if provider is not None]
 
-    def _is_recent(self, provider: Provider) -> bool:
+    def _is_recent(self, provider: str) -> bool:
+        """Return whether a provider changed a short time ago."""
         try:
-            return self._api.provider_since(provider.uuid)[1] < _RECENT_S
+            return self._api.provider_since(provider)[1] < _RECENT_S
         except NotThereError:
             return False
 

@@ -186,7 +186,7 @@ class TestAlign(Case):
         moving = self.boot(flavor_of(20), host="h1")
         moving = self.servers.cold_migrate(moving)
         self.hold(cell_1=moving)
-        self.assertEqual(set(), self.found())
+        self.assertEqual({codes.CELL_DIFFERS}, self.found())
         self.align(1, "in Nova's hands (VERIFY_RESIZE)", "h2", "--yes")
         self.servers.confirm(moving)
         self.assert_drifted(moving)
@@ -196,6 +196,29 @@ class TestAlign(Case):
         self.api.placement("DELETE", f"/allocations/{STRANGER}")
         self.align(0, "h2 is aligned", "h2", "--yes")
         self.assert_clean(moving)
+
+    def test_a_resize_of_one_that_drifted(self):
+        """Placement keeps another node for its return than Nova does."""
+        servers = [self.boot(flavor_of(4), az="nova:h1") for _ in range(2)]
+        (drifted,) = (s for s in servers if self.claimed(s) != self.nodes(s))
+        (node,), (held,) = self.nodes(drifted), self.claimed(drifted)
+        for server, found in ((drifted, {codes.CELL_DIFFERS}), (servers[0], set())):
+            with self.subTest(drifted=server is drifted):
+                resized = self.servers.resize(server, flavor_of(8))
+                self.assertEqual("h2", resized.host)
+                self.assert_aligned(resized)
+
+                self.assertEqual(found, self.found())
+                words = "where it would come back to shows only then: confirm or revert"
+                self.align(1, words, "h1", "--yes")
+
+                back = self.servers.revert(resized)
+                if found:
+                    self.assertEqual(
+                        ([node], [held]), (self.nodes(back), [*self.claimed(back)])
+                    )
+                    self.align(0, "h1 is aligned: 1 change", "h1", "--yes")
+                self.assert_clean(*servers)
 
     def test_healed_by_nova(self):
         """It takes all that the embedded flavor asks for to be the host's own."""
