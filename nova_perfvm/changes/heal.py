@@ -2,9 +2,8 @@
 """Plan to restore allocations that running servers have lost in Placement.
 
 A rebuild that fails takes all that a server has been allocated away, and Nova never
-gives it back.  Nothing is taken from others: what a server lacks is added, what it
-holds of another host instead is given up, and Placement refuses what others have taken
-meanwhile.
+gives it back.  What a server lacks is added, and an allocation of another host is given
+up for it.  Placement refuses what other servers have taken meanwhile.
 """
 
 from __future__ import annotations

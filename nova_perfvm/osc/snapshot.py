@@ -7,6 +7,7 @@ import argparse
 import gc
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from nova_perfvm.cloud import snapshot as live
@@ -29,6 +30,9 @@ from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
+# How long what was collected tells what a host has, and how far clocks may differ.
+_VALID: Final = timedelta(days=30)
+_CLOCKS: Final = timedelta(hours=1)
 # How many objects come before Python looks which of them are garbage.
 _OBJECTS: Final = 1_000_000
 
@@ -160,6 +164,13 @@ def _with_collected(found: Snapshot, collected: Iterable[Hypervisor]) -> Snapsho
     of_hosts, _ = by_host(found.hosts, collected)
     cells = {name: seen.dedicated().cells for name, seen in of_hosts.items()}
     found, doubts = inventory.with_inventory(found, cells, COLLECTED)
+    now = datetime.now(UTC)
+    doubts += tuple(
+        f"{seen.source} was written at {seen.taken_at}, and now it is "
+        f"{now.isoformat(timespec='seconds')}"
+        for seen in of_hosts.values()
+        if not -_CLOCKS <= now - datetime.fromisoformat(seen.taken_at) <= _VALID
+    )
     if doubts:
         raise PerfVMError(
             f"{'; '.join(doubts)}: name the host's nova.conf with --nova-conf, run "

@@ -3,6 +3,7 @@
 
 import dataclasses
 import json
+from datetime import UTC, datetime
 from unittest import mock
 
 from nova_perfvm import constants as const
@@ -102,15 +103,38 @@ class TestEnroll(Case):
             self.assert_aligned(old)
         # Another host's is of no use.
         self.start("h4")
+        self._refuse_what_contradicts("h4", enroll)
         self.assert_command(1, "assumed symmetric", *enroll, "h4", *told[1:])
 
-    def collected(self, host):
-        """Return what is collected on a host of 2x20."""
+    def _refuse_what_contradicts(self, host, enroll):
+        """Files of another machine, or of the same before it was changed."""
+        gb = self.view(host).facts.cells[0].memory_mb // 1024
+        meminfo = f"{hosts.NODE}/node0/meminfo"
+        small = {meminfo: "Node 0 MemTotal: 1048576 kB\n"}
+        for changes, words in (
+            ({"gb": gb // 2}, "MiB of memory, and Placement counts"),
+            ({"gb": gb * 4}, "MiB of memory, and Placement counts"),
+            ({"gb": 2**20}, "MiB of memory, and Placement counts"),
+            ({"files": small}, "MiB of memory, and Placement counts"),
+            ({"taken_at": "2001-01-01T00:00:00+00:00"}, "was written at 2001-01-01"),
+            ({"taken_at": "2999-01-01T00:00:00+00:00"}, "was written at 2999-01-01"),
+        ):
+            (path,) = self.files(hosts.as_json(self.collected(host, **changes)))
+            self.assert_command(1, words, *enroll, host, "--collected", path)
+        self.assertEqual((), self.view(host).children)
+
+    def collected(self, host, gb=None, files=(), taken_at=None):
+        """Return what is collected on a host of 2x20.
+
+        :param gb: memory of a NUMA node, if it is another than Nova has
+        :param files: those that are other ones
+        """
         memory_mb = self.view(host).facts.cells[0].memory_mb
-        files = hosts.topology(gb=memory_mb // 1024)
+        taken_at = taken_at or datetime.now(UTC).isoformat(timespec="seconds")
         # What runs there Nova tells.
-        found = hosts.of_domains(host, {}, "2026-11-22T10:00:00+00:00")
-        return dataclasses.replace(found, files=files)
+        found = hosts.of_domains(host, {}, taken_at)
+        seen = hosts.topology(gb=gb or memory_mb // 1024)
+        return dataclasses.replace(found, files={**seen, **dict(files)})
 
     def test_what_is_left(self):
         """Of 20 and 20 CPUs 16 and 8 are taken."""
@@ -216,6 +240,21 @@ class TestEnroll(Case):
         self.enroll("h1")
         self.assertEqual(set(), self.found())
         self.boot_refused(flavor_of(20))
+
+    def test_children_that_have_more_than_the_host(self):
+        """No database is needed to see it: Placement contradicts itself."""
+        amounts = {const.RC_CELL_CPU: 20, const.RC_CELL_MEMORY: 1024000}
+        for child in self.view("h1").children:
+            self.put(
+                child,
+                "inventories",
+                inventories={
+                    k: {"total": n, "max_unit": n} for k, n in amounts.items()
+                },
+            )
+        self.assertEqual((2, [(codes.CHILDREN_DIFFER, "h1")]), self.audit())
+        self.enroll("h1")
+        self.assertEqual((0, []), self.audit())
 
     def _lose(self, child):
         self.api.placement("DELETE", f"/resource_providers/{child.uuid}")

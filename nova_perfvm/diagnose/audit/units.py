@@ -2,7 +2,9 @@
 """Find what breaks, or will break, the separation of classes on elastic hosts."""
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
+from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.residents import class_or_misfits, shares_as_enrolled
@@ -17,6 +19,11 @@ from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, describe
 from nova_perfvm.rules.request.contract import CODES
+
+# What the NUMA nodes of a host divide of it.  A kernel may keep more memory to itself
+# than that with which the host was enrolled.
+_OF_ROOT: Final = {const.RC_CELL_CPU: const.PCPU, const.RC_CELL_MEMORY: "MEMORY_MB"}
+_ROUGHLY: Final = 1.02
 
 
 def check_hosts(subject: Subject) -> Iterator[Finding]:
@@ -67,6 +74,13 @@ def _children_faults(policy: Policy, host: HostView) -> Iterator[str]:
             yield (
                 f"nova-scheduler does not know {provider.name}, which was not made for "
                 f"the provider that {host.host} has"
+            )
+    for name, of in _OF_ROOT.items():
+        total, most = sum(c.total(name) for c in host.children), host.root.total(of)
+        if total > _ROUGHLY * most:
+            yield (
+                f"{host.host}: its child providers have {total} {name}, and its own "
+                f"provider has {most} {of}"
             )
     if wrong and (host.enrolled or host.children):
         yield (

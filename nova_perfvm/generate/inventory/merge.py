@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import cpuset
 from nova_perfvm.facts.snapshot import INVENTORY_FILE, NOVA_DATABASE
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from nova_perfvm.facts.snapshot import ComputeHost, HostCell, Server, Snapshot
+
+
+# The kernel keeps some memory to itself, and not the same with every setting.
+_ROUGHLY: Final = 0.02
 
 
 def with_inventory(
@@ -85,14 +89,28 @@ def _doubts(
     own = sum(len(cell.pcpuset) for cell in cells)
     if counted and counted != own:
         yield f"{where}: {own} dedicated CPUs, and Placement counts {counted} PCPU"
+    memory_mb = sum(cell.memory_mb for cell in cells)
+    has_mb = provider.total("MEMORY_MB") if provider else 0
+    told = all(cell.memory_mb for cell in cells)
+    if has_mb and told and abs(memory_mb - has_mb) > _ROUGHLY * has_mb:
+        yield f"{where}: {memory_mb} MiB of memory, and Placement counts {has_mb}"
     for cell in cells:
-        pins = {
-            cpu
+        parts = [
+            part
             for server in servers
             for part in server.cells or ()
             if part.host_node == cell.id
-            for cpu in part.cpu_pinning.values()
-        }
+        ]
+        pins = {cpu for part in parts for cpu in part.cpu_pinning.values()}
+        for what, needs_mb in (
+            ("servers have", sum(part.memory_mb for part in parts)),
+            ("huge pages are", sum(p.size_kb * p.total // 1024 for p in cell.mempages)),
+        ):
+            if 0 < cell.memory_mb < needs_mb:
+                yield (
+                    f"{where}: {what} {needs_mb} MiB of NUMA node {cell.id}, which has "
+                    f"{cell.memory_mb}"
+                )
         if pins - cell.pcpuset:
             yield (
                 f"{where}: servers own CPUs {cpuset.format_cpus(pins - cell.pcpuset)} "

@@ -12,6 +12,7 @@ from nova_perfvm.facts.snapshot import (
     INVENTORY_FILE,
     NOVA_DATABASE,
     HostCell,
+    Inventory,
     host_facts,
 )
 from nova_perfvm.generate import inventory
@@ -151,6 +152,47 @@ class MergeTest(testtools.TestCase):
         )
         hosts = parse({"hp1": {"shape": "2x4", "mode": "dedicated"}})
         self.assertEqual((taken, ()), inventory.with_inventory(taken, hosts))
+
+    def test_memory_that_disagrees_is_said(self):
+        (host,) = self.cloud.snapshot().hosts
+        self.cloud.change_inventories("hp1", MEMORY_MB=Inventory(512000, 512000))
+        for name, nodes_gb, pages, expected in (
+            ("as it is", (250, 250), 0, []),
+            ("the kernel keeps some", (247, 247), 0, []),
+            ("half", (125, 125), 0, ["256000 MiB of memory, and Placement counts"]),
+            (
+                "another division",
+                (1, 499),
+                0,
+                ["servers have 65536 MiB of NUMA node 0, which has 1024"],
+            ),
+            (
+                "more pages than memory",
+                (250, 250),
+                251,
+                ["huge pages are 257024 MiB of NUMA node 0, which has 256000"],
+            ),
+            ("not told", (0, 250), 0, []),
+        ):
+            with self.subTest(name):
+                told = tuple(
+                    HostCell(
+                        number,
+                        frozenset(),
+                        cpus,
+                        gb * 1024,
+                        mempages=(PagePool(1048576, pages),) if not number else (),
+                    )
+                    for number, (cpus, gb) in enumerate(
+                        zip((NODE_0, NODE_1), nodes_gb, strict=True)
+                    )
+                )
+                _, remarks = inventory.with_inventory(
+                    self.cloud.snapshot(), {host.host: told}
+                )
+                self.assertEqual(len(expected), len(remarks), remarks)
+                for words, remark in zip(expected, remarks, strict=True):
+                    self.assertIn(words, remark)
 
     def test_what_disagrees_is_said(self):
         cells = [{"dedicated": "1-19"}, {"dedicated": "20-39"}]
