@@ -12,12 +12,15 @@ from nova_perfvm.documents.document import (
     parse_document,
     read_text,
 )
+from nova_perfvm.documents.mistakes import DocumentError, Mistake
 from nova_perfvm.measure.collect import collector
 from nova_perfvm.measure.collect.collected import Collected, Kind
 
 # Of a host with hundreds of VMs.
 MOST_BYTES: Final = KINDS["host"].most_bytes
-_INTERRUPTS: Final = re.compile(r"\s*CPU\d+\s")
+# Of /proc/interrupts, before which a shell's prompt may stand.
+_HEADER: Final = re.compile(r"^[ \t]*CPU\d+(?:[ \t]+CPU\d+)*[ \t]*$", re.MULTILINE)
+_ROW: Final = re.compile(r"^[ \t]*\d+:(?:[ \t]+\d+)+[ \t]+\S", re.MULTILINE)
 
 
 def script() -> str:
@@ -46,10 +49,17 @@ def read_guest(path: str) -> Collected:
     :raises UnreadableFileError: when it cannot be read
     """
     text, source = read_text(["guest"], path)
-    if not _INTERRUPTS.match(text):
+    tables = list(_HEADER.finditer(text))
+    if not tables and not _ROW.search(text):
         return loads(text, source, "guest")
+    if len(tables) != 1:
+        found = f"{len(tables)} lines name CPUs" if tables else "no line names the CPUs"
+        message = f"a copy of /proc/interrupts in which {found}: copy one table, with "
+        message += "its first line (CPU0 CPU1 ...), and without lines that are wrapped"
+        raise DocumentError(source, [Mistake((), message)], "guest")
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Collected("guest", source, now, files={"/proc/interrupts": text})
+    table = text[tables[0].start() :]
+    return Collected("guest", source, now, files={"/proc/interrupts": table})
 
 
 def loads(text: str, source: str, kind: Kind | None = None) -> Collected:

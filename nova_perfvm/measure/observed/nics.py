@@ -8,7 +8,7 @@ import re
 from typing import Final, NamedTuple
 
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
-from nova_perfvm.measure.observed.interrupts import Interrupts
+from nova_perfvm.measure.observed.interrupts import PATH, Interrupts
 from nova_perfvm.measure.observed.tables import values
 
 # MAX_TAP_QUEUES of the host's kernel: no tap device has more.
@@ -72,6 +72,7 @@ def read(collected: Collected, seen: Interrupts | None) -> tuple[NIC, ...]:
     Devices of which only the interrupts are known have the device's name.
 
     :param seen: the interrupts, None if they were not read
+    :raises NotReadError: when only they are known, and no NIC is told by them
     """
     nics = [_nic(collected, name, seen) for name in names_below(collected, NET)]
     found = [nic for nic in nics if nic is not None]
@@ -80,7 +81,17 @@ def read(collected: Collected, seen: Interrupts | None) -> tuple[NIC, ...]:
         queues = _by_vectors(seen, device)
         nic = NIC(device, "virtio_net", Kind.VIRTIO, device, True, queues, None)  # noqa: FBT003
         found.append(nic)
+    if seen and not nics and not found:
+        raise NotReadError(PATH, _why_no_nic(seen))
     return tuple(found)
+
+
+def _why_no_nic(seen: Interrupts) -> str:
+    names = (name for vector in seen.vectors for name in vector.names)
+    # Devices of any kind fall back to that, consoles mostly.
+    shared = ", ".join(name for name in names if name.endswith("-virtqueues"))
+    told = f", and does not tell which device has {shared}" if shared else ""
+    return f"it names no queue (virtio0-input.0){told}: run nova-perfvm guest collect"
 
 
 def names_below(collected: Collected, directory: str) -> list[str]:

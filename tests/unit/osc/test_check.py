@@ -16,6 +16,10 @@ from tests.unit.osc.base import CommandCase
 CHECKS = checks_of(package)
 CLASS = ("--class", "high-performance")
 
+QUEUE_NAMES = [
+    f"virtio0-{way}.{queue}" for queue in (0, 1) for way in ("input", "output")
+]
+
 
 class CheckGuestTest(CommandCase):
     def setUp(self):
@@ -61,6 +65,76 @@ class CheckGuestTest(CommandCase):
         self.assertEqual(2, status, stderr)
         self.assertIn("1.22 effective CPUs", stdout)
         self.assertIn("interrupts.txt: 3 failure, 0 warning, 12 unknown, 0 ok", stderr)
+
+    def table(self, cpus, *counts, names=QUEUE_NAMES):
+        """Return /proc/interrupts with {CPU: count} of each vector."""
+        return guests.interrupts(zip(names, counts, strict=True), cpus)
+
+    def test_few_interrupts_are_no_evidence(self):
+        # On CPU 0 as drivers start; the traffic of each pair has a CPU of its own.
+        for few in (1, 999):
+            busy = ({0: 6547137}, {0: few}, {0: few, 1: 5938591}, {0: few})
+            path = self.write("copy", self.table(2, *busy))
+            status, stdout, stderr = self.check(path, "-f", "json")
+            self.assertEqual(0, status, stderr)
+            found = {
+                row["Subject"]: row["Level"]
+                for row in json.loads(stdout)
+                if row["Code"] == "guest.nic_vectors"
+            }
+            self.assertEqual(
+                {"virtio0 input": "ok", "virtio0 output": "unknown"}, found
+            )
+
+    def test_enough_interrupts_are_evidence(self):
+        busy = ({0: 6547137}, {0: 1000}, {1: 5938591}, {0: 1000})
+        status, stdout, _ = self.check(self.write("copy", self.table(2, *busy)))
+        self.assertEqual(2, status)
+        self.assertIn("virtio0 output: 2 vectors on 1 CPUs, 2 on the busiest", stdout)
+
+    def test_a_table_after_a_prompt(self):
+        table = self.table(2, {0: 5000}, {0: 5000}, {1: 5000}, {1: 5000})
+        for before in ("# cat /proc/interrupts\n", "\nvm1:~$ cat /proc/interrupts\n"):
+            path = self.write("copy", f"{before}{table}vm1:~$ \n")
+            status, stdout, stderr = self.check(path, "-f", "json")
+            self.assertEqual(0, status, stderr)
+            levels = [
+                row["Level"]
+                for row in json.loads(stdout)
+                if row["Code"] == "guest.nic_vectors"
+            ]
+            self.assertEqual(["ok", "ok"], levels)
+
+    def test_copies_that_are_no_table(self):
+        table = self.table(2, {0: 5000}, {0: 5000}, {1: 5000}, {1: 5000})
+        _, _, rows = table.partition("\n")
+        wrapped = f"CPU0\nCPU1\n{rows}"
+        for text, words in (
+            (rows, "in which no line names the CPUs: copy one table, with its first"),
+            (f"{table}\n$ cat /proc/interrupts\n{table}", "in which 2 lines name CPUs"),
+            (wrapped, "in which 2 lines name CPUs"),
+            ("vm1 is slow\n", "expected a collected file of a guest"),
+        ):
+            with self.subTest(words=words, text=text[:40]):
+                status, _, stderr = self.check(self.write("copy", text))
+                self.assertEqual(3, status)
+                self.assertIn(words, stderr)
+                self.assertEqual(1, stderr.count("\n"), stderr)
+
+    def test_tables_that_tell_no_nic(self):
+        for name, words in (
+            (
+                "virtio0-virtqueues",
+                "it names no queue (virtio0-input.0), and does not tell which device has",
+            ),
+            (
+                "timer",
+                "it names no queue (virtio0-input.0): run nova-perfvm guest collect",
+            ),
+        ):
+            text = self.table(2, {}, {0: 5000}, names=("virtio0-config", name))
+            _, stdout, _ = self.check(self.write("copy", text))
+            self.assertIn(words, " ".join(stdout.split()))
 
     def test_prometheus(self):
         collected = dataclasses.replace(guests.ly(), hostname='a"b')
