@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 from nova_perfvm.documents.document import KINDS, kind_of
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.bench.tools import fio
-from nova_perfvm.measure.bench.tools.tool import OutputError, documents_of, output_of
+from nova_perfvm.measure.bench.tools.tool import OutputError, output_of
 from nova_perfvm.printable import number_of
 
 # Latencies and depths are rounded, and ramp-up counts, too.
@@ -265,32 +265,26 @@ def _remarks(
 def read_fio(text: str, source: str) -> Figures:
     """Return what fio's JSON (``--output-format=json`` or ``json+``) says.
 
-    All jobs of the file ran at once, as fio's jobs do, and count together.
+    All jobs of the file count together.
 
-    :raises FioError: when it is no such file
+    :raises FioError: when it is no such file, or they need not have run at once
     """
     try:
         return _figures(text)
     except OutputError as exc:
-        remedy = "run fio with --output-format=json+"
-        raise FioError(f"{source}: {exc}: {remedy}") from None
+        raise FioError(f"{source}: {exc}") from None
 
 
 @output_of(fio.NAME)
 def _figures(text: str) -> Figures:
     if kind := kind_of(text):
         raise OutputError(f"this is {KINDS[kind].title}")
-    document = documents_of(fio.NAME, text)[0]
-    jobs = document["jobs"]
-    for job in jobs:
-        if error := job.get("error"):
-            raise OutputError(f"fio ended with error {error}")
+    jobs = fio.jobs_of(text)
     read_iops, read_ms = _of_way([job["read"] for job in jobs])
     write_iops, write_ms = _of_way([job["write"] for job in jobs])
     if not 0 < read_iops + write_iops < math.inf:
         raise OutputError("no I/O was done")
-    common = document.get("global options", {})
-    options = [common | job.get("job options", {}) for job in jobs]
+    options = [job["job options"] for job in jobs]
     depth = _depth([job.get("jobname") for job in jobs], options)
     cached = any(str(of_job.get("direct", "0")) != "1" for of_job in options)
     return Figures(read_iops, write_iops, read_ms, write_ms, depth, cached)

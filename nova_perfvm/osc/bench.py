@@ -69,8 +69,8 @@ class RunBenchmarks(PerfVMCommand):
 class ImportFigures(PerfVMCommand):
     """Take figures that were measured by hand, for bench compare.
 
-    Of one VM, or of one run on the host: what sysbench printed, and JSON of fio and
-    iperf3. Each further file of the same figures is another round.
+    Of one VM, or of one run on the host: what sysbench cpu printed, and JSON of fio and
+    iperf3. Each further file of the same figures, made the same way, is another round.
     """
 
     arguments = (
@@ -83,8 +83,14 @@ class ImportFigures(PerfVMCommand):
             "--threads",
             type=count,
             metavar="N",
-            required=True,
-            help="threads, jobs or connections",
+            help="threads, jobs or connections, where the files do not say it",
+        ),
+        argument(
+            "--at-once",
+            type=count,
+            metavar="N",
+            default=1,
+            help="VMs, or runs on the host, that measured at this time (default: 1)",
         ),
         file_argument("--output", required=True, help="JSON of the measurements"),
     )
@@ -96,6 +102,7 @@ class ImportFigures(PerfVMCommand):
             who=parsed_args.who,
             machine=samples.Machine(parsed_args.kind),
             threads=parsed_args.threads,
+            at_once=parsed_args.at_once,
         )
         textfile.replace(parsed_args.output, samples.dumps(found))
         measured = number_of(len(found.measurements), "measurement")

@@ -4,42 +4,77 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final
 
 from nova_perfvm.measure.bench.tools import fio, iperf3, sysbench, tool
 from nova_perfvm.measure.samples import Samples
+from nova_perfvm.printable import number_of
 
-# {what each calls itself: (its name, what reads its output)}
-_TOOLS: Final = {
-    "sysbench": (sysbench.NAME, sysbench.parse),
-    "fio": (fio.NAME, lambda text: fio.parse(fio.job_of(text)["jobname"], text)),
-    "iperf": (iperf3.NAME, iperf3.parse),
+# {what each calls itself: (its name, what reads its output, and how that was made)}
+_TOOLS: Final[dict[str, tuple[str, Any, Any]]] = {
+    "sysbench": (sysbench.NAME, sysbench.parse, sysbench.conditions),
+    "fio": (fio.NAME, partial(fio.parse, ""), fio.conditions),
+    "iperf": (iperf3.NAME, iperf3.parse, iperf3.conditions),
 }
+_EXPECTED: Final = "expected what sysbench prints, or JSON of fio or iperf3"
 _PROGRAM: Final = re.compile(rf"\b({'|'.join(_TOOLS)})[ -](\d+(?:\.\d+)+)")
 
 
-def read(outputs: Iterable[tuple[str, str]], **common: Any) -> Samples:
+def read(
+    outputs: Iterable[tuple[str, str]], threads: int | None, **common: Any
+) -> Samples:
     """Return what outputs say; of the same figures each further one is another round.
 
     :param outputs: the name of each in errors, and its text
+    :param threads: how many there were, for outputs that do not say it
     :param common: who measured, and what else is the same for all measurements
-    :raises OutputError: for what none of the tools printed
+    :raises OutputError: with every output that none of the tools printed, or that is
+        no round of the same measurement as one before
     """
-    rounds: Counter[str] = Counter()
-    found = []
+    # {(metric, threads): (source, text, conditions) of each round}
+    rounds: dict[tuple[str, int], list[tuple[str, str, dict[str, Any]]]] = {}
+    found, wrong = [], []
     for source, text in outputs:
         if not (program := _PROGRAM.search(text)):
-            expected = "what sysbench prints, or JSON of fio or iperf3"
-            raise tool.OutputError(f"{source}: expected {expected}")
-        name, parse = _TOOLS[program[1]]
+            wrong.append(f"{source}: {_EXPECTED}")
+            continue
+        name, parse, conditions = _TOOLS[program[1]]
         try:
-            figures = parse(text)
-            rounds[min(figures)] += 1
-            how = {"tool": name, "tool_version": program[2]} | common
-            number = rounds[min(figures)]
-            found += tool.measurements(figures, round=number, **how)
+            figures, how = parse(text), conditions(text)
+            number = _threads(how.pop("threads"), threads)
+            before = rounds.setdefault((min(figures), number), [])
+            for other, its_text, its in before:
+                _compare(other, how, its, same=text == its_text)
+            before.append((source, text, how))
+            of_run = {"tool": name, "tool_version": program[2], "threads": number}
+            found += tool.measurements(figures, round=len(before), **of_run, **common)
         except tool.OutputError as exc:
-            raise tool.OutputError(f"{source}: {exc}") from None
+            wrong.append(f"{source}: {exc}")
+    if wrong:
+        raise tool.OutputError("\n".join(wrong))
     return Samples(tuple(found))
+
+
+def _threads(told: int | None, given: int | None) -> int:
+    """Return the number of threads, which the output tells, or somebody has given."""
+    number = told or given
+    if number is None:
+        raise tool.OutputError("it does not say how many threads: give --threads")
+    if given not in {None, number}:
+        ran = number_of(number, "thread")
+        raise tool.OutputError(f"it ran with {ran}, not {given}: omit --threads")
+    return number
+
+
+def _compare(
+    other: str, how: dict[str, Any], its: dict[str, Any], *, same: bool
+) -> None:
+    """Refuse an output made with other options than an earlier one."""
+    if same:
+        raise tool.OutputError(f"the same as {other}: leave one out")
+    for key in how | its:
+        if (here := how.get(key)) != (there := its.get(key)):
+            reason = f"no round of the same measurement as {other}: {key} {here}, not"
+            raise tool.OutputError(f"{reason} {there}: import it into another file")

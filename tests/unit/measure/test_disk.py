@@ -7,6 +7,7 @@ import testtools
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import disk
 from nova_perfvm.measure.disk import Figures, Guarantee
+from tests.unit.measure.bench.test_tools import output
 
 # KISTI: ioMeter, 8 workers, 70/30 random.
 ALONE = {
@@ -136,7 +137,9 @@ class FioTest(testtools.TestCase):
         for text, words in (
             ("", "fio printed no JSON"),
             ("[]", "fio printed no JSON"),
-            ("{}", "KeyError('jobs')"),
+            ("{}", "its JSON has no jobs"),
+            (fio() * 2, "several JSON documents"),
+            (output("fio_sections.json"), "need not have run at once"),
             ('{"jobs": [1]}', "something else than expected"),
             ('{"jobs": [{"error": 5}]}', "ended with error 5"),
             (

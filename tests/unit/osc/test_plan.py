@@ -28,7 +28,7 @@ class PlanDiskTest(CommandCase):
         path, empty = self.file(test_disk.fio()), self.file("{}")
         for words, *arguments in (
             ("nothing is guaranteed", "--alone", path),
-            ("KeyError('jobs')", "--alone", empty, "--guarantee-read", "1"),
+            ("its JSON has no jobs", "--alone", empty, "--guarantee-read", "1"),
             ("cannot read /nowhere", "--alone", path, "--contended", "/nowhere"),
             ("arguments are required: --alone",),
         ):

@@ -14,6 +14,12 @@ from nova_perfvm.measure.bench.tools import tool
 
 NAME: Final = "fio"
 
+_OPTIONS: Final = "job options"
+# Options in which rounds may differ.
+_OF_ONE_RUN: Final = frozenset(("directory", "filename", "name", "numjobs", "runtime"))
+_ONE_SECTION: Final = (
+    "run each section by itself (--section=NAME), clones of one with --group_reporting"
+)
 _TAILS: Final = {"p99": "99.000000", "p99_9": "99.900000"}
 # LY's.
 _LINE: Final = """
@@ -115,10 +121,11 @@ class Fio:
 def parse(job: str, text: str) -> dict[str, float]:
     """Read fio's JSON.
 
-    :param job: what the metrics are named after
+    :param job: what the metrics are named after; empty for the name in the JSON
     :raises OutputError: when it is no such thing, or the job failed
     """
     done = job_of(text)
+    job = job or done["jobname"]
     found: dict[str, float] = {}
     for way in ("read", "write"):
         if done[way]["total_ios"]:
@@ -130,15 +137,47 @@ def parse(job: str, text: str) -> dict[str, float]:
 
 
 def job_of(text: str) -> Any:
-    """Return what fio's JSON has of its only job.
+    """Return the only job in fio's JSON.
 
-    :raises OutputError: when the job failed
+    :raises OutputError: when there are others, or the job failed
     """
-    (document,) = tool.documents_of(NAME, text)
-    (job,) = document["jobs"]
-    if job["error"]:
-        raise tool.OutputError(f"fio: the job ended with error {job['error']}")
-    return job
+    jobs = jobs_of(text)
+    if len(jobs) > 1:
+        names = ", ".join(job["jobname"] for job in jobs)
+        raise tool.OutputError(f"fio: expected one job, found {names}: {_ONE_SECTION}")
+    return jobs[0]
+
+
+@tool.output_of(NAME)
+def jobs_of(text: str) -> list[Any]:
+    """Return the jobs in fio's JSON, which ran at once, each with all its options.
+
+    :raises OutputError: when they need not have run at once, or one failed
+    """
+    found = tool.documents_of(NAME, text, "--output-format=json+")
+    if len(found) > 1:
+        reason = "several JSON documents: keep one, of --status-interval the last"
+        raise tool.OutputError(f"fio: {reason}")
+    if not (jobs := found[0].get("jobs")):
+        raise tool.OutputError("fio: its JSON has no jobs: run it without --client")
+    for job in jobs:
+        if error := job.get("error"):
+            raise tool.OutputError(f"fio: the job ended with error {error}")
+    # Each stonewall begins a group.
+    if len({job.get("groupid") for job in jobs}) > 1:
+        reason = "jobs with stonewall or new_group need not have run at once"
+        raise tool.OutputError(f"fio: {reason}: {_ONE_SECTION}")
+    common = found[0].get("global options", {})
+    return [job | {_OPTIONS: common | job.get(_OPTIONS, {})} for job in jobs]
+
+
+@tool.output_of(NAME)
+def conditions(text: str) -> dict[str, Any]:
+    """Return what rounds have in common: threads, and the job's other options."""
+    options = job_of(text)[_OPTIONS]
+    threads = int(options.get("numjobs", 1)) if options else None
+    other = {key: options[key] for key in options.keys() - _OF_ONE_RUN}
+    return {"threads": threads} | dict(sorted(other.items()))
 
 
 def figures(rate: str, latency: str, done: Any) -> dict[str, float]:
@@ -147,7 +186,9 @@ def figures(rate: str, latency: str, done: Any) -> dict[str, float]:
     :param rate: the metric of the one, ``latency`` what begins those of the others
     :param done: of fio's JSON, with a histogram of its own
     """
-    ns = done["clat_ns"]["percentile"]
+    # --clat_percentiles=0 prints none, --percentile_list others.
+    ns = done["clat_ns"].get("percentile", {})
+    tails = {label: ns[key] for label, key in _TAILS.items() if key in ns}
     return {rate: float(done["iops"])} | {
-        f"{latency}_{label}_ms": ns[key] / 1e6 for label, key in _TAILS.items()
+        f"{latency}_{label}_ms": value / 1e6 for label, value in tails.items()
     }

@@ -22,6 +22,9 @@ NAME: Final = "iperf3"
 # Of the rates of intervals, which are of a second each, as iperf3 has it; of fewer
 # this percentile would be the lowest.
 _PERCENTILE: Final = 5
+# What else changes the figures that a run leaves.
+_SENDING: Final = ("blksize", "target_bitrate", "omit")
+_TOGETHER_S: Final = 2
 _LEAST_INTERVALS: Final = 100 // _PERCENTILE
 # A seventeenth connection may not fail a run for a moment's load.
 _LINE: Final = (
@@ -105,11 +108,15 @@ def parse(text: str) -> dict[str, float]:
 
     :raises OutputError: when it is no such thing, or says that one of them failed
     """
-    found = tool.documents_of(NAME, text)
+    found = tool.documents_of(NAME, text, "--json")
     for document in found:
         if "error" in document:
             raise tool.OutputError(f"iperf3: {document['error']}")
-    test = found[0]["start"]["test_start"]
+        if _test(document)["num_streams"] < len(document["end"]["streams"]):
+            reason = "both directions at once (--bidir), which share what there is"
+            remedy = "measure without that option, then with --reverse"
+            raise tool.OutputError(f"iperf3: {reason}: {remedy}")
+    test = _test(found[0])
     ends = [document["end"] for document in found]
     name = "network.received" if test["reverse"] else "network"
     if test["protocol"] == "UDP":
@@ -122,6 +129,26 @@ def parse(text: str) -> dict[str, float]:
     rate = sum(end["sum_received"]["bits_per_second"] for end in ends)
     low = _low_rate(f"{metric}_p{_PERCENTILE}", map(_rates, found))
     return {metric: rate} | low | _round_trips(f"{name}.latency_rtt", ends)
+
+
+@tool.output_of(NAME)
+def conditions(text: str) -> dict[str, Any]:
+    """Return what rounds have in common: streams, and how they send.
+
+    :raises OutputError: when several processes did not start together
+    """
+    found = tool.documents_of(NAME, text, "--json")
+    starts = [one["start"].get("timestamp", {}).get("timesecs") for one in found]
+    if len(found) > 1 and (None in starts or max(starts) - min(starts) > _TOGETHER_S):
+        reason = f"{len(found)} processes that did not start together"
+        raise tool.OutputError(f"iperf3: {reason}: give each a file of its own")
+    threads = sum(_test(one)["num_streams"] for one in found)
+    first = _test(found[0])
+    return {"threads": threads} | {key: first.get(key) for key in _SENDING}
+
+
+def _test(document: Any) -> Any:
+    return document["start"]["test_start"]
 
 
 def _low_rate(metric: str, of_each: Iterable[list[float]]) -> dict[str, float]:

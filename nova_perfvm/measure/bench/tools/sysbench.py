@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from nova_perfvm.measure.bench.tools import tool
 
@@ -17,6 +17,9 @@ NAME: Final = "sysbench"
 
 _LINE: Final = "sysbench cpu --threads={1} --time={0.seconds} --percentile=99 run"
 _ROW: Final = re.compile(r"^\s+(\w[\w ]*):\s+([\d.]+)$", re.MULTILINE)
+_SETTING: Final = re.compile(
+    r"^(Number of threads|Prime numbers limit): (\d+)$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +45,22 @@ def parse(text: str) -> dict[str, float]:
     :raises OutputError: when it is another one
     """
     found = dict(_ROW.findall(text))
+    if "events per second" not in found:
+        raise tool.OutputError("sysbench: expected what sysbench cpu prints at its end")
     latencies = {
-        "cpu.latency_p99_ms": float(found["99th percentile"]),
-        "cpu.latency_max_ms": float(found["max"]),
-    }
+        # The 95th is its default, and none is printed with --percentile=0.
+        f"cpu.latency_p{row.partition('th ')[0]}_ms": float(ms)
+        for row, ms in found.items()
+        if row.endswith("th percentile")
+    } | {"cpu.latency_max_ms": float(found["max"])}
     # Two decimals are printed: 0.00 is shorter than it can tell.
     return {"cpu.events_per_second": float(found["events per second"])} | {
         metric: ms for metric, ms in latencies.items() if ms > 0
     }
+
+
+def conditions(text: str) -> dict[str, Any]:
+    """Return what rounds have in common: threads, and the work of each event."""
+    found = dict(_SETTING.findall(text))
+    threads = int(found.pop("Number of threads", 0)) or None
+    return {"threads": threads} | found

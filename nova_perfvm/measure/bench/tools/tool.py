@@ -135,11 +135,12 @@ def shell(script: str, *arguments: str) -> tuple[str, ...]:
     return ("sh", "-c", script, "sh", *arguments)
 
 
-def documents_of(program: str, text: str) -> list[Any]:
+def documents_of(program: str, text: str, option: str = "") -> list[Any]:
     """Return the JSON documents that a program printed, one after the other.
 
     What stands around them is left out: warnings, mostly.
 
+    :param option: that makes it print JSON
     :raises OutputError: when there is none, or a part of one
     """
     decoder = json.JSONDecoder()
@@ -153,7 +154,8 @@ def documents_of(program: str, text: str) -> list[Any]:
     except (ValueError, RecursionError) as exc:
         raise OutputError(f"{program} printed no JSON: {exc}") from None
     if not found:
-        raise OutputError(f"{program} printed no JSON")
+        remedy = f": run it with {option}" if option else ""
+        raise OutputError(f"{program} printed no JSON{remedy}")
     return found
 
 

@@ -194,8 +194,8 @@ def _of_vectors(guest: GuestSubject, direction: Direction) -> Seen:
     found, number = _places(guest, direction), len(direction.vectors)
     if found.most <= found.fair and found.known < number:
         reason = (
-            f"{number - found.known} of {number} vectors do not show their CPU: none of "
-            f"them fired {LEAST_INTERRUPTS} times, nearly all on one CPU"
+            f"{number - found.known} of {number} vectors do not show their CPU: none "
+            f"of them fired {LEAST_INTERRUPTS} times, nearly all on one CPU"
         )
         raise NotReadError(_AFFINITY, reason)
     shown = f"{number} vectors on {found.cpus} CPUs"

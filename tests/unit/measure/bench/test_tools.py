@@ -40,13 +40,22 @@ class SysbenchTest(testtools.TestCase):
         )
 
     def test_another_output(self):
-        cpu = output("sysbench_cpu.txt")
-        for text in (
-            "",
-            output("memory_stream.txt"),
-            cpu.replace("99th percentile", "95th percentile"),
-        ):
-            self.assertRaises(OutputError, sysbench.parse, text)
+        for text in ("", output("memory_stream.txt")):
+            error = self.assertRaises(OutputError, sysbench.parse, text)
+            self.assertIn("expected what sysbench cpu prints", str(error))
+
+    def test_any_percentile(self):
+        text = output("sysbench_default.txt")
+        found = sysbench.parse(text)
+        self.assertEqual(4.25, found.pop("cpu.latency_p95_ms"))
+        rest = {"cpu.events_per_second", "cpu.latency_max_ms"}
+        self.assertEqual(rest, set(found))
+        # --percentile=0
+        none = text.replace(
+            "95th percentile:                        4.25",
+            "percentile stats:               disabled",
+        )
+        self.assertEqual(rest, set(sysbench.parse(none)))
 
     def test_command_line(self):
         (run,) = sysbench.CPU((4,), 7).runs(PLACE)
@@ -162,6 +171,28 @@ class IPerf3Test(testtools.TestCase):
             error = self.assertRaises(OutputError, iperf3.parse, printed)
             self.assertIn(words, str(error))
 
+    def test_both_directions_at_once(self):
+        text = output("iperf3_bidir.json")
+        # Versions 3.7 to 3.10 name both sums alike, of which JSON keeps the last.
+        twice = text.replace("_bidir_reverse", "")
+        self.assertNotIn("bidir", str(json.loads(twice)["end"]))
+        for printed in (text, twice):
+            error = self.assertRaises(OutputError, iperf3.parse, printed)
+            self.assertIn("both directions at once (--bidir)", str(error))
+
+    def test_conditions(self):
+        found = iperf3.conditions(output("iperf3_streams.json"))
+        self.assertEqual((3, 131072), (found["threads"], found["blksize"]))
+        one = json.loads(output("iperf3.json"))
+        later = json.loads(output("iperf3.json"))
+        together = iperf3.conditions(json.dumps(one) + json.dumps(later))
+        self.assertEqual(2, together["threads"])
+        later["start"]["timestamp"]["timesecs"] += 30
+        error = self.assertRaises(
+            OutputError, iperf3.conditions, json.dumps(one) + json.dumps(later)
+        )
+        self.assertIn("2 processes that did not start together", str(error))
+
 
 class FioTest(testtools.TestCase):
     def test_mixed(self):
@@ -187,8 +218,40 @@ class FioTest(testtools.TestCase):
             job[way]["total_ios"] = 0
         error = self.assertRaises(OutputError, fio.parse, "a", json.dumps(document))
         self.assertIn("no I/O", str(error))
-        for text in ("", "fio: no space", '{"jobs": []}', '{"jobs": [{}]}'):
-            self.assertRaises(OutputError, fio.parse, "a", text)
+        for text, words in (
+            ("", "printed no JSON: run it with --output-format=json+"),
+            ("fio: no space", "printed no JSON"),
+            ('{"jobs": []}', "has no jobs: run it without --client"),
+            ('{"client_stats": []}', "has no jobs"),
+            ('{"jobs": [{}]}', "something else than expected"),
+            (output("fio.json") * 2, "several JSON documents"),
+            (
+                output("fio_clones.json"),
+                "expected one job, found a, a: run each section",
+            ),
+            (output("fio_sections.json"), "run each section by itself"),
+        ):
+            with self.subTest(words=words):
+                error = self.assertRaises(OutputError, fio.parse, "a", text)
+                self.assertIn(words, str(error))
+
+    def test_without_percentiles(self):
+        document = json.loads(output("fio_group.json"))
+        del document["jobs"][0]["read"]["clat_ns"]["percentile"]
+        (metric,) = fio.parse("a", json.dumps(document))
+        self.assertEqual("disk.a.read_iops", metric)
+
+    def test_conditions(self):
+        document = json.loads(output("fio_group.json"))
+        found = fio.conditions(json.dumps(document))
+        self.assertEqual((2, "randread"), (found["threads"], found["rw"]))
+        options = document["jobs"][0].pop("job options")
+        document["global options"] = options
+        self.assertEqual(found, fio.conditions(json.dumps(document)))
+        del options["numjobs"]
+        self.assertEqual(1, fio.conditions(json.dumps(document))["threads"])
+        del document["global options"]
+        self.assertIsNone(fio.conditions(json.dumps(document))["threads"])
 
     def test_command_lines_are_those_of_the_article(self):
         runs = list(fio.Fio("/data").runs(PLACE))
