@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeVar, cast
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.keys import keys_of, read_value, shown, written
-from nova_perfvm.documents.mistakes import DocumentError, Mistake
+from nova_perfvm.documents.mistakes import DocumentError, Mistake, first
 
 T = TypeVar("T")
 
@@ -135,7 +135,7 @@ def parse_document(
     if not mistakes:
         value, mistakes = _read_document(kinds, of, data, defaults)
         if check and value is not None:
-            mistakes = list(check(value))
+            mistakes = first(check(value))
         mistakes = parsed.in_order(mistakes) if parsed else mistakes
     if mistakes:
         raise DocumentError(source, mistakes, kinds[0])

@@ -21,6 +21,7 @@ for a number, and JSON schema needs a minute for the snapshot of a large cloud.
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 import dataclasses
 import datetime as dt
 import difflib
@@ -36,7 +37,7 @@ from dataclasses import MISSING
 from typing import Annotated, Any, Final, NamedTuple
 
 from nova_perfvm import cpuset
-from nova_perfvm.documents.mistakes import KeyPath, Mistake
+from nova_perfvm.documents.mistakes import MOST, KeyPath, Mistake
 
 # What a field's ``metadata`` may say.
 # The name under which its mapping stands, and no key of that mapping.
@@ -106,13 +107,14 @@ class _Key(NamedTuple):
 
 
 def read_value(kind: Any, value: Any) -> tuple[Any, list[Mistake]]:
-    """Return a value of a type from plain values, and every mistake in these.
+    """Return a value of a type from plain values, and the first mistakes in these.
 
     With mistakes, which come in the order of the file, there is no value.
     ``mistakes()`` is asked of each dataclass whose keys are valid.
     """
-    reader = _Reader()
-    found = reader.read(kind, value, ())
+    reader, found = _Reader(), None
+    with contextlib.suppress(_EnoughError):
+        found = reader.read(kind, value, ())
     return None if reader.mistakes else found, reader.mistakes
 
 
@@ -156,6 +158,10 @@ def keys_of(kind: Hashable) -> tuple[_Key, ...]:
     return ()
 
 
+class _EnoughError(Exception):
+    """More mistakes than anybody reads."""
+
+
 class _Reader:
     """Reads values of given types, and keeps what is wrong with them."""
 
@@ -180,8 +186,13 @@ class _Reader:
         return found
 
     def say(self, path: KeyPath, message: str) -> None:
-        """Keep a mistake."""
+        """Keep a mistake.
+
+        :raises _EnoughError: when there are more than anybody reads
+        """
         self.mistakes.append(Mistake(path, message))
+        if len(self.mistakes) > MOST:
+            raise _EnoughError
 
 
 class _Shape:

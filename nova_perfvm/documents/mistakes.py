@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a file: each mistake with its place, and all of them at once."""
+"""What is wrong with a file: each mistake with its place, up to a hundred at once."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from nova_perfvm.exceptions import PerfVMError
 
 # Where a value is in a file, as keys from the top.
 KeyPath = tuple[str, ...]
-# More are mostly repetitions of the same one.
-_MOST_SHOWN = 20
+# More are mostly repetitions of the same one, and a file of 6 MB can have millions.
+MOST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +35,34 @@ class Mistake:
         return f"{line}{'.'.join(self.path) or '(top level)'}: {self.message}"
 
 
+def first(mistakes: Iterable[Mistake]) -> list[Mistake]:
+    """Return as many mistakes as anybody reads, and one that tells of others."""
+    return list(itertools.islice(mistakes, MOST + 1))
+
+
 class DocumentError(PerfVMError):
-    """A file that cannot be used; ``mistakes`` holds every mistake in it."""
+    """A file that cannot be used; ``mistakes`` holds those in it, up to ``MOST``."""
 
     def __init__(
         self, source: str, mistakes: Iterable[Mistake], kind: str | None = None
     ) -> None:
-        """Keep the source's name and all mistakes, in the file's order.
+        """Keep the source's name and the mistakes, in the file's order.
 
         :param kind: what the file was to be, such as ``policy``
         """
         self.source = source
         self.kind = kind
-        self.mistakes = tuple(mistakes)
-        shown = [f"  {mistake}" for mistake in self.mistakes[:_MOST_SHOWN]]
+        found = first(mistakes)
+        self.mistakes = tuple(found[:MOST])
+        shown = [f"  {mistake}" for mistake in self.mistakes]
         n = len(self.mistakes)
         if n == 1 and self.mistakes[0].path == () and self.mistakes[0].line is None:
             # It is about the file as such.
             super().__init__(f"{source}: {self.mistakes[0].message}")
             return
-        if n > _MOST_SHOWN:
-            shown.append(f"  and {n - _MOST_SHOWN} mistakes more")
         count = "1 mistake" if n == 1 else f"{n} mistakes"
+        if len(found) > MOST:
+            count, shown = f"more than {count}", [*shown, "  and more"]
         super().__init__("\n".join([f"{source}: {count}", *shown]))
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import io
 import os
@@ -111,7 +112,7 @@ def exclusively(path: str) -> Iterator[None]:
     lock = target.with_name(f".{target.name}.lock")
     with contextlib.ExitStack() as stack:
         try:
-            mine = locks(stack.enter_context(lock.open("wb")), lock)
+            mine = locks(stack.enter_context(open_lock(lock)), lock)
         except OSError as exc:
             raise PerfVMError(f"cannot write {lock}: {exc.strerror or exc}") from exc
         if not mine:
@@ -120,6 +121,23 @@ def exclusively(path: str) -> Iterator[None]:
             )
         stack.callback(lock.unlink, missing_ok=True)
         yield
+
+
+def open_lock(path: Path) -> BinaryIO:
+    """Open the file of a lock to append to it, and make it if it is not there.
+
+    Others may write to its directory, as in /tmp: a link must not choose the file.
+
+    :raises OSError: when it cannot be opened, or is a symbolic link
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        return open(os.open(path, flags, 0o666), "ab")  # noqa: PTH123 - a descriptor
+    except OSError as exc:
+        if exc.errno == errno.ELOOP:
+            reason = "a symbolic link, which is not followed: remove it"
+            raise PermissionError(exc.errno, reason, str(path)) from None
+        raise
 
 
 def locks(file: BinaryIO, path: Path) -> bool:

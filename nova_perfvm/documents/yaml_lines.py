@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from nova_perfvm.documents.mistakes import KeyPath, Mistake
+from nova_perfvm.documents.mistakes import MOST, KeyPath, Mistake
 from nova_perfvm.printable import first_line
 
 # Of a number or a date; Python cannot even print numbers of some thousand digits.
@@ -98,7 +98,7 @@ class YAMLText:
             name = _scalar(loader, key)
             here = (*path, name)
             line = key.start_mark.line + 1
-            if name in found:
+            if name in found and len(self.mistakes) <= MOST:
                 message = f"given twice, first in line {self._lines[here]}: remove one"
                 self.mistakes.append(Mistake(here, message, line))
             self._lines[here] = line

@@ -25,7 +25,7 @@ from typing import Annotated, Any, Final, Literal
 
 from nova_perfvm.documents.document import dump_document, load_document, parse_document
 from nova_perfvm.documents.keys import Expected, some
-from nova_perfvm.documents.mistakes import DocumentError, Mistake
+from nova_perfvm.documents.mistakes import DocumentError, Mistake, first
 from nova_perfvm.measure.collect.collected import Kind
 
 Better = Literal["higher", "lower"]
@@ -170,7 +170,7 @@ def load(paths: Iterable[str]) -> Samples:
     measurements = [m for file in files for m in file.measurements]
     scale_out = [s for file in files for s in file.scale_out]
     whole = Samples(tuple(measurements), tuple(scale_out))
-    if mistakes := list(whole.mistakes()):
+    if mistakes := first(whole.mistakes()):
         raise DocumentError(f"{' + '.join(names)} (counted through)", mistakes)
     return whole
 

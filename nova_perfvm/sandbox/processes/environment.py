@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import nova_perfvm
+from nova_perfvm.documents import textfile
 from nova_perfvm.sandbox.processes import running
 
 CONSTRAINTS: Final = Path(__file__).with_name("constraints.txt")
@@ -83,7 +84,7 @@ class Environment:
         if self._has(wanted):
             return
         self.directory.mkdir(parents=True, exist_ok=True)
-        with self._lock.open("ab") as lock:
+        with textfile.open_lock(self._lock) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not self._has(wanted[:1]):
                 # What is there while pip works is neither the old nor the new.

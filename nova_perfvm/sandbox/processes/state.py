@@ -33,7 +33,7 @@ def claim(layout: Layout) -> Iterator[None]:
                 f"{directory} has other files in it: expected an empty directory, or "
                 "one that nova-perfvm sandbox up has made; use another --directory"
             )
-        with layout.lock.open("ab") as lock:
+        with textfile.open_lock(layout.lock) as lock:
             if not textfile.locks(lock, layout.lock):
                 raise SandboxError(
                     f"another nova-perfvm sandbox command works on {directory}"

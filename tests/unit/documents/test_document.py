@@ -12,6 +12,7 @@ import yaml
 from nova_perfvm.changes.migrations import record as plan_record
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.document import KINDS, kind_of
+from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.generate import inventory
@@ -126,9 +127,28 @@ class KindsTest(testtools.TestCase):
                 self.assertIn(words, self.refused(kind, path))
 
     def test_many_mistakes_are_counted(self):
-        keys = {f"key{number}": 1 for number in range(30)}
         path = self.directory / "odd"
-        path.write_text(json.dumps({"schema_version": "1.0"} | keys))
-        message = self.refused("policy", path)
-        self.assertIn("odd: 30 mistakes\n", message)
-        self.assertIn("\n  and 10 mistakes more", message)
+        for number, words, lines in (
+            (30, "odd: 30 mistakes\n", 31),
+            (100, "odd: 100 mistakes\n", 101),
+            (101, "odd: more than 100 mistakes\n", 102),
+            (5000, "odd: more than 100 mistakes\n", 102),
+        ):
+            with self.subTest(number=number):
+                keys = {f"key{number}": 1 for number in range(number)}
+                path.write_text(json.dumps({"schema_version": "1.0"} | keys))
+                message = self.refused("policy", path)
+                self.assertIn(words, message)
+                self.assertEqual(lines, len(message.splitlines()))
+                self.assertEqual(number > 100, message.endswith("\n  and more"))
+
+    def test_reading_ends_after_a_hundred_mistakes(self):
+        servers = json.dumps([{}] * 50_000)
+        text = f'{{"schema_version": "1.0", "servers": {servers}}}'
+        reader = self.useFixture(
+            fixtures.MockPatch("nova_perfvm.documents.keys.Mistake", wraps=Mistake)
+        )
+        path = self.directory / "cloud.json"
+        path.write_text(text)
+        self.assertIn("more than 100 mistakes", self.refused("snapshot", path))
+        self.assertEqual(101, reader.mock.call_count)

@@ -103,6 +103,33 @@ class ExclusivelyTest(testtools.TestCase):
             pass
         self.assertEqual([directory / "file"], list(directory.iterdir()))
 
+    def test_a_planted_link_is_not_followed(self):
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        lock = directory / ".file.lock"
+        for target in (directory / "precious", directory / "absent"):
+            with self.subTest(target=target.name):
+                (directory / "precious").write_text("all that there is")
+                lock.symlink_to(target)
+                error = self.assertRaises(
+                    PerfVMError, self.refused, str(directory / "file")
+                )
+                words = f"cannot write {lock}: a symbolic link, which is not followed"
+                self.assertIn(words, str(error))
+                left = {path.name for path in directory.iterdir()}
+                self.assertEqual({".file.lock", "precious"}, left)
+                text = (directory / "precious").read_text()
+                self.assertEqual("all that there is", text)
+                lock.unlink()
+
+    def test_a_linked_file_is_not_emptied(self):
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        (directory / "precious").write_text("all that there is")
+        os.link(directory / "precious", directory / ".file.lock")
+        with textfile.exclusively(str(directory / "file")):
+            pass
+        text = (directory / "precious").read_text()
+        self.assertEqual("all that there is", text)
+
     def test_where_it_cannot_be(self):
         path = self.useFixture(fixtures.TempDir()).join("no", "file")
         error = self.assertRaises(PerfVMError, self.refused, path)

@@ -55,6 +55,15 @@ class ClaimTest(StateTest):
         self.assertRaises(SandboxError, self.claim)
         self.assertEqual("1234\n", self.layout.lock.read_text())
 
+    def test_a_planted_link_is_not_followed(self):
+        target = self.directory.parent / "empty"
+        target.touch()
+        self.directory.mkdir()
+        self.layout.lock.symlink_to(target)
+        error = self.assertRaises(SandboxError, self.claim)
+        self.assertIn(f"{self.layout.lock}: a symbolic link", str(error))
+        self.assertEqual("", target.read_text())
+
     def test_what_is_ours(self):
         """New ones, those of commands that ended early or install beside us."""
         for names in (
