@@ -26,8 +26,10 @@ _ANSWER_S: Final = 60
 # What is written in this time after the limit may still arrive.
 _LATE_S: Final = 30
 _END_S: Final = 10
-# Of one output: more would fill the memory here.
-_MOST_BYTES: Final = 64 * 1024 * 1024
+_MIB: Final = 1024 * 1024
+# A target may be a guest that its tenant has changed: more would fill the memory here.
+_LINE_BYTES: Final = 64 * 1024
+_FEW_WORDS: Final = _MIB
 _PINGS: Final = 9
 
 _READY: Final = "perfvm-ready"
@@ -113,13 +115,16 @@ async def run(
     stdin: bytes = b"",
     *,
     bound: bool = False,
+    most_bytes: int = _FEW_WORDS,
 ) -> str:
     """Run a command on a target; return what it prints.
 
     :param bound: whether to bind it to the target's NUMA node
-    :raises TargetError: when it fails, or takes longer
+    :param most_bytes: that it may print
+    :raises TargetError: when it fails, takes longer or prints more
     """
-    async with _process(line(target, command, bound=bound)) as process:
+    command_line = line(target, command, bound=bound)
+    async with _process(command_line, most_bytes=most_bytes) as process:
         process.send(stdin)
         process.close()
         return await process.end(timeout_s)
@@ -164,10 +169,11 @@ def failed(found: Mapping[str, Any]) -> dict[str, TargetError]:
 class Command:
     """A command that runs on a target."""
 
-    def __init__(self, process: Process, limit_s: int) -> None:
+    def __init__(self, process: Process, limit_s: int, most_bytes: int) -> None:
         """Keep the process, whose standard streams are pipes."""
         self._process: Any = process
         self._limit_s = limit_s
+        self._left_bytes = most_bytes
 
     @property
     def ended(self) -> bool:
@@ -182,6 +188,10 @@ class Command:
         """Close its standard input."""
         self._process.stdin.close()
 
+    def drain(self) -> asyncio.Future[None]:
+        """Drop what it prints, until that is cancelled."""
+        return asyncio.ensure_future(_drain(self._process))
+
     async def line(self, timeout_s: float = _ANSWER_S) -> str:
         """Return the next line that it prints.
 
@@ -192,6 +202,11 @@ class Command:
                 found: bytes = await self._process.stdout.readline()
         except TimeoutError:
             raise TargetError(f"no answer for {timeout_s:g} s") from None
+        except ValueError:
+            raise TargetError(f"a line of more than {_LINE_BYTES} bytes") from None
+        self._left_bytes -= len(found)
+        if self._left_bytes < 0:
+            raise TargetError("too many lines before what was expected")
         if found:
             return found.decode(errors="replace").strip()
         self.close()
@@ -234,8 +249,8 @@ class Command:
     async def _rest(self, timeout_s: float) -> tuple[str, str, str]:
         """Return what it still prints, and why it failed; empty if it did not."""
         process = self._process
-        streams = (process.stdout, process.stderr)
-        reading = [asyncio.ensure_future(_all(stream)) for stream in streams]
+        limits = {process.stdout: self._left_bytes, process.stderr: _FEW_WORDS}
+        reading = [asyncio.ensure_future(_all(*one)) for one in limits.items()]
         try:
             async with asyncio.timeout(timeout_s):
                 outputs = await asyncio.gather(*reading)
@@ -256,11 +271,14 @@ class Command:
 
 @contextlib.asynccontextmanager
 async def waiting(
-    target: Target, command: Sequence[str], limit_s: int
+    target: Target, command: Sequence[str], limit_s: int, most_bytes: int = _FEW_WORDS
 ) -> AsyncIterator[Command]:
-    """Have a command wait on a target, bound to its node; end it at last."""
+    """Have a command wait on a target, bound to its node; end it at last.
+
+    :param most_bytes: that it may print
+    """
     barrier = ["sh", "-c", _BARRIER, "sh", str(limit_s), *command]
-    async with _process(line(target, barrier), limit_s) as process:
+    async with _process(line(target, barrier), limit_s, most_bytes) as process:
         yield process
 
 
@@ -278,11 +296,19 @@ async def serving(
         seen = 0
         while seen < server.times:
             seen += server.ready in await process.line(patience_s)
-        yield process
+        # Servers report as they go, and stand still when nobody reads that.
+        draining = process.drain()
+        try:
+            yield process
+        finally:
+            draining.cancel()
+            await asyncio.gather(draining, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager
-async def _process(command: Sequence[str], limit_s: int = 0) -> AsyncIterator[Command]:
+async def _process(
+    command: Sequence[str], limit_s: int = 0, most_bytes: int = _FEW_WORDS
+) -> AsyncIterator[Command]:
     try:
         # Ctrl-C is for this process; it ends the others.
         process = await asyncio.create_subprocess_exec(
@@ -291,12 +317,12 @@ async def _process(command: Sequence[str], limit_s: int = 0) -> AsyncIterator[Co
             stdout=PIPE,
             stderr=PIPE,
             start_new_session=True,
-            limit=_MOST_BYTES,
+            limit=_LINE_BYTES,
         )
     except OSError as exc:
         raise TargetError(f"{command[0]}: {exc.strerror}") from None
     try:
-        yield Command(process, limit_s)
+        yield Command(process, limit_s, most_bytes)
     finally:
         if process.stdin:
             process.stdin.close()
@@ -309,7 +335,7 @@ async def _process(command: Sequence[str], limit_s: int = 0) -> AsyncIterator[Co
             raise
 
 
-async def _all(stream: asyncio.StreamReader) -> bytes:
+async def _all(stream: asyncio.StreamReader, most_bytes: int) -> bytes:
     """Return all that is still to be read.
 
     :raises TargetError: when that is too much
@@ -317,16 +343,20 @@ async def _all(stream: asyncio.StreamReader) -> bytes:
     pieces, length = [], 0
     while piece := await stream.read(1 << 16):
         length += len(piece)
-        if length > _MOST_BYTES:
-            raise TargetError(f"more than {_MOST_BYTES // 2**20} MiB of output")
+        if length > most_bytes:
+            raise TargetError(f"more than {most_bytes / _MIB:.3g} MiB of output")
         pieces.append(piece)
     return b"".join(pieces)
 
 
-async def _drain(stream: asyncio.StreamReader) -> None:
+async def _drain(process: Any) -> None:
     """Let a process go on that waits until what it prints is read."""
-    while await stream.read(1 << 16):
-        pass
+
+    async def drop(stream: asyncio.StreamReader) -> None:
+        while await stream.read(1 << 16):
+            pass
+
+    await asyncio.gather(drop(process.stdout), drop(process.stderr))
 
 
 async def _end(process: Process) -> None:
@@ -334,12 +364,15 @@ async def _end(process: Process) -> None:
     if process.returncode is None:
         try:
             async with asyncio.timeout(_END_S):
-                streams = filter(None, (process.stdout, process.stderr))
-                await asyncio.gather(*map(_drain, streams), process.wait())
+                await asyncio.gather(_drain(process), process.wait())
         except TimeoutError:
             _kill_session(process.pid)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(TimeoutError):
+        # asyncio reports its end only when its pipes are empty.
+        async with asyncio.timeout(_END_S):
+            await _drain(process)
     await process.wait()
 
 

@@ -215,7 +215,9 @@ class _RunningStep(NamedTuple):
                 started = connection.serving(target(who), one, 2 * limit_s)
                 serving.append(await stack.enter_async_context(started))
             for who, run in step.runs.items():
-                command = connection.waiting(target(who), run.command, limit_s)
+                command = connection.waiting(
+                    *(target(who), run.command, limit_s, run.most_bytes)
+                )
                 waiting[who] = await stack.enter_async_context(command)
         except TargetError as exc:
             return {who: exc}

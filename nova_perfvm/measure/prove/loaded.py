@@ -173,7 +173,7 @@ async def _start(
         serving = connection.serving(generator, run.server, LOAD_S)
         await stack.enter_async_context(serving)
     waiting = await stack.enter_async_context(
-        connection.waiting(vm, run.command, LOAD_S)
+        connection.waiting(vm, run.command, LOAD_S, run.most_bytes)
     )
     await waiting.ready()
     return asyncio.create_task(waiting.start(0))

@@ -56,7 +56,12 @@ class CyclicTest:
             command = tool.shell(_RUN, *tool.words(_LINE, self, threads))
             read = partial(parse, "loaded." if self.loaded else "")
             of_run = (NAME, NAME, threads, self.seconds)
-            yield tool.Run(*of_run, command, read, loaded=self.loaded)
+            # The histogram of a thread has 20,000 lines.
+            yield tool.Run(
+                *(*of_run, command, read),
+                loaded=self.loaded,
+                most_bytes=2**20 * threads,
+            )
 
 
 @tool.output_of(NAME)

@@ -99,6 +99,8 @@ class IPerf3(tool.Served):
                     ready="Server listening",
                     times=connections,
                 ),
+                # Each process prints some 1,000 bytes for each second.
+                most_bytes=2**16 * connections * (1 + self.seconds // 16),
             )
 
 
@@ -142,8 +144,7 @@ def conditions(text: str) -> dict[str, Any]:
     if len(found) > 1 and (None in starts or max(starts) - min(starts) > _TOGETHER_S):
         reason = f"{len(found)} processes that did not start together"
         raise tool.OutputError(f"iperf3: {reason}: give each a file of its own")
-    threads = sum(_test(one)["num_streams"] for one in found)
-    first = _test(found[0])
+    threads, first = sum(_test(o)["num_streams"] for o in found), _test(found[0])
     return {"threads": threads} | {key: first.get(key) for key in _SENDING}
 
 

@@ -71,6 +71,7 @@ class Run:
     :ivar parse: what makes {metric: value} of its standard output
     :ivar server: what has to run elsewhere meanwhile
     :ivar loaded: whether all CPUs of the target are to be busy besides
+    :ivar most_bytes: that the command may print
     """
 
     tool: str
@@ -81,6 +82,7 @@ class Run:
     parse: Callable[[str], dict[str, float]]
     server: ServerCommand | None = None
     loaded: bool = False
+    most_bytes: int = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

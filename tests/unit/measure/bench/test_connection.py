@@ -56,10 +56,30 @@ class RunTest(testtools.TestCase):
         self.assertEqual("text", self.run_it(["cat"], stdin=b"text"))
 
     def test_an_output_that_does_not_end(self):
-        for name, value in (("_MOST_BYTES", 2**20), ("_END_S", 0.1)):
-            self.patch(connection, name, value)
-        error = self.assertRaises(TargetError, self.run_it, ["cat", "/dev/zero"])
-        self.assertEqual("more than 1 MiB of output", error.reason)
+        self.patch(connection, "_END_S", 0.1)
+        for command in ("cat /dev/zero", "cat /dev/zero >&2"):
+            words = ["sh", "-c", command]
+            error = self.assertRaises(TargetError, self.run_it, words)
+            self.assertEqual("more than 1 MiB of output", error.reason)
+        more = ["head", "-c", str(3 * 2**20), "/dev/zero"]
+        run = connection.run(HERE, more, PATIENCE_S, most_bytes=4 * 2**20)
+        self.assertEqual(3 * 2**20, len(asyncio.run(run)))
+
+    def test_lines_that_do_not_end(self):
+        self.patch(connection, "_END_S", 0.1)
+
+        async def ready(command):
+            async with connection.waiting(
+                Target("vm1", "guest", prefix=("sh", "-c", command)), ["true"], 1
+            ) as one:
+                await one.ready()
+
+        for command, reason in (
+            ("cat /dev/zero", "a line of more than 65536 bytes"),
+            ("yes $(printf %09999d 0)", "too many lines before what was expected"),
+        ):
+            error = self.assertRaises(TargetError, asyncio.run, ready(command))
+            self.assertEqual(reason, error.reason)
 
     def test_failures(self):
         for command, reason, stderr in (
@@ -186,6 +206,20 @@ class ServingTest(DirectoryCase):
             text = pathlib.Path(f"/proc/{path.read_text().strip()}/stat").read_text()
             return text.rpartition(")")[2].split()[0] != "Z"
         return False
+
+    def test_what_it_reports_does_not_hold_it_up(self):
+        path = self.directory / "done"
+
+        async def serve():
+            script = 'echo listening; head -c 4000000 /dev/zero; touch "$1"; sleep 1000'
+            command = ["sh", "-c", script, "sh", str(path)]
+            server = ServerCommand("here", command, "listening", 1)
+            async with connection.serving(HERE, server, PATIENCE_S):
+                async with asyncio.timeout(PATIENCE_S):
+                    while not path.exists():  # noqa: ASYNC110 - another process
+                        await asyncio.sleep(0.02)
+
+        asyncio.run(serve())
 
     def test_one_that_is_never_ready(self):
         async def serve():
