@@ -126,9 +126,13 @@ class RulesTest(testtools.TestCase):
         collected = hypervisor.facts(hosts.host())
         packing = "compute", "packing_host_numa_cells_allocation_strategy"
         power = "libvirt", "cpu_power_management"
+        virt_type = "libvirt", "virt_type"
         for option, value, target, expected in (
             (packing, "True", "32.2.1", {2144660}),
             (packing, "false", "32.2.1", set()),
+            (virt_type, "qemu", "32.2.1", set()),
+            (virt_type, "qemu", "34.0.0", {2069718}),
+            (virt_type, "kvm", "34.0.0", set()),
             (power, "true", "27.0.0", {2077228, 2043707, 2038840}),
         ):
             there = dataclasses.replace(collected, options={option: value})
