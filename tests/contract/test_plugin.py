@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import collections
 import os
 import re
 import shlex
@@ -411,6 +412,34 @@ class TwoNodeTest(NodeCase):
             for name in ("controller", "compute")
         ]
         self.assertEqual(found[0], found[1])
+
+
+class SamplesTest(testtools.TestCase):
+    def options(self, name):
+        """Return {(meta-section, section): lines} of a sample."""
+        found, where = collections.defaultdict(list), ("", "")
+        for line in (ROOT / "devstack" / name).read_text().splitlines():
+            if line.startswith("[["):
+                where = (line.strip("[]"), "")
+            elif line.startswith("["):
+                where = (where[0], line.strip("[]"))
+            elif line and not line.startswith("#"):
+                found[where].append(line)
+        return found
+
+    def test_vms_of_several_vcpus_boot(self):
+        for name in ("local.conf.sample", "local.conf.controller.sample"):
+            with self.subTest(name=name):
+                found = self.options(name)
+                self.assertIn("LIBVIRT_TYPE=qemu", found["local|localrc", ""])
+                nova = found["post-config|$NOVA_CONF", "quota"]
+                self.assertEqual(["cores = -1"], nova)
+                neutron = found["post-config|/$Q_PLUGIN_CONF_FILE", "ovn"]
+                self.assertEqual(["ovs_create_tap = False"], neutron)
+
+    def test_the_compute_host_leaves_that_to_the_controller(self):
+        found = self.options("local.conf.compute.sample")
+        self.assertEqual({("local|localrc", "")}, set(found))
 
 
 class EnrollLaterTest(NodeCase):
