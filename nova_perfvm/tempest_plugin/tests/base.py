@@ -34,6 +34,7 @@ class PerfVMTest(test.BaseTestCase):
     """
 
     credentials = ("admin",)
+    with_network = False
 
     min_microversion = COMPUTE
     max_microversion = "latest"
@@ -59,8 +60,9 @@ class PerfVMTest(test.BaseTestCase):
 
     @classmethod
     def setup_credentials(cls) -> None:
-        """Ask for no networks."""
-        cls.set_network_resources()
+        """Ask for the networks that the tests need."""
+        needed = dict.fromkeys(("network", "subnet", "dhcp"), cls.with_network)
+        cls.set_network_resources(**needed)
         super().setup_credentials()
 
     @classmethod
@@ -121,7 +123,7 @@ class PerfVMTest(test.BaseTestCase):
     # Servers
 
     def create(self, flavor: str, host: str | None = None) -> str:
-        """Ask for a server without a network; return its id.
+        """Ask for a server, by default without a network; return its id.
 
         :param flavor: id
         :param host: the only host that may take it
@@ -133,11 +135,15 @@ class PerfVMTest(test.BaseTestCase):
             ),
             flavorRef=flavor,
             imageRef=CONF.compute.image_ref,
-            networks="none",
+            networks=self.networks(),
             **wish,
         )["server"]
         self.addCleanup(self.delete, server["id"])
         return server["id"]
+
+    def networks(self) -> Any:
+        """Return what a server asks of Neutron."""
+        return "none"
 
     def show(self, server: str) -> dict[str, Any]:
         return self.servers.show_server(server)["server"]
@@ -247,9 +253,21 @@ class PerfVMTest(test.BaseTestCase):
                 return host, server
             self.assertIn("No valid host was found", server["fault"]["message"])
             self.delete(server["id"])
-        raise self.skipException(
-            f"no empty host takes flavor {flavor}; empty are: {', '.join(hosts) or '-'}"
+        raise self.no_host_takes(flavor, f"empty are: {', '.join(hosts) or '-'}")
+
+    def no_host_takes(self, flavor: str, why: str) -> Exception:
+        """Return the exception that skips a test: no host takes a flavor."""
+        name = next(n for n, one in self.flavor_of.items() if one["id"] == flavor)
+        skip: Exception = self.skipException(
+            f"no empty host takes flavor {name}; {why}"
         )
+        return skip
+
+    def serves(self, host: str, flavor: str) -> bool:
+        """Return whether a host has what a flavor claims, whoever is on it now."""
+        if flavor == self.high_performance:
+            return self.room(host) > 0
+        return flavor != self.general or any("VCPU" in p for p in self.tree_of(host))
 
     def room(self, host: str) -> int:
         """Return how many high-performance VMs a host takes when it is empty."""

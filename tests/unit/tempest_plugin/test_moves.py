@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import unittest
+from types import SimpleNamespace
 
 from tests.unit.tempest_plugin.cases import PluginCase
 
@@ -40,3 +41,54 @@ class ResizeTest(PluginCase):
         ):
             case = self.case(smaller, **options)
             self.assertRaisesRegex(unittest.SkipTest, words, getattr(case, test))
+
+
+class HostsTest(PluginCase):
+    """Hosts of high-performance VMs alone, as in the DevStack of two machines."""
+
+    def case(self, *inventories):
+        self.configure(high_performance_flavor="hp", general_flavor="g")
+        flavors = {
+            name: {"id": f"id of {name}", "extra_specs": {}} for name in ["g", "hp"]
+        }
+        up = {"host": "a", "status": "enabled", "state": "up"}
+        return self.make(
+            "scenario.test_moves",
+            "MovesTest",
+            "test_resize_within_general",
+            flavor_of=flavors,
+            general="id of g",
+            high_performance="id of hp",
+            computes=lambda _: {"a": {}, "down": {}},
+            services=SimpleNamespace(list_services=lambda **_: {"services": [up]}),
+            tree_of=lambda _, host: inventories,
+            empty_hosts=lambda _: self.fail("it waits for a host"),
+        )
+
+    def test_nobody_waits_for_a_host_that_never_comes(self):
+        case = self.case({"PCPU": {"total": 20}}, {"MEMORY_MB": {"total": 1024}})
+        exc = self.assertRaises(unittest.SkipTest, case.boot_on_empty_host, "id of g")
+        words = "no empty host takes flavor g; none has what it claims"
+        self.assertEqual(words, str(exc))
+
+    def test_who_is_served(self):
+        case = self.case({"VCPU": {"total": 20}})
+        self.assertTrue(case.serves("a", "id of g"))
+        for room in (0, 2):
+            type(case).room = lambda _, host, room=room: room
+            self.assertEqual(room > 0, case.serves("a", "id of hp"))
+
+
+class NetworkTest(PluginCase):
+    def test_only_its_tests_ask_for_a_network(self):
+        self.configure()
+        moves = self.make("scenario.test_moves", "MovesTest", "test_cold_migration")
+        self.assertEqual((False, "none"), (moves.with_network, moves.networks()))
+        case = self.make(
+            "scenario.test_network", "NetworkTest", "test_boot_with_a_port"
+        )
+        type(case).get_tenant_network = lambda _, credentials: {
+            "id": f"of {credentials}"
+        }
+        self.assertTrue(case.with_network)
+        self.assertEqual([{"uuid": "of admin"}], case.networks())

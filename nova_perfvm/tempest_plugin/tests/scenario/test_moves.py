@@ -62,6 +62,9 @@ class MovesTest(base.PerfVMTest):
 
     def boot_on_empty_host(self, flavor):
         """Wait also for hosts that servers of other tests have left."""
+        hosts = self.computes().keys() & self.hosts_up()
+        if not any(self.serves(host, flavor) for host in hosts):
+            raise self.no_host_takes(flavor, "none has what it claims")
         for _ in base.repeat(SYNC_S):
             with contextlib.suppress(self.skipException):
                 return super().boot_on_empty_host(flavor)
