@@ -121,7 +121,7 @@ RUN = {
     },
     f"{_ADMIN}/weigher.rst": {"": f"{_CLOUD}.test_aggregates_and_traits"},
     f"{_CONTRIBUTOR}/devstack.rst": {
-        "nova-perfvm-status": _UPGRADE,
+        "/opt/stack/data/venv/bin/nova-perfvm-status": _UPGRADE,
         f"{_ENROLL} ": f"{_DEVSTACK_TESTS}.test_it_enrolls",
     },
     f"{_CONTRIBUTOR}/tempest.rst": {

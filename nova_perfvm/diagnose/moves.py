@@ -66,8 +66,8 @@ def recreate(server_id: str, flavor: str, disk: str, why: str) -> str:
     :param disk: options for the root disk, empty for one of the flavor's size
     """
     return (
-        f"openstack server create --flavor {flavor} --image IMAGE {disk}NAME  # by hand, "
-        f"in place of {server_id}: {why}"
+        f"openstack server create --flavor {flavor} --image IMAGE {disk}NAME"
+        f"  # by hand, in place of {server_id}: {why}"
     )
 
 

@@ -49,7 +49,7 @@ _OF_OPTIONS: Final = {
     PIN_SET.option: (codes.PIN_SET, codes.PIN_SET),
 }
 # CVE-2026-46448 (OSSA-2026-022)
-_HINTS_TAKEN: Final = 2151252
+HINTS_TAKEN: Final = 2151252
 
 
 def installed_bugs(installed: str) -> tuple[Release, tuple[KnownBug, ...]]:
@@ -122,7 +122,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
             release, bugs = installed_bugs(installed)
         except ReleaseError as exc:
             return Result(Code.WARNING, f"not checked: {exc}")
-        bug = next((bug for bug in bugs if bug.number == _HINTS_TAKEN), None)
+        bug = next((bug for bug in bugs if bug.number == HINTS_TAKEN), None)
         if bug is None:
             return _result(())
         needed = min(fixed for fixed in bug.fixed if fixed >= release)

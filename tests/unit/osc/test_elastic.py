@@ -62,17 +62,18 @@ class RefusedTest(CloudCommandCase):
         child = Provider(
             "c", "h1_perfvm_a", 1, allocations={"a": {"X": 1}}, parent=ROOT, root=ROOT
         )
-        for arguments, facts in (
-            (["host", "enroll", "h1", "--yes"], {}),
-            (["host", "enroll", "h1", "--dry-run"], {}),
-            (["host", "unenroll", "h1", "--yes"], {"others": (child,)}),
-            (["rollback", "--yes"], {"others": (child,)}),
+        drain = "openstack perfvm plan drain h1 --execute"
+        for arguments, facts, words in (
+            (["host", "enroll", "h1", "--yes"], {}, "without units"),
+            (["host", "enroll", "h1", "--dry-run"], {}, "without units"),
+            (["host", "unenroll", "h1", "--yes"], {"others": (child,)}, drain),
+            (["rollback", "--yes"], {"others": (child,)}, "rollback --strip-units"),
         ):
             with self.subTest(arguments):
                 self.see(server("a"), service=off, **facts)
                 status, _, stderr = self.run_command(*arguments)
                 self.assertEqual(1, status)
-                self.assertIn("units", stderr)
+                self.assertIn(words, stderr)
                 self.assertIn(self.ENABLE, stderr)
                 self.see(server("a"), **facts)
                 status, _, stderr = self.run_command(*arguments)

@@ -3,6 +3,7 @@
 
 import importlib.metadata
 import pathlib
+from importlib import resources
 
 import fixtures
 import testtools
@@ -41,8 +42,13 @@ class Source(fixtures.Fixture):
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        name = "nova_perfvm.scheduler.nova_fixes.resources.files"
-        self.useFixture(fixtures.MonkeyPatch(name, lambda _package: root))
+        files = resources.files
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                "importlib.resources.files",
+                lambda package: root if package == "nova" else files(package),
+            )
+        )
         nova_fixes.has_fix.cache_clear()
         self.addCleanup(nova_fixes.has_fix.cache_clear)
 
