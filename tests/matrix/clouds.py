@@ -131,25 +131,22 @@ class Cloud(SDKMixin, fixtures.Fixture):
     def _start(self):
         """Start the hosts, and do with them what the documents say."""
         row = self.row
-        apart = row.scheme in {"slots", "cells"}
-        modes = {"units": "elastic", "none": None}
-        modes = dict.fromkeys(HOSTS, modes.get(row.scheme, "dedicated"))
-        if apart and not row.pinned:
-            modes = dict.fromkeys(HOSTS, "shared")
-        if apart and row.beside == "other":
-            modes[OTHERS_HOST] = "shared" if row.pinned else "dedicated"
+        apart = ("dedicated", "shared") if row.pinned else ("shared", "dedicated")
+        schemes = {"units": ("elastic", "elastic"), "none": (None, None)}
+        mode, others = schemes.get(row.scheme, apart)
+        modes = dict.fromkeys(HOSTS, mode)
+        if row.beside == "other" and mode != others:
+            modes[OTHERS_HOST] = others
         shape = HostShape.parse(SHAPES[row.smt])
         for name, mode in modes.items():
-            settings = (
-                configured(self.policy, mode, str(shape), MEMORY_GB) if mode else {}
-            )
+            settings = mode and configured(self.policy, mode, str(shape), MEMORY_GB)
             self.cloud.start_host(
                 name,
                 str(shape),
                 memory_gb=MEMORY_GB,
                 page_kb=PAGES_KB.get(row.pages, 0),
                 device_node=int(row.device),
-                **settings,
+                **(settings or {}),
             )
         self.hosts, self.shape = tuple(modes), shape
         if row.traits != NOTHING:
@@ -158,12 +155,9 @@ class Cloud(SDKMixin, fixtures.Fixture):
                 self.change_traits(name, more=[row.traits])
         if row.managed == "labelled" and self.ours:
             self.cloud.label_hosts(label_of(self.policy.classes), *self.hosts)
-        enrolled = {"units": self.hosts, "cells": HOSTS if row.pinned else ()}
-        if self.ours:
-            more = ()
-            if row.scheme == "cells" and not row.pinned and OTHERS_HOST in modes:
-                more = (OTHERS_HOST,)
-            for name in (*enrolled.get(row.scheme, ()), *more):
+        enrolled = {"units": "elastic", "cells": "dedicated"}.get(row.scheme, "none")
+        for name, mode in modes.items() if self.ours else ():
+            if mode == enrolled:
                 converge.change_host(self.api, name, self._plan)
 
     def _plan(self, view):

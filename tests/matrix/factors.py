@@ -18,12 +18,7 @@ FACTORS = {
     # several: in one request; at once: requests at the same moment; forced: several
     # to a host that no filter is asked about; reschedule: the first build fails, and
     # Nova goes on with an alternate.
-    "operation": (
-        *CREATING,
-        *MOVING,
-        "unshelve",
-        "rebuild",
-    ),
+    "operation": (*CREATING, *MOVING, "unshelve", "rebuild"),
     # The class of 20 vCPUs, its VMs of before it got fewer, VMs over two NUMA nodes,
     # of 4 vCPUs, and general ones.
     "size": ("class", "former", "two", "small", "general"),
@@ -47,12 +42,8 @@ FACTORS = {
     "traits": (NOTHING, "CUSTOM_FAST"),
     "managed": ("all", "labelled"),
 }
-# Keys of a class in the policy, and by which factor they vary.
-KEYS = {
-    "vcpus": "size",
-    "former_vcpus": "size",
-    "cpu_policy": "size",
-    "numa_nodes": "size",
+# Keys of a class in the policy, and the factor that varies each.
+KEYS = dict.fromkeys(("vcpus", "former_vcpus", "cpu_policy", "numa_nodes"), "size") | {
     "cpu_thread_policy": "threads",
     "smt": "smt",
     "emulator_threads": "emulator",
@@ -132,7 +123,16 @@ CONSTRAINTS = {
     f"group=affinity, beside=alike, most=2, operation={'|'.join(SEVERAL)}": (
         "with the VM beside them they exceed max_per_host"
     ),
+    f"group=affinity, beside=alike, size=class|two, operation={'|'.join(SEVERAL)}": (
+        "a host has room for two of them, and there would be three"
+    ),
     "pci!=none, operation=forced": "a host has one device",
+    "scheme=units, size!=general, operation=forced": (
+        "Nova gives each VM of a forced request the same child"
+    ),
+    "scheme=cells, size=class, operation=forced": (
+        "Nova gives each VM of a forced request the same NUMA node"
+    ),
     "group=anti-affinity, operation=forced": (
         "nova-compute keeps members apart, whoever forces them"
     ),
@@ -225,15 +225,11 @@ def _lacking(rows, names):
     return found
 
 
-def sample(seed):
-    """Return some rows: each operation, and each scheme as often as the others."""
-    rng = random.Random(seed)
-    operations = FACTORS["operation"]
+def sample(seed, count=8):
+    """Return some rows: of other operations each, and of each scheme alike many."""
+    operations = random.Random(seed).sample(FACTORS["operation"], count)
+    schemes = itertools.cycle(FACTORS["scheme"])
     return [
-        complete({"scheme": scheme, "operation": operation}, rng)
-        for scheme, operation in zip(
-            itertools.cycle(FACTORS["scheme"]),
-            rng.sample(operations, len(operations)),
-            strict=False,
-        )
+        complete({"scheme": next(schemes), "operation": each}, random.Random(number))
+        for number, each in enumerate(operations, start=seed * count)
     ]
