@@ -87,9 +87,8 @@ class Operations:
         on the second one for anti-affinity.
         """
         row, creating = self.row, self.row.operation in CREATING
-        own = self.cloud.source | {"image": self.cloud.image}
         alike = HOSTS[:2] if row.beside == "alike" else ()
-        alike = [self._neighbour("alike", host, **own) for host in alike]
+        alike = [self._neighbour("alike", host, **self.cloud.source) for host in alike]
         if row.beside == "other":
             self._neighbour("other", self._others_host, from_volume=not row.pinned)
         if row.group == "none":
