@@ -249,7 +249,8 @@ class Steering:
             self._spec.numa_topology.obj_clone(),
             limits=limits,
             pci_requests=devices,
-            pci_stats=host.pci_stats,
+            # As ResourceTracker: without devices it does not know any.
+            pci_stats=host.pci_stats if devices else None,
             provider_mapping=candidate["mappings"],
         )
         return tuple(sorted(cell.id for cell in fit.cells)) if fit else ()

@@ -448,6 +448,15 @@ class DevicesTest(SteeringCase):
                 found = self.steered(pinned_spec(), self.host(*cards))
                 self.assertEqual((expected,), self.nodes(*found)[0])
 
+    def test_nova_compute_sees_no_devices_where_none_are_asked_for(self):
+        """So it is a live migration without limits that goes to their node."""
+        spec = pinned_spec()
+        spec.ignore_hosts = ["hp0"]
+        self.server(objects.Instance(task_state="migrating"))
+        self.patch(numa_filter.steering.nova_fixes, "has_fix", lambda _: False)
+        found = self.steered(spec, self.host(0, pinned=()))
+        self.assertEqual((0,), self.nodes(*found)[0])
+
     def test_devices_are_those_of_the_candidate(self):
         self.server()
         found = self.order(self.asking("required"), self.host(0, 1))
