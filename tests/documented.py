@@ -194,6 +194,7 @@ NOT_RUN = (
     NotRun("PERFVM_SANDBOX_STORM=", _HOURS),
     NotRun("PERFVM_REFUSALS=", _HOURS),
     NotRun("make test-long", "an hour a shard; tests/unit/test_shards.py divides"),
+    NotRun("make matrix", "hours; tests/functional/test_matrix.py has a few rows"),
     NotRun(".venv/bin/python -m tests.shards", "tests/unit/test_shards.py calls it"),
     NotRun("tox -e nova-", "all suites on all releases: hours"),
     NotRun("python -m tests.releases", "it needs what tox has left of all releases"),
