@@ -102,8 +102,8 @@ def _slots_by_shape(policy: Policy, view: HostView) -> int:
             "on it: remove its cpu sets, or say --slots 0 for general VMs only"
         )
     shapes = [view.compute.shape] if view.compute.shape else []
-    if not any(cpus in _totals(shape, mode) for shape in shapes):
-        shapes = [s for s in policy.host_shapes if cpus in _totals(s, mode)]
+    if not any(cpus in _totals(policy, shape) for shape in shapes):
+        shapes = [s for s in policy.host_shapes if cpus in _totals(policy, s)]
     most = scheme_of(policy).most_slots(policy)
     slots = {
         min(most, largest_slots(replace(policy, host_shapes=(shape,))))
@@ -119,12 +119,12 @@ def _slots_by_shape(policy: Policy, view: HostView) -> int:
     return slots.pop()
 
 
-def _totals(shape: HostShape, mode: str) -> set[int]:
+def _totals(policy: Policy, shape: HostShape) -> set[int]:
     """Return how many CPUs a host of a shape may show.
 
-    Under cpu_dedicated_set on an SMT host it may be one thread of each core.
+    With ``smt: cores`` its CPU sets may have one thread of each core.
     """
     totals = {shape.cpus}
-    if mode == "dedicated":
+    if any(vm_class.smt == "cores" for vm_class in policy.pinned_classes):
         totals.add(shape.cells * shape.cores)
     return totals

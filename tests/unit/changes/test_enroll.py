@@ -229,11 +229,24 @@ class SlotsTest(PlanCase):
             ("VCPU", "4x20", 80, 2),
             # One thread of each core.
             ("PCPU", "2x20x2", 40, 2),
+            ("VCPU", "2x20x2", 40, 2),
         ):
             parsed = shape and HostShape.parse(shape)
             seen = view(resource=resource, total=total, shape=parsed)
-            found = self.slots(self.enrolled(seen))
-            self.assertEqual(expected, found, f"{resource} {shape}")
+            with self.subTest(f"{resource} {shape} {total}"):
+                self.assertEqual(expected, self.slots(self.enrolled(seen)))
+
+    def test_half_of_the_threads(self):
+        """With ``smt: threads`` half of the CPUs are not one of each core."""
+        (vm_class, *others) = POLICY.classes
+        threads = dataclasses.replace(vm_class, smt="threads")
+        shape = HostShape.parse("2x20x2")
+        changes = {"classes": (threads, *others), "host_shapes": (shape,)}
+        policy = dataclasses.replace(POLICY, **changes)
+        for resource in ("VCPU", "PCPU"):
+            seen = view(resource=resource, total=40, shape=shape)
+            with self.subTest(resource):
+                self.assert_refused("say --slots N", seen, policy)
 
     def test_as_asked_and_kept(self):
         host = self.enrolled(view(), slots=1)
