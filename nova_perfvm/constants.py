@@ -33,6 +33,8 @@ IMAGE_VIF_MODEL: Final = "hw_vif_model"
 
 # The number on Launchpad of Nova's bug that live migrations lose the limits of a claim.
 LP_LOST_LIMITS: Final = 2153425
+# ... that nova-compute looks at no PCI pools when it claims for a VM without devices.
+LP_NO_PCI_POOLS: Final = 2144660
 
 # What Nova calls the hypervisor of bare-metal nodes.
 IRONIC: Final = "ironic"

@@ -63,7 +63,7 @@ def heal(
             return None
         step = replace(step, elsewhere=_elsewhere(api, view, server, held, among))
         if step.elsewhere and view.cloud.server_by_id[server].status == "ERROR":
-            # What it left on the other host may run there.
+            # The guest may still run on the other host.
             words = f"{name} is in ERROR: see audit.allocation_elsewhere"
             raise RefusedError((words,))
         try:

@@ -45,7 +45,7 @@ AT_ONCE: Final = 8
 _FEW: Final = 2
 # Of hypervisors, while a cell is down.
 _PAGE: Final = 64
-# So many hosts of cells that are down are named.
+# The most hosts of cells that are down which a message names.
 _NAMED: Final = 3
 # For so many seconds after a change somebody may report what a provider has.
 _RECENT_S: Final = 3600

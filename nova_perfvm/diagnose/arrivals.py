@@ -66,7 +66,7 @@ def shares(
     facts = request.facts
     if not facts.cells:
         return ()
-    # Those that Placement offers; None where it knows of none.
+    # NUMA nodes that Placement offers; None where Placement has no NUMA nodes.
     offered = scheme_of(policy).nodes_offered(view, request.demand)
     steered = offered is not None and not loses_limits
     cells = [c for c in _ordered(request, view) if offered is None or c.id in offered]

@@ -206,7 +206,7 @@ def beside(
 
 def _with_room(request: Request, cells: Sequence[NUMACell]) -> list[NUMACell]:
     """Return the cells to which Nova would give a server."""
-    # Those of a server are alike.
+    # The NUMA cells of a request are alike.
     guest = request.facts.cells[0]
     return [cell for cell in cells if node_fits(cell, guest)]
 

@@ -107,10 +107,10 @@ class _Key(NamedTuple):
 
 
 def read_value(kind: Any, value: Any) -> tuple[Any, list[Mistake]]:
-    """Return a value of a type from plain values, and the first mistakes in these.
+    """Return `value` as an instance of type `kind`, and the first mistakes in it.
 
-    With mistakes, which come in the order of the file, there is no value.
-    ``mistakes()`` is asked of each dataclass whose keys are valid.
+    The instance is None if there are mistakes.  Mistakes come in the order of the file.
+    A dataclass with valid keys adds those of its own method ``mistakes()``.
     """
     reader, found = _Reader(), None
     with contextlib.suppress(_EnoughError):

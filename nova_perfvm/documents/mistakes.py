@@ -12,7 +12,7 @@ from nova_perfvm.exceptions import PerfVMError
 
 # Where a value is in a file, as keys from the top.
 KeyPath = tuple[str, ...]
-# More are mostly repetitions of the same one, and a file of 6 MB can have millions.
+# A file of 6 MB can have millions of mistakes, mostly the same one repeated.
 MOST: Final = 100
 
 
@@ -36,7 +36,7 @@ class Mistake:
 
 
 def first(mistakes: Iterable[Mistake]) -> list[Mistake]:
-    """Return as many mistakes as anybody reads, and one that tells of others."""
+    """Return the first ``MOST`` mistakes, and one more if there are more."""
     return list(itertools.islice(mistakes, MOST + 1))
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which flavors nova-api refuses with an image: their keys contradict each other.
+"""Flavors that nova-api refuses with an image, because their keys contradict.
 
-As ``numa_get_constraints`` and ``get_vif_multiqueue_constraint`` of
-:mod:`nova.virt.hardware` decide, for the keys that classes are made of.
+The rules are those of ``numa_get_constraints`` and ``get_vif_multiqueue_constraint`` of
+:mod:`nova.virt.hardware`, for the keys of which classes consist.
 """
 
 import re

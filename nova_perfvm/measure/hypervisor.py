@@ -195,5 +195,5 @@ def _files(collected: Collected) -> Mapping[str, str]:
             raise NotReadError(path, reason)
     files = collected.matching(f"{_PROVIDERS}/*.yaml")
     if not files and _PROVIDERS not in collected.unread:
-        raise NotReadError(_PROVIDERS, "no file of it was collected")
+        raise NotReadError(_PROVIDERS, "no provider config file was collected")
     return files

@@ -180,7 +180,7 @@ def move_cells(move: Move) -> tuple[str, ...]:
 
 
 def moves_table(execution: Execution) -> Table:
-    """Return the table of what became of each migration."""
+    """Return a table with the state of each migration."""
     return ("Move", *MOVE_COLUMNS, "State", "Note"), [
         (number, *move_cells(found.move), found.state, found.note)
         for number, found in enumerate(execution.moves, 1)

@@ -68,7 +68,7 @@ class JudgingCommand(PerfVMCommand):
         except BrokenPipeError:
             raise
         except Exception as exc:  # noqa: BLE001
-            # Left to cliff, it would be status 1, which means that all was seen.
+            # cliff would exit with 1, which stands for warnings of a complete run.
             debug = getattr(self.app_args, "debug", False)
             message = printable(f"{type(exc).__name__}: {first_line(exc)}")
             _LOG.error("%s", message, exc_info=debug)

@@ -159,20 +159,20 @@ def node_fits(cell: NUMACell, guest: RequestCell, extra: int = 0) -> bool:
     if guest.pcpus and not _threads_fit(cell, guest, extra):
         return False
     size_kb = guest.page_size_kb
-    # What has pages, or CPUs, of its own shares no memory with others.
+    # Only VMs without huge pages and pins overcommit the memory of a node.
     now = bool(guest.pcpus or size_kb is not None)
-    # Nova counts pages where the host reports any, and nothing else.
+    # Where the host reports page pools, Nova counts pages, not memory_usage.
     cell = cell._replace(memory_usage_mb=0) if cell.mempages else cell
     return memory_fits(cell, guest.memory_mb, size_kb, now=now)
 
 
 def _threads_fit(cell: NUMACell, guest: RequestCell, extra: int) -> bool:
-    """Return whether the free threads of cores are as a thread policy wants them."""
+    """Return whether the free threads of the cores satisfy the thread policy."""
     free = cell.free_pcpus
     cores = [len(core & free) for core in cell.siblings]
     threads = max(map(len, cell.siblings), default=1)
     if guest.cpu_thread_policy == "require":
-        # As many of each core as possible, of every core the same number.
+        # Nova packs the same number of threads onto each core.
         return any(
             number * sum(core >= number for core in cores) >= guest.pcpus
             for number in range(2, threads + 1)

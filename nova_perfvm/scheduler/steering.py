@@ -8,7 +8,7 @@ to nodes.  So hosts have one in name only for each node, and here the limits nam
 of the candidate.
 
 For a server that moves, nova-compute claims other PCI devices than the request names:
-see :func:`.instances.devices_claimed`.  So a candidate has to fit both.
+see :func:`.instances.devices_claimed`.  A candidate has to fit both requests.
 
 A Nova without the fix of LP 2153425, which came with Nova 34, loses the limits of live
 migrations: nova-conductor asks the host without them.  There the candidate comes first
@@ -242,15 +242,18 @@ class Steering:
         limits: objects.NUMATopologyLimits | None,
         devices: Devices,
     ) -> Nodes:
-        """Return the nodes that nova-compute would choose; none where none fit."""
+        """Return the NUMA nodes that nova-compute would choose; empty if none fit."""
         fit = hardware.numa_fit_instance_to_host(
             host.numa_topology,
             # Nova writes into it.
             self._spec.numa_topology.obj_clone(),
             limits=limits,
             pci_requests=devices,
-            # As ResourceTracker: without devices it does not know any.
-            pci_stats=host.pci_stats if devices else None,
+            # Without the fix Claim._test_numa_topology() of nova/compute/claims.py
+            # passes no pools for a VM without devices.
+            pci_stats=host.pci_stats
+            if devices or nova_fixes.has_fix(const.LP_NO_PCI_POOLS)
+            else None,
             provider_mapping=candidate["mappings"],
         )
         return tuple(sorted(cell.id for cell in fit.cells)) if fit else ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How dense hosts are when servers have come to them."""
+"""How full the target hosts of a plan are after its migrations."""
 
 from collections.abc import Collection, Iterator
 
@@ -7,10 +7,10 @@ from nova_perfvm.facts.host_view import HostView
 
 
 def of_fullest(views: Collection[HostView]) -> Iterator[str]:
-    """Yield what VMs use of the fullest of some hosts; nothing where there are none.
+    """Yield the usage of the fullest host in words; nothing without hosts.
 
-    The fullest is the one with the most of its vCPUs or memory used, as a share of what
-    Placement lets it give.
+    The fullest host has the highest usage of VCPU, PCPU or MEMORY_MB as a share of the
+    capacity in Placement, which includes the allocation ratio.
     """
     found = sorted((sorted(_used(v), reverse=True), v.name) for v in views)
     for used, name in found[-1:]:

@@ -33,7 +33,9 @@ def check(subject: Subject) -> Iterator[Finding]:
         elif seen.files.refused:
             yield _refused(host, seen.files, seen.files.refused)
         elif root is None:
-            yield hypervisors.unknown(host, "it is not known to Placement", "Placement")
+            yield hypervisors.unknown(
+                host, "Placement has no provider of this host", "Placement"
+            )
         else:
             for provider in subject.snapshot.trees.get(root.uuid, (root,)):
                 yield from _compared(host, provider, seen.files, root=provider is root)

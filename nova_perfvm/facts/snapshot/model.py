@@ -131,7 +131,7 @@ class ComputeHost:
 
     @property
     def cores(self) -> tuple[int, ...]:
-        """How many cores each of its NUMA nodes has."""
+        """The number of cores of each NUMA node of the host."""
         return tuple(len(c.siblings) or len(c.cpuset | c.pcpuset) for c in self.cells)
 
     @property

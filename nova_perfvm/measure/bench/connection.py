@@ -189,7 +189,7 @@ class Command:
         self._process.stdin.close()
 
     def drain(self) -> asyncio.Future[None]:
-        """Drop what it prints, until that is cancelled."""
+        """Read and drop the output of the program until the future is cancelled."""
         return asyncio.ensure_future(_drain(self._process))
 
     async def line(self, timeout_s: float = _ANSWER_S) -> str:
@@ -247,7 +247,7 @@ class Command:
         return stdout
 
     async def _rest(self, timeout_s: float) -> tuple[str, str, str]:
-        """Return what it still prints, and why it failed; empty if it did not."""
+        """Return the rest of stdout and of stderr, and the reason of a failure."""
         process = self._process
         limits = {process.stdout: self._left_bytes, process.stderr: _FEW_WORDS}
         reading = [asyncio.ensure_future(_all(*one)) for one in limits.items()]

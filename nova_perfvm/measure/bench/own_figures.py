@@ -12,7 +12,7 @@ from nova_perfvm.measure.bench.tools import fio, iperf3, sysbench, tool
 from nova_perfvm.measure.samples import Samples
 from nova_perfvm.printable import number_of
 
-# {what each calls itself: (its name, what reads its output, and how that was made)}
+# {first word of the output: (tool, parser of figures, reader of the conditions)}
 _TOOLS: Final[dict[str, tuple[str, Any, Any]]] = {
     "sysbench": (sysbench.NAME, sysbench.parse, sysbench.conditions),
     "fio": (fio.NAME, partial(fio.parse, ""), fio.conditions),

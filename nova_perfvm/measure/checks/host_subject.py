@@ -47,7 +47,7 @@ class VMCPUSets(NamedTuple):
 
     @property
     def told(self) -> tuple[frozenset[int], frozenset[int]] | None:
-        """CPUs that VMs may own, and may share, as Nova was told; None: not known."""
+        """CPUs that Nova may pin VMs to, CPUs for unpinned VMs; None if not known."""
         if not self.whole:
             return None
         return self.dedicated | self.either, self.shared | self.either
@@ -188,7 +188,7 @@ class HostSubject:
 
     @cached_property
     def cpu_sets(self) -> VMCPUSets:
-        """What Nova was told of the host's CPUs, else what its VMs have."""
+        """CPU sets of nova.conf or the snapshot; without both, CPUs of running VMs."""
         either, source = frozenset[int](), "virsh -r dumpxml of the VMs that run"
         if nova_conf.PATH in self.collected.files:
             try:
@@ -209,7 +209,7 @@ class HostSubject:
             dedicated = frozenset().union(*(cell.pcpuset for cell in cells))
             shared = frozenset().union(*(cell.cpuset for cell in cells))
             source = f"snapshot of {self.nova.taken_at}"
-            # With neither set each CPU is in both.
+            # Without cpu sets Nova has each CPU in both cpuset and pcpuset.
             either = dedicated & shared
             if not either:
                 return VMCPUSets(dedicated, shared, source, whole=True)

@@ -380,7 +380,7 @@ def _shares(policy: Policy, resident: Resident) -> list[dict[str, int]]:
 
 
 def _as_run(resident: Resident, shares: list[dict[str, int]]) -> list[dict[str, int]]:
-    """Return what a server takes of its NUMA nodes, with the memory that it has there.
+    """Return `shares` with the memory that Nova gives the server on each NUMA node.
 
     An image can divide the memory unevenly (``hw_numa_mem.0``).
     """
