@@ -163,7 +163,7 @@ class ProviderFilesTest(testtools.TestCase):
         self.assert_found(codes.PROVIDER_FILES_DIFFER, "say nothing", absent)
         self.assertEqual([], self.found(absent, slots=0, traits=()))
         denied = having(bare, unread={CONFIG: "permission denied"})
-        for host, words in ((denied, "denied"), (bare, "no file of it")):
+        for host, words in ((denied, "denied"), (bare, "no provider config file")):
             self.assert_found(codes.NOT_COMPARED, words, host)
 
     def test_what_placement_has(self):
