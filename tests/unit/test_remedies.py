@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No code is without an answer in tests/remedies.py, and what that names is there."""
+
+import testtools
+
+from nova_perfvm import findings
+from tests.remedies import REMEDIES
+from tests.shown import ROOT
+from tests.unit.test_documented import source
+
+NAMES = {
+    value: name
+    for name, value in vars(findings).items()
+    if isinstance(value, str) and value in findings.LEVELS
+}
+HERE = "tests.functional.test_remedies"
+
+
+class RemediesTest(testtools.TestCase):
+    def test_every_code_has_an_answer(self):
+        self.assertEqual(findings.LEVELS.keys(), REMEDIES.keys())
+
+    def test_the_tests_are_there(self):
+        """Those of tests/functional/test_remedies.py name the code that they cure."""
+        text = (ROOT / f"{HERE.replace('.', '/')}.py").read_text()
+        for code, remedy in REMEDIES.items():
+            test = getattr(remedy, "test", None)
+            if test is None:
+                self.assertTrue(remedy.why, code)
+                continue
+            with self.subTest(code=code, test=test):
+                self.assertIsNotNone(source(test))
+                if test.startswith(HERE):
+                    self.assertIn(f"codes.{NAMES[code]}", text)
