@@ -68,4 +68,8 @@ class DocumentedCommands:
             ("placement.conf", etc / "placement" / "placement.conf"),
         ):
             shutil.copy(source, directory / name)
+        # As the operator sets it for the policy in the directory.
+        settings, made = directory / "nova.conf", str(directory / "perfvm.yaml")
+        policy = str(self.sandbox.layout.policy)
+        settings.write_text(settings.read_text().replace(policy, made))
         return directory

@@ -301,7 +301,9 @@ def write(
     shutil.copy(environment.etc / "nova" / "api-paste.ini", nova / "api-paste.ini")
     # Every host's configuration says the same of the schedulers.
     generated = rendering.as_files(next(iter(configs.values())))
-    _write(nova / "scheduler.conf", generated[rendering.SCHEDULER_CONF])
+    # A copy of it is all that commands read of the controllers' options.
+    enforced = f"\n[perfvm]\npolicy_file = {layout.policy}\n"
+    _write(nova / "scheduler.conf", generated[rendering.SCHEDULER_CONF] + enforced)
     for number in range(1, schedulers + 1):
         name = f"{SCHEDULER}-{number}"
         _write(nova / f"{name}.conf", _SCHEDULER.format_map(values | {"name": name}))
