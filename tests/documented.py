@@ -193,6 +193,11 @@ NOT_RUN = (
     ),
     NotRun("PERFVM_SANDBOX_STORM=", _HOURS),
     NotRun("PERFVM_REFUSALS=", _HOURS),
+    NotRun(
+        "openstack perfvm limit sync --policy perfvm.yaml --default "
+        "high-performance=0 --default general",
+        "it is for units; tests/functional/test_limits.py sets such limits there",
+    ),
     NotRun("make test-long", "an hour a shard; tests/unit/test_shards.py divides"),
     NotRun("make matrix", "hours; tests/functional/test_matrix.py has a few rows"),
     NotRun(".venv/bin/python -m tests.shards", "tests/unit/test_shards.py calls it"),

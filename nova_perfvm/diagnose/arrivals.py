@@ -87,7 +87,7 @@ def shares(
             return None
         host = host._replace(cells=near)
     if size is None:
-        return _of_any(facts, host.cells)
+        return _of_any(facts, host.cells, view.ram_ratio)
     return _of_class(size, facts, host)
 
 
@@ -171,9 +171,9 @@ def _of_class(
 
 
 def _of_any(
-    request: RequestFacts, cells: Sequence[NUMACell]
+    request: RequestFacts, cells: Sequence[NUMACell], ram_ratio: float | None
 ) -> tuple[Share, ...] | None:
-    chosen = match_cells(request, cells)
+    chosen = match_cells(request, cells, ram_ratio)
     if chosen is None:
         return None
     found = []

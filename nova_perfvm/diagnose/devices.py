@@ -194,7 +194,7 @@ def beside(
     if not request.pci or not wanted:
         return cells
     near = tuple(replace(one, policy=REQUIRED) for one in request.pci)
-    room = _with_room(request, cells)
+    room = _with_room(request, view, cells)
     for first in (near, ()) if near_first else ((),):
         for chosen in itertools.combinations(room, len(wanted)):
             ids = {cell.id for cell in chosen}
@@ -204,11 +204,13 @@ def beside(
     return None
 
 
-def _with_room(request: Request, cells: Sequence[NUMACell]) -> list[NUMACell]:
+def _with_room(
+    request: Request, view: HostView, cells: Sequence[NUMACell]
+) -> list[NUMACell]:
     """Return the cells to which Nova would give a server."""
     # The NUMA cells of a request are alike.
     guest = request.facts.cells[0]
-    return [cell for cell in cells if node_fits(cell, guest)]
+    return [c for c in cells if node_fits(c, guest, ram_ratio=view.ram_ratio)]
 
 
 def reasons(
@@ -225,7 +227,7 @@ def reasons(
     elif given(request.pci, view) is None:
         yield Reason(const.NOVA_PCI, {"devices": _free(request, view)})
     elif beside(request, view, cells) is None:
-        room = [cell.id for cell in _with_room(request, cells)]
+        room = [cell.id for cell in _with_room(request, view, cells)]
         data = {"devices": _free(request, view), "room": room}
         yield Reason(const.NOVA_PCI_NUMA, data)
 

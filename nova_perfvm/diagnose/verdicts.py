@@ -266,7 +266,7 @@ def _numa(
     if view.compute.cells_source == UNKNOWN:
         return ()
     cells = [c for c in view.facts.cells if offered is None or c.id in offered]
-    if match_cells(request.facts, cells) is None:
+    if match_cells(request.facts, cells, view.ram_ratio) is None:
         return (no_cells(request.facts),)
     lacking = tuple(devices.reasons(request, view, cells))
     if lacking or offered is None:
@@ -291,7 +291,7 @@ def no_cells(request: RequestFacts) -> Reason:
 
 
 def match_cells(
-    request: RequestFacts, cells: Sequence[NUMACell]
+    request: RequestFacts, cells: Sequence[NUMACell], ram_ratio: float | None = None
 ) -> tuple[int, ...] | None:
     """Return, for each cell of the request, the index of the host's cell.
 
@@ -307,7 +307,9 @@ def match_cells(
     def place(number: int, tried: set[int]) -> bool:
         guest = wanted[number]
         for index, host in enumerate(cells):
-            if index in tried or not node_fits(host, guest, extra and not number):
+            if index in tried or not node_fits(
+                host, guest, extra and not number, ram_ratio=ram_ratio
+            ):
                 continue
             tried.add(index)
             if index not in holders or place(holders[index], tried):

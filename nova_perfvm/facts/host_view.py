@@ -49,6 +49,12 @@ class HostView:
     cloud: Snapshot = field(default=_NO_CLOUD, repr=False, compare=False)
 
     @property
+    def ram_ratio(self) -> float | None:
+        """The allocation ratio of the host's memory; None if Placement has none."""
+        memory = self.root.inventories.get("MEMORY_MB") if self.tree else None
+        return memory.allocation_ratio if memory else None
+
+    @property
     def host(self) -> str:
         """The name of its compute service."""
         return self.compute.host

@@ -145,14 +145,26 @@ def _has_threads(cell: NUMACell) -> bool:
     return not (one_kind and len(cell.siblings) == len(cell.pcpuset))
 
 
-def node_fits(cell: NUMACell, guest: RequestCell, extra: int = 0) -> bool:
+def node_fits(
+    cell: NUMACell,
+    guest: RequestCell,
+    extra: int = 0,
+    *,
+    ram_ratio: float | None = None,
+) -> bool:
     """Return whether Nova would put one NUMA node of a VM on one of a host.
 
-    As ``_numa_fit_instance_cell`` of :mod:`nova.virt.hardware` decides, but for the
-    allocation ratios that it applies to VMs without CPUs of their own.
+    As ``_numa_fit_instance_cell`` of :mod:`nova.virt.hardware` decides, except for the
+    CPUs that unpinned VMs use of the node, which no fact tells.
 
     :param extra: CPUs for the emulator threads besides
+    :param ram_ratio: allocation ratio of the host's memory, for unpinned VMs; None for
+        no limit
     """
+    if ram_ratio is not None and not guest.pcpus:
+        used = cell.memory_usage_mb + guest.memory_mb
+        if used > cell.memory_mb * ram_ratio:
+            return False
     own = guest.pcpus + extra
     if own > len(cell.free_pcpus) or guest.vcpus > len(cell.cpuset):
         return False
