@@ -122,7 +122,7 @@ def _slots_by_shape(policy: Policy, view: HostView) -> int:
 def _totals(policy: Policy, shape: HostShape) -> set[int]:
     """Return how many CPUs a host of a shape may show.
 
-    With ``smt: cores`` its CPU sets may have one thread of each core.
+    With ``smt: cores`` the CPU sets of a host may have one thread of each core.
     """
     totals = {shape.cpus}
     if any(vm_class.smt == "cores" for vm_class in policy.pinned_classes):

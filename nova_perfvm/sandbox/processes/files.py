@@ -301,7 +301,7 @@ def write(
     shutil.copy(environment.etc / "nova" / "api-paste.ini", nova / "api-paste.ini")
     # Every host's configuration says the same of the schedulers.
     generated = rendering.as_files(next(iter(configs.values())))
-    # A copy of it is all that commands read of the controllers' options.
+    # preflight and policy check read [perfvm]policy_file from this file.
     enforced = f"\n[perfvm]\npolicy_file = {layout.policy}\n"
     _write(nova / "scheduler.conf", generated[rendering.SCHEDULER_CONF] + enforced)
     for number in range(1, schedulers + 1):
