@@ -43,7 +43,7 @@ help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
 
 demo: $(STAMP)  ## place VMs of both classes on a real Nova in this process
-	@$(BIN)/python -m nova_perfvm.sandbox.demo
+	@$(BIN)/python -m tests.demo
 
 sandbox: $(STAMP)  ## a real OpenStack of separate processes, on pretended SANDBOX_HOSTS
 	@$(BIN)/nova-perfvm sandbox up $(if $(SANDBOX_HOSTS),--hosts $(SANDBOX_HOSTS))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clouds to try the project on: inside one process, or of separate processes."""
+"""A cloud of separate processes to try the project on."""

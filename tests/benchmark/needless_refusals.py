@@ -12,8 +12,8 @@ import multiprocessing
 import sys
 from concurrent import futures
 
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
 from tests.benchmark.command import tell
+from tests.cloud import DEFAULT_FILTERS
 from tests.embedded import FILTERS_WITHOUT_PERFVM, at_once
 from tests.functional.test_elastic import HIGH, ElasticCase
 

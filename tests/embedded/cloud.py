@@ -8,9 +8,9 @@ from nova import context
 
 from nova_perfvm import cpuset
 from nova_perfvm.generate.options import NOVA_FILTERS, NOVAS_NUMA_FILTER
-from nova_perfvm.sandbox.embedded import EmbeddedCloud
-from nova_perfvm.sandbox.embedded.cloud import DEFAULT_WEIGHERS, configured
-from nova_perfvm.sandbox.embedded.servers import until
+from tests.cloud import EmbeddedCloud
+from tests.cloud.cloud import DEFAULT_WEIGHERS, configured
+from tests.cloud.servers import until
 from tests.embedded.hosts import UnevenHostSettings
 from tests.embedded.log import Log
 from tests.embedded.servers import ServerOperations, at_once

@@ -7,7 +7,7 @@ import itertools
 from nova.tests.fixtures import libvirt as fakelibvirt
 from oslo_utils import units
 
-from nova_perfvm.sandbox.embedded.hosts import HostSettings
+from tests.cloud.hosts import HostSettings
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ from concurrent import futures
 from nova import utils
 from nova.tests.functional.api.client import OpenStackApiNotFoundException
 
-from nova_perfvm.sandbox.embedded.servers import Servers, server_of, until
+from tests.cloud.servers import Servers, server_of, until
 
 # What a request says, and by which microversion, without and with force.
 _FORCE = ({}, {"force": True})

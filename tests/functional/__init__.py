@@ -2,4 +2,4 @@
 """Tests on a real Nova and Placement in the test's own process."""
 
 # Before any test module imports Nova: it chooses the threading mode.
-from nova_perfvm.sandbox.embedded import bootstrap  # noqa: F401
+from tests.cloud import bootstrap  # noqa: F401

@@ -13,7 +13,7 @@ from nova_perfvm.changes.unenroll import plan_unenroll
 from nova_perfvm.cloud import answers, converge, live_hosts
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
+from tests.cloud import DEFAULT_FILTERS
 from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 from tests.functional.client import SDKMixin

@@ -3,7 +3,7 @@
 
 import pathlib
 
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
+from tests.cloud import DEFAULT_FILTERS
 from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base, client
 

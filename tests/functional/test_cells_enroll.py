@@ -11,7 +11,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.cloud import nova_database
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.policy import loader
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
+from tests.cloud import DEFAULT_FILTERS
 from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import cells, elastic
 from tests.functional.cells import flavor_of

@@ -19,7 +19,7 @@ from nova_perfvm.cloud import nova_database
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.verdicts import settings_for
-from nova_perfvm.sandbox.embedded.hosts import HostSettings
+from tests.cloud.hosts import HostSettings
 from tests.embedded.servers import ActionFailedError
 from tests.functional import cells
 from tests.functional.cells import flavor_of

@@ -12,7 +12,7 @@ from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose import audit
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
+from tests.cloud import DEFAULT_FILTERS
 from tests.embedded import FILTERS_WITHOUT_PERFVM, ActionFailedError, at_once
 from tests.functional import base
 from tests.functional.elastic import ElasticTest, SameMoment

@@ -6,7 +6,7 @@ apart.  Each refusal is seen to be the filter's: without it the same request is
 admitted.
 """
 
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
+from tests.cloud import DEFAULT_FILTERS
 from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 

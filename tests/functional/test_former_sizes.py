@@ -11,7 +11,7 @@ import yaml
 from nova_perfvm import findings as codes
 from nova_perfvm.cloud import nova_database
 from nova_perfvm.policy import loader
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS, servers
+from tests.cloud import DEFAULT_FILTERS, servers
 from tests.embedded import ActionFailedError
 from tests.functional import base, client, elastic
 

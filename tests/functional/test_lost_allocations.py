@@ -12,8 +12,8 @@ from nova_perfvm import findings as codes
 from nova_perfvm.cloud import allocate as allocating
 from nova_perfvm.cloud import answers, live_hosts, policy_record
 from nova_perfvm.cloud.api import API
-from nova_perfvm.sandbox.embedded.servers import until
 from tests import documented
+from tests.cloud.servers import until
 from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 from tests.functional.cells import CellsCase, flavor_of

@@ -23,9 +23,9 @@ from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.facts.demand import RequestError
 from nova_perfvm.facts.snapshot import Image
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
-from nova_perfvm.sandbox.embedded.hosts import HostSettings
 from tests import request_specs
+from tests.cloud import DEFAULT_FILTERS
+from tests.cloud.hosts import HostSettings
 from tests.functional import base
 from tests.functional.client import ClientMixin
 from tests.functional.minutes import MinutesPass

@@ -3,7 +3,7 @@
 
 import logging
 
-from nova_perfvm.sandbox.embedded import ServiceExitError
+from tests.cloud import ServiceExitError
 from tests.embedded import ActionFailedError, OperatedCloud
 from tests.functional import base
 

@@ -22,7 +22,7 @@ from nova_perfvm.cloud import candidates
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose import explain, ranking
 from nova_perfvm.diagnose.verdicts import SchedulerSettings
-from nova_perfvm.sandbox.embedded.servers import until
+from tests.cloud.servers import until
 from tests.functional import base, cells, client
 
 SEED = int(os.environ.get("PERFVM_RANDOM_SEED", "7"))

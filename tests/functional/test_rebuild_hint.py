@@ -9,7 +9,7 @@ from nova.compute import api
 from nova.scheduler import utils as scheduler_utils
 
 from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
+from tests.cloud import DEFAULT_FILTERS
 from tests.embedded import FILTERS_WITHOUT_PERFVM, ActionFailedError
 from tests.functional.elastic import ElasticTest
 from tests.functional.test_elastic import GENERAL, HIGH, ElasticCase

@@ -14,7 +14,7 @@ import fixtures
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.sandbox.embedded import servers
+from tests.cloud import servers
 from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base, client
 

@@ -15,7 +15,7 @@ from nova_perfvm.cloud import answers, flavors
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.facts.snapshot import CREATED, isolating
 from nova_perfvm.policy import loader
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
+from tests.cloud import DEFAULT_FILTERS
 from tests.embedded import ActionFailedError
 from tests.functional import base, test_elastic
 from tests.functional.client import ClientMixin

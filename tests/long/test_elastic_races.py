@@ -3,7 +3,7 @@
 
 from concurrent import futures
 
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
+from tests.cloud import DEFAULT_FILTERS
 from tests.functional.elastic import SameMoment
 from tests.functional.test_elastic import HIGH, ElasticCase
 from tests.storm import test_elastic_races

@@ -16,7 +16,7 @@ from nova_perfvm.changes.migrations import record
 from nova_perfvm.cloud import migrate
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.documents import textfile
-from nova_perfvm.sandbox import releases
+from tests import nova_differences
 from tests.functional.client import ClientMixin
 from tests.functional.elastic import DeathError
 from tests.functional.test_plan_commands import PlansCase
@@ -285,7 +285,7 @@ class TestResume(ClientMixin, PlanTest):
         self.assertEqual(("ACTIVE", "h1"), self.host(self.one))
 
     @testtools.skipUnless(
-        releases.tests_in_native_threads(),
+        nova_differences.tests_in_native_threads(),
         "under eventlet the signal ends what Nova does in this thread, too",
     )
     def test_interrupted(self):

@@ -5,7 +5,7 @@ The filter alone keeps neither the cap nor the classes apart when many ask at on
 """
 
 from nova_perfvm import findings
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
+from tests.cloud import DEFAULT_FILTERS
 from tests.functional import base
 from tests.storm.test_races import HIGH, Storm
 

@@ -9,9 +9,9 @@ from nova_perfvm import constants as const
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.cloud import answers, converge
 from nova_perfvm.cloud.api import API
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
-from nova_perfvm.sandbox.embedded.servers import until
 from tests import documented
+from tests.cloud import DEFAULT_FILTERS
+from tests.cloud.servers import until
 from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base, client
 from tests.functional.glance import GlanceFixture

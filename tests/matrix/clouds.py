@@ -20,8 +20,8 @@ from nova_perfvm.facts.snapshot import Image
 from nova_perfvm.generate.flavors import generate_flavors, placement_names
 from nova_perfvm.generate.labels import label_of
 from nova_perfvm.policy import HostShape, loader
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
-from nova_perfvm.sandbox.embedded.cloud import DEFAULT_WEIGHERS, configured
+from tests.cloud import DEFAULT_FILTERS
+from tests.cloud.cloud import DEFAULT_WEIGHERS, configured
 from tests.embedded import FILTERS_WITHOUT_PERFVM, NOVA_WEIGHERS, OperatedCloud
 from tests.embedded.hosts import UnevenHostSettings
 from tests.functional.client import SDKMixin

@@ -7,4 +7,4 @@ which shares nothing with the product.
 """
 
 # First, before anything of Nova is imported: it chooses the threading mode.
-from nova_perfvm.sandbox import embedded  # noqa: F401
+from tests import cloud  # noqa: F401

@@ -7,7 +7,7 @@ import traceback
 
 from nova import context, objects
 
-from nova_perfvm.sandbox.embedded.servers import BootedServer
+from tests.cloud.servers import BootedServer
 from tests.operations import hostile, steps, verdict
 from tests.operations.steps import RefusedError
 

@@ -14,7 +14,7 @@ from nova_perfvm.cloud import converge
 from nova_perfvm.cloud.api import API
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import HostShape, loader
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
+from tests.cloud import DEFAULT_FILTERS
 from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base
 from tests.functional.client import SDKMixin

@@ -9,7 +9,7 @@ import contextlib
 
 from nova.tests.functional.api.client import OpenStackApiException
 
-from nova_perfvm.sandbox.embedded.servers import BootedServer
+from tests.cloud.servers import BootedServer
 from tests.embedded import ActionFailedError
 
 RUNS = ("ACTIVE", "SHUTOFF")

@@ -110,7 +110,7 @@ def unresolved(names):
     """Return those that name nothing, for a fresh process."""
     code = (
         # Before anybody imports eventlet, which Nova forbids then.
-        "import pkgutil, sys, nova_perfvm.sandbox.embedded\n"
+        "import pkgutil, sys, tests.cloud\n"
         # Modules may log when they are imported.
         "mark = 'unresolved:'\n"
         "for name in sys.stdin.read().split():\n"

@@ -28,9 +28,9 @@ def main() -> int:
     _progress("importing Nova")
     try:
         # Only now, as it warns, and as it may be missing.
-        from nova_perfvm.policy import loader  # noqa: PLC0415
-        from nova_perfvm.sandbox.demo import checks, report, story  # noqa: PLC0415
-        from nova_perfvm.sandbox.embedded import EmbeddedCloud  # noqa: PLC0415
+        from nova_perfvm.policy import loader
+        from tests.cloud import EmbeddedCloud
+        from tests.demo import checks, report, story
 
         policy = loader.load()
         with EmbeddedCloud(options=story.OPTIONS) as cloud:

@@ -21,7 +21,7 @@ class Bindings(dict[str, Any]):
 
 def let_threads_share(neutron: Any) -> None:
     """Let the bindings of Nova's NeutronFixture be changed while they are read."""
-    neutron._port_bindings = collections.defaultdict(  # noqa: SLF001
+    neutron._port_bindings = collections.defaultdict(
         Bindings,
-        {port: Bindings(b) for port, b in neutron._port_bindings.items()},  # noqa: SLF001
+        {port: Bindings(b) for port, b in neutron._port_bindings.items()},
     )

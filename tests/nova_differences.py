@@ -30,7 +30,7 @@ def choose_threads() -> None:
     To be called before any other module of Nova is imported.
     """
     os.environ[_NO_EVENTLET] = "1" if tests_in_native_threads() else "0"
-    from nova import monkey_patch  # noqa: PLC0415
+    from nova import monkey_patch
 
     # Nova 31 does it while it is imported.
     if hasattr(monkey_patch, "patch"):
@@ -43,8 +43,8 @@ def pin_check_owner() -> type:
     It compares guests with the CPU sets when a compute starts: the driver from Nova
     34 on, the compute manager before.
     """
-    from nova.compute.manager import ComputeManager  # noqa: PLC0415
-    from nova.virt.libvirt.driver import LibvirtDriver  # noqa: PLC0415
+    from nova.compute.manager import ComputeManager
+    from nova.virt.libvirt.driver import LibvirtDriver
 
     owner: type = LibvirtDriver if hasattr(LibvirtDriver, PIN_CHECK) else ComputeManager
     return owner

@@ -9,7 +9,7 @@ import os
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.sandbox import releases
+from tests import nova_differences
 
 
 def prepare() -> None:
@@ -28,7 +28,7 @@ def prepare() -> None:
     for path in importlib.metadata.distribution("nova").files or ():
         if path.name == "api-paste.ini":
             os.environ.setdefault("OS_WSGI__API_PASTE_CONFIG", str(path.locate()))
-    releases.choose_threads()
+    nova_differences.choose_threads()
 
 
 prepare()

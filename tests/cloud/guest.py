@@ -49,7 +49,7 @@ def parse(xml: str, node_of: Callable[[int], int]) -> EmbeddedGuest:
 
     :param node_of: gives the NUMA node of a CPU of the domain's host
     """
-    root = ET.fromstring(xml)  # noqa: S314
+    root = ET.fromstring(xml)
     pins = {
         int(pin.get("vcpu")): _cpus(pin.get("cpuset"))
         for pin in root.findall("cputune/vcpupin")

@@ -7,14 +7,10 @@ pretend. Glance, Cinder, Neutron and Keystone are those tests' fixtures.
 """
 
 # First, before anything of Nova is imported: it chooses the threading mode.
-from nova_perfvm.sandbox.embedded import bootstrap  # noqa: F401
-from nova_perfvm.sandbox.embedded.cloud import (
-    DEFAULT_FILTERS,
-    EmbeddedCloud,
-    ServiceExitError,
-)
-from nova_perfvm.sandbox.embedded.guest import EmbeddedGuest
-from nova_perfvm.sandbox.embedded.servers import BootedServer
+from tests.cloud import bootstrap  # noqa: F401
+from tests.cloud.cloud import DEFAULT_FILTERS, EmbeddedCloud, ServiceExitError
+from tests.cloud.guest import EmbeddedGuest
+from tests.cloud.servers import BootedServer
 
 __all__ = [
     "DEFAULT_FILTERS",

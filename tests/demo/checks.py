@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nova_perfvm.policy import Policy, VMClass
-from nova_perfvm.sandbox.demo.story import (
+from tests.demo.story import (
     CLAIMS_HP_16,
     CPUS,
     GENERAL_CLASS,

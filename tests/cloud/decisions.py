@@ -73,8 +73,8 @@ class Decisions(fixtures.Fixture):
 
 def _decide(judge: Any, host: Any, spec_obj: Any) -> Decision:
     """Return what the filter decides on one host alone, with all its reasons."""
-    request = judge._request(spec_obj)  # noqa: SLF001
+    request = judge._request(spec_obj)
     reasons = rules.check_request(judge.policy, request)
     if not reasons:
-        _, reasons = judge._judge(request, host, Residents([host]))  # noqa: SLF001
+        _, reasons = judge._judge(request, host, Residents([host]))
     return Decision(not reasons, reasons)

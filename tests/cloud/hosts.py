@@ -18,8 +18,8 @@ from nova.virt.libvirt import driver as libvirt_driver
 
 from nova_perfvm import constants as const
 from nova_perfvm.policy import HostShape
-from nova_perfvm.sandbox import releases
 from nova_perfvm.sandbox.hypervisor.libvirt import Connection, Hardware
+from tests.nova_differences import PIN_CHECK, pin_check_owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -150,7 +150,10 @@ class HostConf(fixtures.Fixture):
         driver = libvirt_driver.LibvirtDriver
         self._patch(driver, "__init__", self._remembering(driver.__init__))
         owned = [(driver, name) for name in self.METHODS]
-        for owner, name in [*owned, (releases.pin_check_owner(), releases.PIN_CHECK)]:
+        for owner, name in [
+            *owned,
+            (pin_check_owner(), PIN_CHECK),
+        ]:
             self._patch(owner, name, self._for_host(getattr(owner, name)))
 
     def starting(self, name: str, settings: HostSettings) -> None:

@@ -20,20 +20,20 @@ from nova_perfvm.generate.options import (
     WEIGHT_CLASSES,
 )
 from nova_perfvm.policy import HostShape
-from nova_perfvm.sandbox.embedded import guest
-from nova_perfvm.sandbox.embedded.decisions import Decisions
-from nova_perfvm.sandbox.embedded.hosts import HostSettings
-from nova_perfvm.sandbox.embedded.log import Quiet
-from nova_perfvm.sandbox.embedded.servers import Servers
-from nova_perfvm.sandbox.embedded.services import Services
 from nova_perfvm.sandbox.topology import pretended_topology
+from tests.cloud import guest
+from tests.cloud.decisions import Decisions
+from tests.cloud.hosts import HostSettings
+from tests.cloud.log import Quiet
+from tests.cloud.servers import Servers
+from tests.cloud.services import Services
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nova_perfvm.policy import Policy
-    from nova_perfvm.sandbox.embedded.decisions import FilterVerdict
-    from nova_perfvm.sandbox.embedded.servers import BootedServer
+    from tests.cloud.decisions import FilterVerdict
+    from tests.cloud.servers import BootedServer
 
 DEFAULT_FILTERS = (*NOVA_FILTERS, FILTER, NUMA_FILTER)
 DEFAULT_WEIGHERS = tuple(WEIGHT_CLASSES.values[0].split(","))

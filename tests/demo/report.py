@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from nova_perfvm import cpuset
-from nova_perfvm.sandbox.demo.story import BootOutcome
+from tests.demo.story import BootOutcome
 
 _LINE = "{:12}  {:16}  {:10}  {:9}  {:9}  {:11}  {}"
 _COLUMNS = ("VM", "class", "flavor", "host", "NUMA node", "pinned CPUs", "queues")

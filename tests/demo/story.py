@@ -9,7 +9,7 @@ from collections.abc import Callable
 from nova_perfvm import constants as const
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.policy import Policy
-from nova_perfvm.sandbox.embedded import BootedServer, EmbeddedCloud, EmbeddedGuest
+from tests.cloud import BootedServer, EmbeddedCloud, EmbeddedGuest
 
 HP_HOSTS = ("hp-1", "hp-2")
 GENERAL_HOSTS = ("general-1",)

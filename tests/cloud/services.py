@@ -14,17 +14,17 @@ from nova import conf as nova_conf
 from nova.api.validation.extra_specs import validators
 from nova.tests.functional.libvirt.base import ServersTestBase
 
-from nova_perfvm.sandbox.embedded.cells import Cells
-from nova_perfvm.sandbox.embedded.connections import Connections
-from nova_perfvm.sandbox.embedded.hosts import HostConf
-from nova_perfvm.sandbox.embedded.once import Statements
-from nova_perfvm.sandbox.embedded.ports import let_threads_share
 from nova_perfvm.sandbox.hypervisor.pretences import HARDWARE
+from tests.cloud.cells import Cells
+from tests.cloud.connections import Connections
+from tests.cloud.hosts import HostConf
+from tests.cloud.once import Statements
+from tests.cloud.ports import let_threads_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nova_perfvm.sandbox.embedded.hosts import HostSettings, Options
+    from tests.cloud.hosts import HostSettings, Options
 
 
 class Services(ServersTestBase):
