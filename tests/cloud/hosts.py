@@ -28,6 +28,15 @@ if TYPE_CHECKING:
 Options = dict[tuple[str | None, str], Any]
 
 
+class ShownConnection(Connection):
+    """The pretended libvirt of a host, whose guests can be seen."""
+
+    def xml(self) -> dict[str, str]:
+        """Return {server's id: XML} of all guests."""
+        self._look()
+        return {vm.UUIDString(): vm.kept_xml for vm in self._vms.values()}
+
+
 @dataclasses.dataclass(frozen=True)
 class HostSettings:
     """A host's hardware, and the options in its nova.conf that matter here.
@@ -71,13 +80,14 @@ class HostSettings:
             },
         }
 
-    def connection(self, hostname: str, directory: str) -> Connection:
+    def connection(self, hostname: str, directory: str) -> ShownConnection:
         """Return the pretended libvirt of a host with this hardware.
 
         :param directory: of the guests of all hosts
         """
         domains = f"{directory}/{hostname}/domains"
-        return Connection(Hardware(hostname, self.shape, self.memory_gb, domains))
+        hardware = Hardware(hostname, self.shape, self.memory_gb, domains)
+        return ShownConnection(hardware)
 
 
 class _GroupView:

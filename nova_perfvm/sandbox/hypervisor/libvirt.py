@@ -155,11 +155,6 @@ class Connection(fakelibvirt.Connection):
             for key in [key for key, found in domains.items() if found is domain]:
                 del domains[key]
 
-    def xml(self) -> dict[str, str]:
-        """Return {server's id: XML} of all guests."""
-        self._look()
-        return {vm.UUIDString(): vm.kept_xml for vm in self._vms.values()}
-
     def disk_gb(self) -> int:
         """Return how much disk the guests' flavors ask for."""
         return sum(
