@@ -12,7 +12,7 @@ from nova_perfvm.cloud import servers as live
 from nova_perfvm.diagnose.audit import named
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.hypervisor import of_host
-from nova_perfvm.findings import CheckFindings, Level
+from nova_perfvm.findings import CheckFindings
 from nova_perfvm.measure import nova_conf, queue_script
 from nova_perfvm.measure.checks import guest as guest_checks
 from nova_perfvm.measure.checks import host as host_checks
@@ -165,14 +165,6 @@ class CheckHost(CheckCommand):
         )
 
 
-class _ServersReport(CheckReport):
-    """What was found of servers: of one check a finding each."""
-
-    def count(self, level: Level) -> int:
-        """Count the servers of which a level was found."""
-        return sum(one.level is level for one in self.findings)
-
-
 class CheckServer(CheckCommand):
     """Find whether Nova, libvirt and the kernel agree on which CPUs servers have.
 
@@ -216,7 +208,7 @@ class CheckServer(CheckCommand):
         )
         title = "Nova, libvirt and the kernel agree on each VM"
         hosts = ", ".join(sorted(one.host for one in nova.hosts))
-        report = _ServersReport((CheckFindings(title, findings),), now, "server", hosts)
+        report = CheckReport((CheckFindings(title, findings),), now, "server", hosts)
         return self.reported(parsed_args, report)
 
     def title(self, report: CheckReport) -> str:
