@@ -39,9 +39,10 @@ LP_NO_PCI_POOLS: Final = 2144660
 # What Nova calls the hypervisor of bare-metal nodes.
 IRONIC: Final = "ironic"
 
-# Nova's codes for "a page size by kind" in InstanceNUMACell.pagesize.
 # What pip installs: no index has the package before its first release.
 PACKAGE: Final = "CHECKOUT"
+
+# Nova's codes for "a page size by kind" in InstanceNUMACell.pagesize.
 PAGE_SMALL: Final = -1
 PAGE_LARGE: Final = -2
 PAGE_ANY: Final = -3
