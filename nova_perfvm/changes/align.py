@@ -52,7 +52,7 @@ def plan_align(policy: Policy, view: HostView, migrating: Migrating) -> do.Plan:
         left.append(do.Left("server", str(server), why))
     for resident in away(policy, view):
         why = "where it would come back to shows only then: confirm or revert it, and "
-        name = view.describe(resident.consumer).rstrip(",")
+        name = view.describe(resident.consumer)
         left.append(do.Left("consumer", name, f"{why}run this again"))
     # Who is left keeps what it holds, and so others may have no room.
     without_room = []
