@@ -85,7 +85,7 @@ test-sandbox: $(STAMP)  ## tests on sandboxes that they start and wipe
 # tests/shards.yaml has what that is.  Two suites run at a time, as one keeps half of
 # two cores idle.
 SHARD ?= 1/1
-test-long: $(STAMP)  ## all at full length, hours; SHARD=3/8 runs the third of eight parts
+test-long: $(STAMP)  ## all suites, for hours; SHARD=3/8 runs the third of eight parts
 	$(BIN)/python -m tests.shards $(SHARD)
 
 long: $(STAMP)  ## what takes long: storms, faults, a thousand servers on sandboxes; runs that die
