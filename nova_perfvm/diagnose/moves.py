@@ -44,8 +44,10 @@ _FIRST: Final = {
 def migrate(server_id: str, status: str) -> str:
     """Return the commands after which the scheduler chooses another host."""
     if status in _OTHERWISE:
-        return f"openstack {_OTHERWISE[status]} {server_id}"
-    return _prepared(server_id, status, f"openstack server migrate {server_id}")
+        command = f"openstack {_OTHERWISE[status]} {server_id}"
+        # The client's ``shelve --offload`` passes over what is shelved already.
+        return prepared(server_id, status, command) if status == "SHELVED" else command
+    return _moved(server_id, status, "migrate")
 
 
 def resize(server_id: str, status: str, flavor: str) -> str:
@@ -53,8 +55,7 @@ def resize(server_id: str, status: str, flavor: str) -> str:
 
     :param flavor: name or ID, quoted for a shell
     """
-    command = f"openstack server resize --flavor {flavor} {server_id}"
-    return _prepared(server_id, status, command)
+    return _moved(server_id, status, f"resize --flavor {flavor}")
 
 
 def recreate(server_id: str, flavor: str, disk: str, why: str) -> str:
@@ -74,13 +75,26 @@ def recreate(server_id: str, flavor: str, disk: str, why: str) -> str:
 def rebuild(server_id: str, status: str) -> str:
     """Return the commands that give a server another image, and so a new root disk."""
     command = f"openstack server rebuild --image IMAGE {server_id}"
-    return _prepared(server_id, status, f"{command}  # replaces its root disk")
+    return prepared(server_id, status, f"{command}  # replaces its root disk")
 
 
-def _prepared(server_id: str, status: str, command: str) -> str:
+def _moved(server_id: str, status: str, action: str) -> str:
+    command = f"openstack server {action} {server_id} --wait"
+    confirm = f"openstack {_FIRST['VERIFY_RESIZE']} {server_id}"
+    return prepared(server_id, status, f"{command}\n{confirm}")
+
+
+def prepared(server_id: str, status: str, commands: str) -> str:
+    """Return commands for an active or stopped server, after what makes it so."""
     if status not in _FIRST:
-        return command
-    return f"openstack {_FIRST[status]} {server_id}\n{command}"
+        return commands
+    # Nova answers before it is done.  Of these commands few of the client wait, and
+    # ``reboot --wait`` ends at once where the server is still in ERROR.
+    look = f"openstack server show -f value -c status {server_id}"
+    return (
+        f"openstack {_FIRST[status]} {server_id}\n"
+        f"while {look} | grep -qx {status}; do sleep 2; done\n{commands}"
+    )
 
 
 def ready(server: Server) -> bool:

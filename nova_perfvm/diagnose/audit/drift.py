@@ -6,6 +6,7 @@ from shlex import quote
 from typing import Final
 
 from nova_perfvm import findings as codes
+from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.audit.placement import is_moving
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.drift import away, drifted, kept_for_others
@@ -40,11 +41,11 @@ def check(subject: Subject) -> Iterator[Finding]:
                 and resident.held.keys() - kept
             )
         for server, held, why in found:
-            first = f"openstack server resize confirm {server.id}\n"
+            status = _WAITS if server.id in waiting else ""
             align = f"openstack perfvm align {quote(host.host)}"
             yield Finding.of(
                 codes.CELL_DIFFERS,
                 str(server),
                 f"on {host.host}: it holds {held}, and {why}",
-                first + align if server.id in waiting else align,
+                moves.prepared(server.id, status, align),
             )

@@ -14,7 +14,7 @@ from nova_perfvm.findings import Finding, Level
 # Where no terminal says how wide it is.
 PIPED_COLUMNS: Final = 100
 # A remedy that begins so is a command, which stays one when it is wrapped.
-_COMMANDS: Final = ("openstack ", "nova-perfvm ")
+_COMMANDS: Final = ("openstack ", "nova-perfvm ", "while ")
 
 # A blank within what is short stays where it is.
 _KEPT: Final = "\0"

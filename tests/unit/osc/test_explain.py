@@ -102,7 +102,8 @@ class ExplainTest(SavedCase):
         server = {
             "server": "i-hp1-a",
             "name": "hp1-a",
-            "command": "openstack server migrate i-hp1-a",
+            "command": "openstack server migrate i-hp1-a --wait\n"
+            "openstack server resize confirm i-hp1-a",
         }
         words = "host hp1: migrate hp1-a (i-hp1-a)"
         fix = {"host": "hp1", "steps": [], "servers": [server], "message": words}

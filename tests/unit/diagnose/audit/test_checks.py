@@ -398,7 +398,7 @@ class ServersTest(AuditTest):
         found = dataclasses.replace(found, hosts=(known,))
         (finding,) = audit.run(audit.Subject(cloud.policy, found, RIGHT)).findings
         self.assertEqual("classes_mixed h1", named(finding))
-        self.assertEqual("openstack server migrate i-b", finding.remedy)
+        self.assertIn("openstack server migrate i-b --wait", finding.remedy)
 
     def test_no_cells(self):
         report = audit.run(audit.Subject(POLICY, blind(small().snapshot()), RIGHT))
