@@ -115,6 +115,8 @@ def check_changed(subject: Subject) -> Iterator[Finding]:
         embedded = _sizes(server) | dict(server.extra_specs)
         current = _sizes(flavor) | dict(flavor.extra_specs)
         changed = _differences(embedded, current, "{} was {}, is {}")
+        # Nova refuses a resize to the flavor that a server has, which keeps its sizes.
+        another = "FLAVOR" if _sizes(server) == _sizes(flavor) else quote(flavor.id)
         if changed:
             yield Finding.of(
                 codes.FLAVOR_CHANGED,
@@ -124,7 +126,7 @@ def check_changed(subject: Subject) -> Iterator[Finding]:
                 # Another's flavor is of no class: today's is what its owner wants.
                 subject.resize(server)
                 if flavor.name in listed
-                else moves.resize(server.id, server.status, quote(flavor.id)),
+                else moves.resize(server.id, server.status, another),
             )
 
 

@@ -300,6 +300,15 @@ class OneChangeTest(AuditTest):
         words = ("ram was 4096, is 9", "openstack server resize --flavor odd i-d")
         self.one(changed, ["flavor_changed d"], *words)
 
+        def edited(cloud):
+            """Nova refuses a resize to the flavor that it has."""
+            changed(cloud)
+            specs = {"hw:x": "1"}
+            cloud.change_flavor("odd", memory_mb=4096, extra_specs=specs)
+
+        words = ("hw:x was", "openstack server resize --flavor FLAVOR i-d")
+        self.one(edited, ["flavor_changed d"], *words)
+
     def test_placement_and_hosts(self):
         over, much = "usage_exceeds_inventory {}", "claimed_too_much {}"
         vcpus, two = {"VCPU": 500}, {const.RC_SLOT: 2}
