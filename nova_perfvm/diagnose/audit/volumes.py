@@ -20,7 +20,7 @@ def check_types(subject: Subject) -> Iterator[Finding]:
                 f"class {vm_class.name}",
                 f"its VMs boot from volumes of type {name}, which Cinder does not have",
                 "openstack volume type create --property volume_backend_name=BACKEND "
-                f"{quote(name)}, by the backend's name in cinder.conf",
+                f"{quote(name)}  # by the backend's name in cinder.conf",
             )
 
 
@@ -39,5 +39,5 @@ def check_roots(subject: Subject) -> Iterator[Finding]:
                 f"its root volume is of {volume.volume_type or 'no type'}, and class "
                 f"{vm_class.name} has {wanted}",
                 f"openstack volume set --type {quote(wanted)} "
-                f"--retype-policy on-demand {volume.id}, which copies it",
+                f"--retype-policy on-demand {volume.id}  # copies it",
             )
