@@ -66,9 +66,15 @@ _HEAL = Executed(
     "tests.functional.test_lost_allocations.TestNone.test_commands_of_the_documentation"
 )
 _SHOWS = ByHand("it shows what to look at, and changes nothing")
-_NOVA_CONF = ByHand("it names an option to set in a file, and a service to restart")
+_SERVERS = "tests.functional.test_remedies_of_servers.TestGivenUp"
+_OPTIONS = "tests.unit.osc.test_option_remedies.OptionsTest"
+_NOVA_CONF = DoneOtherwise(
+    f"{_OPTIONS}.test_what_to_write",
+    "in a copy of the file, without the service that reads it",
+)
+_IN_WORDS = NonePrinted("nova-perfvm-status says in its sentence what there is")
 _OF_HOST = ByHand("it is done on the host: restart nova-compute, or configure it")
-_FILE = ByHand("it is the same command with the file that was not named")
+_FILE = DoneOtherwise(f"{_OPTIONS}.test_what_to_name", "of a cloud made of facts")
 
 REMEDIES = {
     # Servers beside each other
@@ -105,12 +111,14 @@ REMEDIES = {
         ".test_a_forced_host_and_the_audit",
         "the rebuild and the resize by Nova's API",
     ),
-    codes.IMAGE_CONFLICT: NotYet("image set, with a Glance beside the cloud"),
+    codes.IMAGE_CONFLICT: Executed(f"{_SERVERS}.test_image"),
     codes.TENANT_IMAGE: ByHand("the image is a tenant's, who may have a reason"),
     codes.FLAVOR_WITHOUT_UNITS: NotYet("server resize, from a forced host"),
     codes.FLAVOR_LEFT_BEHIND: NotYet("a policy of another number of slots a host"),
     codes.VOLUME_TYPE_MISSING: ByHand("the backend's name is in cinder.conf"),
-    codes.VOLUME_TYPE_DIFFERS: NotYet("a Cinder that retypes; the sandbox's does not"),
+    codes.VOLUME_TYPE_DIFFERS: ByHand(
+        "Cinder copies the volume by a backend of that type"
+    ),
     # Hosts
     codes.HOST_NOT_ISOLATED: _ENROLLED,
     codes.CHILDREN_DIFFER: _ENROLLED,
@@ -139,8 +147,8 @@ REMEDIES = {
     codes.DOMAIN_LEFT_BEHIND: ByHand("which of two domains is right, nobody can tell"),
     codes.DOMAIN_MISSING: _SHOWS,
     codes.NOT_COMPARED: ByHand("it is done on the host: collect once more"),
-    codes.STUCK: NotYet("server set --state, with a task left in the database"),
-    codes.BUILD_CUT_OFF: NotYet("server delete, with its host lost in the database"),
+    codes.STUCK: Executed(f"{_SERVERS}.test_stuck"),
+    codes.BUILD_CUT_OFF: Executed(f"{_SERVERS}.test_build_cut_off"),
     codes.NOVA_BUG: ByHand("each bug has its own, in nova_perfvm/known_bugs"),
     codes.NOVA_BUG_POSSIBLE: ByHand("each bug has its own, in nova_perfvm/known_bugs"),
     codes.RETRY_COUNT: _NOVA_CONF,
@@ -175,15 +183,15 @@ REMEDIES = {
     codes.JUDGED_TWICE: _NOVA_CONF,
     codes.NOT_STEERED: _NOVA_CONF,
     codes.CHEAPER_FILTER: _NOVA_CONF,
-    codes.COSTLY_FILTER: _NOVA_CONF,
+    codes.COSTLY_FILTER: _IN_WORDS,
     codes.FALLBACK_QUERY: _NOVA_CONF,
     codes.FALLBACK_UNKNOWN: _FILE,
     codes.ISOLATION: _NOVA_CONF,
     codes.NUMA_PACKING: _NOVA_CONF,
     codes.ISOLATION_UNKNOWN: _FILE,
-    codes.FALLBACK_GONE: _NOVA_CONF,
-    codes.PIN_SET: _NOVA_CONF,
-    codes.FILTERS_UNAVAILABLE: _NOVA_CONF,
+    codes.FALLBACK_GONE: _IN_WORDS,
+    codes.PIN_SET: _IN_WORDS,
+    codes.FILTERS_UNAVAILABLE: _IN_WORDS,
     codes.MODE_OBSERVE: _NOVA_CONF,
     codes.NOT_ENFORCED: _NOVA_CONF,
     codes.ENFORCED_UNKNOWN: _FILE,
