@@ -490,14 +490,15 @@ class FlavorsTest(AuditTest):
         def no_type(cloud):
             cloud.parts["volume_types"] = ("fast",)
 
-        retype = "volume set --type nvme-tcp --retype-policy on-demand v-a"
+        retype = "volume set --type nvme-tcp --retype-policy on-demand v-a  #"
         self.one(volumes(a="nvme-tcp", b="nvme-tcp", c="fast"), [])
         self.one(volumes(a="fast"), ["volume_type_differs a"], retype, "is of fast")
         self.one(volumes(b=""), ["volume_type_differs b"], "is of no type")
         self.one(
             no_type,
             ["volume_type_missing class high-performance"],
-            "openstack volume type create",
+            "openstack volume type create --property volume_backend_name=BACKEND "
+            "nvme-tcp  #",
         )
 
     def test_near_misses_and_remedies_that_can_be_pasted(self):
