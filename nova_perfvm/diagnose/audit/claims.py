@@ -83,7 +83,7 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
 def _remedy(subject: Subject, server: Server, kind: str) -> str:
     """Return the commands after which a rule has nothing against a server."""
     if kind == "migrate":
-        return moves.migrate(server.id, server.status)
+        return subject.leave(server)
     if kind == "rebuild" and not subject.is_stranded(server):
         return moves.rebuild(server.id, server.status)
     return subject.resize(server)

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from nova_perfvm import cpuset
-from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts import NUMACell
 from nova_perfvm.findings import (
@@ -32,6 +31,7 @@ class ServerFacts(NamedTuple):
     :ivar host: the hypervisor it is on
     :ivar pinned_cpus: host CPUs that its vCPUs are pinned to
     :ivar resize: the commands that make it one of its class
+    :ivar leave: the commands that bring it to another host
     :ivar nodes: the host's NUMA nodes that it is on, where they are known;
         without them its CPUs tell
     :ivar vcpus: 0 for as many as its class has
@@ -45,7 +45,7 @@ class ServerFacts(NamedTuple):
     pinned_cpus: frozenset[int] = frozenset()
     nodes: frozenset[int] = frozenset()
     resize: str = "openstack server resize --flavor FLAVOR SERVER"
-    status: str = "ACTIVE"
+    leave: str = "openstack server migrate SERVER"
     vcpus: int = 0
     pins_hidden: bool = False
 
@@ -71,7 +71,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 if cell.host_node is not None and cell.cpu_pinning
             ),
             resize=subject.resize(server),
-            status=server.status,
+            leave=subject.leave(server),
             vcpus=server.vcpus,
             pins_hidden=server.pins_hidden,
         )
@@ -124,7 +124,7 @@ def _pins(host: str, servers: Sequence[ServerFacts]) -> Iterator[Finding]:
                 host,
                 f"{one.name} and {other.name} are both pinned to "
                 f"{cpuset.format_cpus(both)}",
-                _migrate([other]),
+                other.leave,
             )
 
 
@@ -183,7 +183,7 @@ def _classes(
 
 def _mixed(host: str, words: str, leave: Sequence[ServerFacts]) -> Finding:
     words = f"VMs of {words} for itself: {_names(leave)} should leave"
-    return Finding.of(CLASSES_MIXED, host, words, _migrate(leave))
+    return Finding.of(CLASSES_MIXED, host, words, _leave(leave))
 
 
 def _counts(
@@ -201,7 +201,7 @@ def _counts(
                 host,
                 f"{len(mine)} VMs of {vm_class.name}, max_per_host is {cap}: "
                 f"{_names(mine)}",
-                _migrate(mine[cap:]),
+                _leave(mine[cap:]),
             )
         for cell in cells:
             here = [server for server in mine if server.on(cell)]
@@ -212,7 +212,7 @@ def _counts(
                     host,
                     f"NUMA node {cell.id} has {len(here)} VMs of {vm_class.name}, and "
                     f"no CPUs left for {_names(leave)}",
-                    _migrate(leave),
+                    _leave(leave),
                 )
             elif odd := _stranding(vm_class, cell, here):
                 yield Finding.of(
@@ -293,5 +293,5 @@ def _names(servers: Iterable[ServerFacts]) -> str:
     return ", ".join(server.name for server in servers)
 
 
-def _migrate(servers: Iterable[ServerFacts]) -> str:
-    return "\n".join(moves.migrate(server.id, server.status) for server in servers)
+def _leave(servers: Iterable[ServerFacts]) -> str:
+    return "\n".join(server.leave for server in servers)

@@ -171,6 +171,17 @@ class Subject:
         """Return whether the policy's rules hold on a host."""
         return self.policy.manages(self.snapshot.labels(host))
 
+    def leave(self, server: Server) -> str:
+        """Return the commands that bring a server to another host.
+
+        PerfVMFilter lets a server whose flavor the rules refuse migrate to no host; a
+        resize changes the host, too.
+        """
+        request = self.requests[server.id]
+        if moves.goes_elsewhere(server) and self.check_request(request):
+            return self.resize(server)
+        return moves.migrate(server.id, server.status)
+
     def resize(self, server: Server) -> str:
         """Return the commands that make a server one of its class again.
 

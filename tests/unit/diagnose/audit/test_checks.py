@@ -7,7 +7,7 @@ import testtools
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
-from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose import audit, moves
 from nova_perfvm.diagnose.audit import offers
 from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.facts.snapshot import (
@@ -408,6 +408,17 @@ class ServersTest(AuditTest):
         (finding,) = audit.run(audit.Subject(cloud.policy, found, RIGHT)).findings
         self.assertEqual("classes_mixed h1", named(finding))
         self.assertIn("openstack server migrate i-b --wait", finding.remedy)
+
+    def test_servers_that_cannot_migrate_are_resized(self):
+        """The filter refuses a server without class wherever it goes."""
+        cloud = small()
+        embedded(cloud, "a", **{const.CLASS_KEY: None})
+        found = self.only(cloud, code=codes.CLASSES_MIXED)
+        self.assertEqual(moves.resize("i-a", "ACTIVE", HP), found.remedy)
+        # It needs no other host.
+        cloud.change_server("a", status="SHELVED")
+        found = self.only(cloud, code=codes.CLASSES_MIXED)
+        self.assertEqual(moves.migrate("i-a", "SHELVED"), found.remedy)
 
     def test_no_cells(self):
         report = audit.run(audit.Subject(POLICY, blind(small().snapshot()), RIGHT))

@@ -6,7 +6,7 @@ import re
 import testtools
 
 from nova_perfvm import findings as codes
-from nova_perfvm.diagnose import audit
+from nova_perfvm.diagnose import audit, moves
 from nova_perfvm.diagnose.audit import ServerFacts
 from tests.unit.rules import hosts
 from tests.unit.rules.hosts import POLICY
@@ -15,13 +15,18 @@ MIGRATE = "openstack server migrate (.*) --wait"
 CELLS = {"h": hosts.host().cells, "big": hosts.host("4x20").cells}
 
 
+def facts(name, class_name, host, pins=frozenset()):
+    leave = moves.migrate(name, "ACTIVE")
+    return ServerFacts(name, name, class_name, host, pins, leave=leave)
+
+
 def hp(name, first, host="h", count=20):
     pins = frozenset(range(first, first + count))
-    return ServerFacts(name, name, "high-performance", host, pins)
+    return facts(name, "high-performance", host, pins)
 
 
 def general(name, host="h"):
-    return ServerFacts(name, name, "general", host)
+    return facts(name, "general", host)
 
 
 class CheckServersTest(testtools.TestCase):
@@ -32,7 +37,7 @@ class CheckServersTest(testtools.TestCase):
         return found
 
     def test_codes(self):
-        stranger = ServerFacts("x", "x", None, "h", frozenset({39}))
+        stranger = facts("x", None, "h", frozenset({39}))
         three = [hp(f"{n}", 20 * n, "big") for n in range(3)]
         # Not the numbers of the CPUs count, where Nova says which cell it is.
         one = hp("a", 0)._replace(nodes=frozenset({1}))
@@ -54,11 +59,8 @@ class CheckServersTest(testtools.TestCase):
             self.assertEqual(list(expected), found, servers)
 
     def test_the_fewest_leave_a_host_and_of_as_many_those_of_no_class(self):
-        strangers = [
-            ServerFacts(f"x{n}", f"x{n}", None, "h", frozenset({38 + n}))
-            for n in range(2)
-        ]
-        rescued = general("b")._replace(status="RESCUE")
+        strangers = [facts(f"x{n}", None, "h", frozenset({38 + n})) for n in range(2)]
+        rescued = general("b")._replace(leave=moves.migrate("b", "RESCUE"))
         for servers, leave in (
             ((hp("a", 0), strangers[0]), ["migrate x0 --wait", "resize confirm x0"]),
             ((strangers[0], hp("a", 0)), ["migrate x0 --wait", "resize confirm x0"]),
@@ -123,14 +125,14 @@ class ExclusiveCellTest(testtools.TestCase):
     """A class that wants its NUMA node for itself, and not the host."""
 
     POLICY = hosts.policy(exclusive="cell", max_per_host=None)
-    STRANGER = ServerFacts("x", "x", None, "h", frozenset({30, 31}))
+    STRANGER = facts("x", None, "h", frozenset({30, 31}))
 
     def test_who_should_leave(self):
         # Both kinds of CPUs on each cell of 40, and whole cells of either kind.
         both = hosts.host("2x40", mode={*range(20), *range(40, 60)})
         apart, pinned = hosts.host("2x20", mode=range(20)), hosts.host("2x40")
         one, other, two = hp("a", 0), general("b"), hp("c", 40)
-        third = ServerFacts("y", "y", None, "h", frozenset({70}))
+        third = facts("y", None, "h", frozenset({70}))
         unknown = {"assumed": {"h"}}
         for host, servers, leave, options in (
             (both, (one, other), "b", {}),
