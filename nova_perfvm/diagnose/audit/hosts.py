@@ -3,7 +3,6 @@
 
 from collections.abc import Iterable, Iterator
 from shlex import quote
-from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
@@ -13,8 +12,6 @@ from nova_perfvm.generate import labels
 from nova_perfvm.placement import commands
 from nova_perfvm.placement.schemes import scheme_of
 
-_LABEL: Final = f"openstack aggregate set --property {const.CLASS_KEY}"
-
 
 def check_labels(subject: Subject) -> Iterator[Finding]:
     """List the hosts that offer slots and lack the label by which they are judged."""
@@ -22,10 +19,10 @@ def check_labels(subject: Subject) -> Iterator[Finding]:
     if policy.managed_hosts != "labelled":
         return
     scheme = scheme_of(policy)
+    said = set[str]()
     for view in subject.views:
         if not view.tree or view.facts.labels:
             continue
-        name = quote(view.host)
         remedies: tuple[str, ...] = (commands.enroll(scheme, view.host),)
         if not view.enrolled:
             there = {*view.root.inventories, *view.root.traits}
@@ -40,14 +37,15 @@ def check_labels(subject: Subject) -> Iterator[Finding]:
             if view.root.mode == "mixed":
                 classes += [c for c in policy.classes if not c.pinned]
             remedies = labels.label_commands(
-                classes, [name], subject.snapshot.aggregates
+                classes, [quote(view.host)], subject.snapshot.aggregates
             )
         words = (
             f"it offers slots or units, and no aggregate of it has {const.CLASS_KEY}: "
-            "under managed_hosts: labelled the filter lets no VM of a pinned class "
-            "onto it, and every other"
+            "managed_hosts: labelled keeps VMs of pinned classes off it, and no others"
         )
-        remedy = "\n".join(remedies)
+        # Several hosts go into an aggregate that is created once.
+        remedy = "\n".join(line for line in remedies if line not in said)
+        said.update(remedies)
         yield Finding.of(codes.LABEL_MISSING, view.host, words, remedy)
 
 
@@ -62,19 +60,22 @@ def check_aggregates(subject: Subject) -> Iterator[Finding]:
                 f"aggregate {aggregate.name}",
                 f"it reserves its hosts for {_list(unknown)}; the policy has "
                 f"{_list(known)}: nothing comes to {_list(aggregate.hosts) or 'them'}",
-                f"{_LABEL}=CLASS {quote(aggregate.name)}",
+                f"openstack aggregate set --property {const.CLASS_KEY}=CLASS "
+                f"{quote(aggregate.name)}",
             )
 
 
 def check_judged(subject: Subject) -> Iterator[Finding]:
     """Look that the policy judges a host at all."""
-    labelled = any(aggregate.labels for aggregate in subject.snapshot.aggregates)
-    if subject.policy.managed_hosts == "labelled" and not labelled:
+    policy, aggregates = subject.policy, subject.snapshot.aggregates
+    labelled = any(aggregate.labels and aggregate.hosts for aggregate in aggregates)
+    if policy.managed_hosts == "labelled" and not labelled:
+        classes = (policy.pinned_classes or policy.classes)[:1]
         yield Finding.of(
             codes.NO_HOST_JUDGED,
             "aggregates",
-            f"none has {const.CLASS_KEY}: the policy judges no host",
-            f"{_LABEL}=CLASS AGGREGATE",
+            f"none with hosts has {const.CLASS_KEY}: the policy judges no host",
+            "\n".join(labels.label_commands(classes, ["HOST"], aggregates)),
         )
 
 
@@ -83,23 +84,20 @@ def check_isolation(subject: Subject) -> Iterator[Finding]:
     if not subject.isolated_aggregates:
         return
     for trait in sorted(scheme_of(subject.policy).traits_to_avoid(subject.policy)):
-        key = f"trait:{trait}"
-        isolated = {
-            host
-            for aggregate in subject.snapshot.aggregates
-            if aggregate.metadata.get(key) == "required"
-            for host in aggregate.hosts
-        }
-        for host in subject.snapshot.hosts:
-            root = subject.snapshot.provider_by_uuid.get(host.provider)
-            if root and trait in root.traits and host.host not in isolated:
+        known = [a for a in subject.snapshot.aggregates if trait in a.required_traits]
+        isolated = {host for aggregate in known for host in aggregate.hosts}
+        verb, name = ("set", quote(known[0].name)) if known else ("create", "AGGREGATE")
+        for view in subject.views:
+            if view.tree and trait in view.root.traits and view.host not in isolated:
                 yield Finding.of(
                     codes.GENERAL_ON_SLOTS,
-                    host.host,
+                    view.host,
                     "it has slots, and general VMs may come to it",
-                    f"openstack aggregate set --property {key}=required AGGREGATE\n"
-                    f"openstack aggregate add host AGGREGATE {quote(host.host)}",
+                    f"openstack aggregate {verb} --property trait:{trait}=required "
+                    f"{name}\nopenstack aggregate add host {name} {quote(view.host)}",
                 )
+                # The next host goes into the same aggregate.
+                verb = "set"
 
 
 def check_known(subject: Subject) -> Iterator[Finding]:

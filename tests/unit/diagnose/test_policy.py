@@ -80,8 +80,10 @@ class CheckTest(testtools.TestCase):
 
     def test_codes(self):
         key = f"trait:{const.TRAIT_HIGH_PERFORMANCE}"
-        isolated, labelled = cloud(), cloud()
+        isolated, labelled, empty = cloud(), cloud(), cloud()
         labelled.parts["aggregates"] = (LABEL,)
+        nobody = dataclasses.replace(LABEL, hosts=frozenset())
+        empty.parts["aggregates"] = (nobody,)
         isolated.parts["aggregates"] = (
             dataclasses.replace(LABEL, metadata={key: "required"}),
         )
@@ -94,6 +96,7 @@ class CheckTest(testtools.TestCase):
             ("Flavors", POLICY, None, {}, []),
             ("Flavors", POLICY, None, refused, [codes.FLAVORS_REFUSED]),
             (judged, LABELLED, None, {}, [codes.NO_HOST_JUDGED]),
+            (judged, LABELLED, empty.snapshot(), {}, [codes.NO_HOST_JUDGED]),
             (judged, POLICY, None, {}, []),
             (judged, LABELLED, labelled, {}, []),
             (known, POLICY, None, {}, []),
@@ -109,7 +112,17 @@ class CheckTest(testtools.TestCase):
             self.assertEqual(expected, found, f"{title} {expected}")
         (fault,) = self.check(slots, **isolating)
         self.assertEqual("h1", fault.subject)
-        self.assertIn(f"{key}=required", fault.remedy)
+        add = "openstack aggregate add host"
+        self.assertEqual(
+            f"openstack aggregate create --property {key}=required AGGREGATE\n"
+            f"{add} AGGREGATE h1",
+            fault.remedy,
+        )
+        isolating = dataclasses.replace(nobody, metadata={key: "required"})
+        isolated = dataclasses.replace(isolated, aggregates=(isolating,))
+        (fault,) = self.check(slots, snapshot=isolated, isolated_aggregates=True)
+        self.assertIn("aggregate set ", fault.remedy)
+        self.assertIn(f"{add} {isolating.name} h1", fault.remedy)
 
     def test_a_file_that_has_lost_a_root_provider(self):
         """Nobody can say what VMs hold of it."""

@@ -606,7 +606,11 @@ class HostsTest(AuditTest):
         cloud.change_inventories("bare", **{const.RC_SLOT: None})
         found = self.remedies(cloud)
         self.assertEqual({"hp1", "hp2", "bare"}, found.keys())
-        self.assertIn("aggregate add host perfvm-high-performance hp1", found["hp1"])
+        lines = [line for remedy in found.values() for line in remedy.splitlines()]
+        create, *added = [line.partition("aggregate ")[2] for line in lines]
+        self.assertTrue(create.startswith("create --property perfvm:class="), create)
+        into = "add host perfvm-high-performance"
+        self.assertCountEqual([f"{into} {name}" for name in found], added)
         cloud.parts |= labels("high-performance", "hp1", "bare")
         self.assertEqual(
             {"hp2": "openstack aggregate add host a hp2"}, self.remedies(cloud)
