@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from shlex import quote
 from typing import Final
 
 from nova_perfvm.documents.yaml_lines import dump_yaml
@@ -57,6 +58,17 @@ def flavors_of(
         isolated_aggregates=parsed_args.isolated_aggregates,
         generators=extensions.load_generators(),
     )
+
+
+def sync_command(parsed_args: argparse.Namespace) -> str:
+    """Return the command that makes the flavors that FLAVOR_ARGUMENTS select."""
+    chosen = (
+        *(("--class", parsed_args.class_name) if parsed_args.class_name else ()),
+        *(("--memory-gb", *parsed_args.memory_gb) if parsed_args.memory_gb else ()),
+        *(("--prefix", parsed_args.prefix) if parsed_args.prefix else ()),
+        *(["--isolated-aggregates"] if parsed_args.isolated_aggregates else ()),
+    )
+    return " ".join(("openstack perfvm flavor sync", *(quote(str(w)) for w in chosen)))
 
 
 def _properties(flavors: Sequence[PolicyFlavor]) -> str:

@@ -16,7 +16,7 @@ from nova_perfvm.osc.base import (
     nova_options,
     policy_path,
 )
-from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
+from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of, sync_command
 from nova_perfvm.osc.reports import FindingsLister
 from nova_perfvm.osc.snapshot import look_by
 
@@ -42,11 +42,12 @@ class CheckCloudPolicy(FindingsLister):
         plan = Plan()
         if policy.lists_flavors or parsed_args.memory_gb:
             plan = flavors.plan(self.cloud, flavors_of(policy, parsed_args))
+        changes = tuple(map(str, plan.changes))
         subject = Subject(
             policy,
             look_by(self, parsed_args, policy),
             **nova,
-            sync=Sync(tuple(map(str, plan.changes)), plan.refusals),
+            sync=Sync(changes, plan.refusals, sync_command(parsed_args)),
             isolated_aggregates=parsed_args.isolated_aggregates,
         )
         return self.reported(parsed_args, audit.run(subject, Selection.POLICY))

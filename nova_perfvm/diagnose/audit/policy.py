@@ -2,7 +2,6 @@
 """Whether a policy suits a cloud: its scheme, its flavors, what it would refuse."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
@@ -11,8 +10,6 @@ from nova_perfvm.diagnose.enforcing import refused_flavors
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.schemes import names_of, scheme_of
 from nova_perfvm.policy import advice
-
-_SYNC: Final = "openstack perfvm flavor sync"
 
 
 def check_policy(subject: Subject) -> Iterator[Finding]:
@@ -32,12 +29,13 @@ def check_policy(subject: Subject) -> Iterator[Finding]:
 
 
 def check_sync(subject: Subject) -> Iterator[Finding]:
-    """List what ``flavor sync`` would change, or why it would change nothing."""
-    for refusal in subject.sync.refusals:
-        yield Finding.of(codes.FLAVORS_REFUSED, "flavors", refusal, _SYNC)
-    if not subject.sync.refusals:
-        for change in subject.sync.changes:
-            yield Finding.of(codes.FLAVORS_DIFFER, "flavors", f"would {change}", _SYNC)
+    """List the changes of ``flavor sync``, or the reasons for which it refuses."""
+    sync = subject.sync
+    for refusal in sync.refusals:
+        yield Finding.of(codes.FLAVORS_REFUSED, "flavors", refusal, sync.command)
+    for change in () if sync.refusals else sync.changes:
+        words = f"would {change}"
+        yield Finding.of(codes.FLAVORS_DIFFER, "flavors", words, sync.command)
 
 
 def check_refused(subject: Subject) -> Iterator[Finding]:

@@ -46,9 +46,7 @@ class Sync(NamedTuple):
 
     changes: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
-
-
-NO_SYNC: Final = Sync()
+    command: str = "openstack perfvm flavor sync"
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class Subject:
     nova_settings: FileOptions | None = None
     enforced: Policy | DocumentError | None = None
     wanted: frozenset[str] = frozenset()
-    sync: Sync = NO_SYNC
+    sync: Sync = field(default_factory=Sync)
     isolated_aggregates: bool = False
     collected: tuple[Hypervisor, ...] = ()
 
