@@ -58,6 +58,10 @@ class NonePrinted(NamedTuple):
 
 _HERE = "tests.functional.test_remedies"
 _RESIZES = Executed(f"{_HERE}.TestResizes.test_servers_of_no_flavor_of_the_policy")
+_LEAVES = Executed(f"{_HERE}_of_hosts.TestMigrations.test_servers_that_should_leave")
+_APART = Executed(f"{_HERE}_of_hosts.TestPins.test_servers_on_the_same_cpus")
+_OF_UNITS = Executed(f"{_HERE}_of_hosts.TestUnits.test_flavors_of_before")
+_CHECKED = Executed(f"{_HERE}_of_hosts.TestPolicyCheck.test_labels_and_flavors")
 _LEFT = Executed(f"{_HERE}.TestPlacement.test_what_others_left")
 _ENROLLED = DoneOtherwise(
     "tests.functional.test_enroll.TestEnroll.test_repair", "enroll as a function"
@@ -78,13 +82,13 @@ _FILE = DoneOtherwise(f"{_OPTIONS}.test_what_to_name", "of a cloud made of facts
 
 REMEDIES = {
     # Servers beside each other
-    codes.TOO_MANY_ON_HOST: NotYet("server migrate, from a host without the filter"),
-    codes.CLASSES_MIXED: NotYet("server migrate, from a host without the filter"),
-    codes.HOST_NOT_MANAGED: NotYet("server migrate, under managed_hosts: labelled"),
-    codes.HOST_RESERVED: NotYet("server migrate, under managed_hosts: labelled"),
-    codes.WRONG_HOST: NotYet("server migrate, from a host without the trait"),
-    codes.TOO_MANY_ON_CELL: NotYet("pins that overlap, which only a bug of Nova makes"),
-    codes.PINS_OVERLAP: NotYet("pins that overlap, which only a bug of Nova makes"),
+    codes.TOO_MANY_ON_HOST: _LEAVES,
+    codes.CLASSES_MIXED: _LEAVES,
+    codes.HOST_NOT_MANAGED: _LEAVES,
+    codes.HOST_RESERVED: _LEAVES,
+    codes.WRONG_HOST: _LEAVES,
+    codes.TOO_MANY_ON_CELL: _APART,
+    codes.PINS_OVERLAP: _APART,
     codes.SLOT_STRANDED: _RESIZES,
     codes.NOT_IN_ONE_CELL: _RESIZES,
     codes.NOT_PINNED: _RESIZES,
@@ -113,8 +117,8 @@ REMEDIES = {
     ),
     codes.IMAGE_CONFLICT: Executed(f"{_SERVERS}.test_image"),
     codes.TENANT_IMAGE: ByHand("the image is a tenant's, who may have a reason"),
-    codes.FLAVOR_WITHOUT_UNITS: NotYet("server resize, from a forced host"),
-    codes.FLAVOR_LEFT_BEHIND: NotYet("a policy of another number of slots a host"),
+    codes.FLAVOR_WITHOUT_UNITS: _OF_UNITS,
+    codes.FLAVOR_LEFT_BEHIND: _OF_UNITS,
     codes.VOLUME_TYPE_MISSING: ByHand("the backend's name is in cinder.conf"),
     codes.VOLUME_TYPE_DIFFERS: ByHand(
         "Cinder copies the volume by a backend of that type"
@@ -125,7 +129,7 @@ REMEDIES = {
     codes.TRAIT_DIFFERS: _LEFT,
     codes.INVENTORY_DIFFERS: _OF_HOST,
     codes.LABEL_UNKNOWN: _LEFT,
-    codes.LABEL_MISSING: NotYet("aggregate commands, under managed_hosts: labelled"),
+    codes.LABEL_MISSING: _CHECKED,
     codes.HOST_UNREADABLE: _OF_HOST,
     codes.PROVIDER_FILES_DIFFER: _OF_HOST,
     codes.PROVIDER_FILES_REFUSED: _OF_HOST,
@@ -162,9 +166,9 @@ REMEDIES = {
     codes.EMULATOR_THREADS_FLOAT: NonePrinted("it says what the policy costs"),
     codes.RESTS_ON_FALLBACK: NonePrinted("it says what the policy costs"),
     codes.FLAVORS_REFUSED: ByHand("the refusal names what to change first"),
-    codes.FLAVORS_DIFFER: NotYet("flavor sync, after policy check"),
-    codes.NO_HOST_JUDGED: NotYet("aggregate set, under managed_hosts: labelled"),
-    codes.GENERAL_ON_SLOTS: NotYet("aggregate set and add host, without traits"),
+    codes.FLAVORS_DIFFER: _CHECKED,
+    codes.NO_HOST_JUDGED: _CHECKED,
+    codes.GENERAL_ON_SLOTS: _CHECKED,
     codes.HOST_UNKNOWN: _OF_HOST,
     codes.NOT_UNITS: ByHand("it names a key of the policy"),
     codes.TO_BACKFILL: DoneOtherwise(
