@@ -8,7 +8,7 @@ import functools
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
-from nova_perfvm.sandbox.embedded import servers
+from tests.cloud import servers
 from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base, glance, test_remedies
 
