@@ -38,15 +38,6 @@ class ByHand(NamedTuple):
     why: str
 
 
-class NotYet(NamedTuple):
-    """No test does it.
-
-    :ivar why: what it would need
-    """
-
-    why: str
-
-
 class NonePrinted(NamedTuple):
     """The finding has no remedy.
 
