@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ask Nova's scheduler in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+
+from nova_perfvm.facts.dry_run import Answer, Question
+from nova_perfvm.exceptions import PerfVMError
+
+
+class DryRunError(PerfVMError):
+    """Nova's scheduler could not be run dry."""
+
+
+def ask(nova_conf: str, question: Question) -> Answer:
+    """Return what nova-scheduler does with a request, on a controller.
+
+    :param nova_conf: path of the file that nova-scheduler reads
+    :raises DryRunError: when it cannot be asked
+    """
+    command = [sys.executable, "-m", __package__, "--config-file", nova_conf]
+    ran = subprocess.run(
+        command,
+        input=json.dumps(asdict(question)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ran.returncode:
+        lines = ran.stderr.strip().splitlines() or [f"exit status {ran.returncode}"]
+        raise DryRunError(
+            f"Nova's scheduler cannot be run dry with {nova_conf}: {lines[-1]}"
+        )
+    return Answer.loads(ran.stdout)

@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``SchedulerManager.select_destinations`` does, but for the claim."""
+
+from __future__ import annotations
+
+import collections
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from nova import context as nova_context
+from nova import exception, objects, weights
+from nova.conf import CONF
+from nova.db.main import api as main_db
+from nova.db.main import models
+from nova.scheduler import host_manager, request_filter
+from nova.scheduler import utils as scheduler_utils
+from nova.scheduler.client import report
+from nova.scheduler.host_manager import HostState
+
+from nova_perfvm.cloud.dry_run.no_writes import no_writes
+from nova_perfvm.facts.dry_run import DESTINATION, Answer, Question, Share
+from nova_perfvm.cloud.dry_run.request import Asked, RefusedError, asked
+from nova_perfvm.printable import first_line
+
+# A host and its node.
+Key = tuple[str, str]
+# Figures of a provider, by resource class.
+Summaries = Mapping[str, Any]
+
+
+def _key(host: HostState) -> Key:
+    return host.host, host.nodename
+
+
+@main_db.pick_context_manager_reader
+def _servers_of(
+    context: nova_context.RequestContext, hosts: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return host and UUID of the servers of a cell on some hosts."""
+    row = models.Instance
+    found = context.session.query(row.host, row.uuid).filter(row.deleted == 0)
+    return [tuple(one) for one in found.filter(row.host.in_(hosts))]
+
+
+class Hosts(host_manager.HostManager):  # type: ignore[misc]
+    """Nova's HostManager, which reads the servers of all hosts of a cell at once.
+
+    nova-compute tells a running nova-scheduler of its servers; a new one would ask for
+    those of each host.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.track_instance_changes = False
+        self.unseen: set[str] = set()
+        self._servers: dict[str, dict[str, objects.Instance]] = {}
+
+    def _init_instance_info(self, computes_by_cell: Any = None) -> None:
+        """Leave what nova-compute has not told."""
+
+    def _get_computes_for_cells(
+        self, context: nova_context.RequestContext, cells: Any, compute_uuids: Any
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        nodes, services = super()._get_computes_for_cells(context, cells, compute_uuids)
+        # A cell that answers has a list, be it empty.
+        self.unseen = {cell.name or cell.uuid for cell in cells} - {
+            cell.name or cell.uuid for cell in cells if cell.uuid in nodes
+        }
+        for cell in cells:
+            hosts = [node.host for node in nodes.get(cell.uuid, ())]
+            if not hosts:
+                continue
+            with nova_context.target_cell(context, cell) as targeted:
+                for host, uuid in _servers_of(targeted, hosts):
+                    server = objects.Instance(targeted, uuid=uuid)
+                    self._servers.setdefault(host, {})[uuid] = server
+        return nodes, services
+
+    def _get_instance_info(
+        self, _context: nova_context.RequestContext, compute: objects.ComputeNode
+    ) -> dict[str, objects.Instance]:
+        return self._servers.get(compute.host, {})
+
+
+class Tracing:
+    """A handler of filters in place of Nova's, which remembers who refused which host.
+
+    :ivar by: names of the filters that refuse a host, in their order
+    """
+
+    def __init__(self, *, every: bool) -> None:
+        self._every = every
+        self.by: dict[Key, list[str]] = {}
+
+    def get_filtered_objects(
+        self,
+        filters: Iterable[Any],
+        objs: Iterable[HostState],
+        spec_obj: objects.RequestSpec,
+        index: int = 0,
+    ) -> list[HostState]:
+        """Return the hosts that pass all filters."""
+        hosts = list(objs)
+        self.by = {_key(host): [] for host in hosts}
+        asked_of = [one for one in filters if one.run_filter_for_index(index)]
+        for number, one in enumerate(asked_of):
+            offers = {_key(h): list(h.allocation_candidates) for h in hosts}
+            before = {_key(host): host for host in hosts}
+            passed = one.filter_all(hosts, spec_obj)
+            if passed is None:
+                return []
+            hosts = list(passed)
+            # NUMATopologyFilter and PciPassthroughFilter take candidates away; Nova
+            # claims nothing on a host without any.
+            left = {_key(h) for h in hosts if h.allocation_candidates}
+            left |= {key for key, found in offers.items() if not found} & {
+                _key(host) for host in hosts
+            }
+            for key in before.keys() - left:
+                behind = asked_of[number + 1 :] if self._every else ()
+                host = _copy(before[key], offers[key])
+                self.by[key] += [type(one).__name__, *_refusing(behind, host, spec_obj)]
+            hosts = [host for host in hosts if _key(host) in left]
+        return hosts
+
+
+def _refusing(
+    behind: Iterable[Any], host: HostState, spec_obj: objects.RequestSpec
+) -> Iterator[str]:
+    """Yield the names of filters that refuse a host, which another one has refused."""
+    for one in behind:
+        tried = _copy(host, host.allocation_candidates)
+        had = bool(tried.allocation_candidates)
+        left = list(one.filter_all([tried], copy.deepcopy(spec_obj)) or ())
+        if not left or (had and not left[0].allocation_candidates):
+            yield type(one).__name__
+
+
+def _copy(host: HostState, candidates: Sequence[Any]) -> HostState:
+    """Return a copy of a host into which a filter may write."""
+    found = copy.copy(host)
+    found.limits = dict(host.limits)
+    found.allocation_candidates = copy.deepcopy(list(candidates))
+    return found
+
+
+class DryRun:
+    """A scheduler that claims nothing, of one nova.conf.
+
+    It reads the cells and aggregates once, as nova-scheduler does when it starts.
+    """
+
+    def __init__(self) -> None:
+        objects.register_all()
+        self._hosts = Hosts()
+
+    def answer(self, question: Question) -> Answer:
+        """Return what nova-scheduler does with a request."""
+        admin = nova_context.get_admin_context()
+        with no_writes():
+            try:
+                found = asked(admin, question)
+                added = tuple(_prefiltered(found))
+                limit, candidates, summaries = self._offered(found)
+            except RefusedError as exc:
+                return Answer(refused=str(exc))
+            notes = list(found.notes)
+            if limit is not None and len(candidates) > limit:
+                notes.append(
+                    f"nova-scheduler reads {limit} of {len(candidates)} allocation "
+                    "candidates ([scheduler]max_placement_results): hosts behind them "
+                    "are none to it"
+                )
+            return self._scheduled(question, found, added, notes, candidates, summaries)
+
+    def _offered(
+        self, found: Asked
+    ) -> tuple[int | None, list[dict[str, Any]], Summaries]:
+        """Ask Placement as ``SchedulerManager.select_destinations`` does.
+
+        Without the limit of candidates, which is returned beside them.
+        """
+        client = report.report_client_singleton()
+        limit, candidates, summaries = None, [], {}
+        queries = [True]
+        for translated in queries:
+            try:
+                query = scheduler_utils.resources_from_request_spec(
+                    found.context,
+                    found.spec,
+                    self._hosts,
+                    enable_pinning_translate=translated,
+                )
+            except exception.NoValidHost as exc:
+                raise RefusedError(first_line(exc)) from exc
+            limit, query._limit = query._limit, None  # noqa: SLF001
+            more, of_providers, _ = client.get_allocation_candidates(
+                found.context, query
+            ) or (None, None, None)
+            candidates += more or []
+            summaries.update(of_providers or {})
+            if (
+                translated
+                and query.cpu_pinning_requested
+                and not CONF.workarounds.disable_fallback_pcpu_query
+            ):
+                queries.append(False)
+        return limit, candidates, summaries
+
+    def _scheduled(
+        self,
+        question: Question,
+        found: Asked,
+        added: tuple[tuple[str, tuple[str, ...]], ...],
+        notes: list[str],
+        candidates: Sequence[dict[str, Any]],
+        summaries: Summaries,
+    ) -> Answer:
+        by_provider = collections.defaultdict(list)
+        for candidate in candidates:
+            for uuid in candidate["allocations"]:
+                by_provider[uuid].append(candidate)
+        hosts = list(
+            self._hosts.get_host_states_by_uuids(
+                found.context.elevated(), list(summaries), found.spec
+            )
+        )
+        for host in hosts:
+            host.allocation_candidates = copy.deepcopy(by_provider[host.uuid])
+        handler = self._hosts.filter_handler = Tracing(every=question.every)
+        passed = self._filtered(hosts, found.spec, 0)
+        offered = {}
+        for host in hosts:
+            here = [] if any(host is one for one in passed) else [DESTINATION]
+            offered[host.uuid] = tuple(handler.by.get(_key(host), here))
+        ranked, order = self._ranked(passed, found.spec)
+        return Answer(
+            added=added,
+            sources=found.sources,
+            notes=tuple(notes),
+            offered=offered,
+            unseen=tuple(sorted(self._hosts.unseen)),
+            weighers=tuple(type(one).__name__ for one in self._hosts.weighers),
+            ranked=ranked,
+            placed=tuple(self._placed(question, found.spec, hosts, order, summaries)),
+        )
+
+    def _filtered(
+        self, hosts: Sequence[HostState], spec: objects.RequestSpec, index: int
+    ) -> list[HostState]:
+        return list(self._hosts.get_filtered_hosts(list(hosts), spec, index))
+
+    def _ranked(
+        self, hosts: Sequence[HostState], spec: objects.RequestSpec
+    ) -> tuple[tuple[tuple[str, tuple[Share, ...]], ...], list[HostState]]:
+        """Weigh hosts as ``nova.weights.BaseWeightHandler`` does.
+
+        :returns: UUIDs with what each weigher adds, and the hosts, the best first
+        """
+        weighed = [weights.WeighedObject(host, 0.0) for host in hosts]
+        shares: list[list[Share]] = [[] for _ in weighed]
+        for weigher in self._hosts.weighers if hosts[1:] else ():
+            raws = list(weigher.weigh_objects(weighed, spec))
+            scaled = weights.normalize(
+                raws, minval=weigher.minval, maxval=weigher.maxval
+            )
+            for one, mine, raw, share in zip(
+                weighed, shares, raws, scaled, strict=True
+            ):
+                multiplier = weigher.weight_multiplier(one.obj)
+                mine.append(Share(float(raw), float(share), float(multiplier)))
+                one.weight += multiplier * share
+        both = sorted(zip(weighed, shares, strict=True), key=lambda one: -one[0].weight)
+        ranked = tuple((one.obj.uuid, tuple(mine)) for one, mine in both)
+        return ranked, [one.obj for one, _ in both]
+
+    def _placed(
+        self,
+        question: Question,
+        spec: objects.RequestSpec,
+        hosts: Sequence[HostState],
+        order: Sequence[HostState],
+        summaries: Summaries,
+    ) -> Iterator[str]:
+        """Yield the hosts of servers that are asked for at once.
+
+        Nova asks for candidates once, and counts what it gives in the states of hosts;
+        Placement counts what is claimed, which here :class:`_Claims` does.
+        """
+        claims = _Claims(summaries)
+        for number in range(question.count):
+            if number:
+                order = self._ranked(self._filtered(hosts, spec, number), spec)[1]
+            host = next((one for one in order if claims.claim(one)), None)
+            if host is None:
+                return
+            yield host.host
+            if number + 1 == question.count:
+                return
+            mappings = host.allocation_candidates[0].get("mappings", {})
+            for group in spec.requested_resources or ():
+                group.provider_uuids = mappings.get(group.requester_id, [])
+            host.consume_from_request(spec)
+            if spec.instance_group is not None:
+                spec.instance_group.hosts.append(host.host)
+                spec.instance_group.obj_reset_changes(["hosts"])
+
+
+class _Claims:
+    """What Placement would have left when candidates were claimed."""
+
+    def __init__(self, summaries: Summaries) -> None:
+        self._left = {
+            (uuid, name): figures["capacity"] - figures["used"]
+            for uuid, summary in summaries.items()
+            for name, figures in summary["resources"].items()
+        }
+
+    def claim(self, host: HostState) -> bool:
+        """Claim the first candidate of a host; return whether there was room."""
+        if not host.allocation_candidates:
+            return False
+        wanted = {
+            (uuid, name): amount
+            for uuid, given in host.allocation_candidates[0]["allocations"].items()
+            for name, amount in given["resources"].items()
+        }
+        if any(self._left.get(key, 0) < amount for key, amount in wanted.items()):
+            return False
+        for key, amount in wanted.items():
+            self._left[key] -= amount
+        return True
+
+
+def _prefiltered(found: Asked) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Let each prefilter write into the request; yield its name, and what it wrote.
+
+    :raises RefusedError: when one refuses the request
+    """
+    for prefilter in request_filter.ALL_REQUEST_FILTERS:
+        before = set(_asked_of_placement(found.spec))
+        try:
+            prefilter(found.context, found.spec)
+        except exception.RequestFilterFailed as exc:
+            raise RefusedError(f"{prefilter.__name__}: {first_line(exc)}") from exc
+        more = sorted(set(_asked_of_placement(found.spec)) - before)
+        if more:
+            yield prefilter.__name__, tuple(more)
+
+
+def _asked_of_placement(spec: objects.RequestSpec) -> Iterator[str]:
+    """Yield what a request asks of the root provider."""
+    yield from (f"required={trait}" for trait in spec.root_required)
+    yield from (f"required=!{trait}" for trait in spec.root_forbidden)
+    destination = spec.requested_destination
+    if destination is not None:
+        yield from (f"member_of={one}" for one in destination.aggregates or ())
+        yield from (
+            f"member_of=!{one}" for one in destination.forbidden_aggregates or ()
+        )
+    for group in spec.requested_resources or ():
+        yield f"group {group.requester_id}: {sorted((group.resources or {}).items())}"

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of a dry run, and what it answers; both go through a pipe as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, NamedTuple
+
+# What refuses a host before any filter of Nova is asked.
+DESTINATION: Final = "destination"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A server that shall be scheduled: one that is there, or a new one.
+
+    :ivar server: ID of one that is there; empty for a new one
+    :ivar flavor: flavor ID of a new one
+    :ivar image: of a new one: what Glance has of its image; None without an image
+    :ivar zone: availability zone that is asked for
+    :ivar group: ID of the server group of a new one
+    :ivar hints: scheduler hints of a new one
+    :ivar count: how many like it are asked for at once
+    :ivar every: whether filters behind the one that refuses a host are asked, too
+    """
+
+    server: str = ""
+    flavor: str = ""
+    image: Mapping[str, Any] | None = None
+    volume_backed: bool = False
+    zone: str = ""
+    project: str = ""
+    group: str = ""
+    hints: Mapping[str, list[str]] = field(default_factory=dict)
+    count: int = 1
+    every: bool = False
+
+
+class Share(NamedTuple):
+    """What one weigher adds to the weight of one host."""
+
+    raw: float
+    normalised: float
+    multiplier: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What Nova's scheduler does with a request.
+
+    :ivar refused: why nova-api, a prefilter or Placement refuses the request itself;
+        empty if none does
+    :ivar added: prefilters in their order, each with what it added to the request
+    :ivar sources: where each field of the RequestSpec is from
+    :ivar notes: what could not be reproduced, and what cuts Placement's answer
+    :ivar offered: for each compute node that Placement offers, by UUID, which parts of
+        Nova refuse it: names of filters, or DESTINATION; none if it passes
+    :ivar unseen: names of Nova's cells that could not be read
+    :ivar weighers: names of the weighers, in their order
+    :ivar ranked: UUIDs of the hosts that pass, the best first, each with what each
+        weigher adds
+    :ivar placed: names of the hosts that servers would go to, one after the other
+    """
+
+    refused: str = ""
+    added: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    offered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unseen: tuple[str, ...] = ()
+    weighers: tuple[str, ...] = ()
+    ranked: tuple[tuple[str, tuple[Share, ...]], ...] = ()
+    placed: tuple[str, ...] = ()
+
+    def dumps(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def loads(cls, text: str) -> Answer:
+        """Return what :meth:`dumps` has written."""
+        told = json.loads(text)
+        return cls(
+            refused=told["refused"],
+            added=tuple((name, tuple(found)) for name, found in told["added"]),
+            sources=told["sources"],
+            notes=tuple(told["notes"]),
+            offered={uuid: tuple(by) for uuid, by in told["offered"].items()},
+            unseen=tuple(told["unseen"]),
+            weighers=tuple(told["weighers"]),
+            ranked=tuple(
+                (uuid, tuple(Share(*one) for one in shares))
+                for uuid, shares in told["ranked"]
+            ),
+            placed=tuple(told["placed"]),
+        )
