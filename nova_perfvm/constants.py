@@ -101,6 +101,12 @@ SERVICE_DISABLED: Final = "service.disabled"
 SERVICE_DOWN: Final = "service.down"
 # The server is there: only a resize may stay.
 NOVA_SAME_HOST: Final = "nova.same_host"
+# A filter of which nothing but its name is known.
+NOVA_FILTER: Final = "nova.filter"
+# The request names other hosts, or excludes this one.
+NOVA_DESTINATION: Final = "nova.destination"
+# nova-scheduler finds no compute node of the host.
+NOVA_NO_STATE: Final = "nova.no_host_state"
 # Not in the zone that is asked for; an aggregate is for other projects.
 NOVA_AVAILABILITY_ZONE: Final = "nova.availability_zone"
 NOVA_TENANT_AGGREGATE: Final = "nova.tenant_aggregate"
@@ -143,6 +149,9 @@ OUTER_CODES: Final = frozenset(
         SERVICE_DOWN,
         CELLS_UNKNOWN,
         NOVA_SAME_HOST,
+        NOVA_FILTER,
+        NOVA_DESTINATION,
+        NOVA_NO_STATE,
         NOVA_AVAILABILITY_ZONE,
         NOVA_TENANT_AGGREGATE,
         NOVA_GROUP_AFFINITY,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from oslo_utils.uuidutils import is_uuid_like
@@ -15,6 +15,13 @@ from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.snapshot import Image
+from nova_perfvm.facts.snapshot.resources import IMAGE_MEMBERS
+
+# Of an image, beside its properties, to judge a request.
+_READ_BY_NOVA: Final = (
+    *("container_format", "disk_format", "id", "min_disk", "min_ram", "name", "size"),
+    "status",
+)
 
 Desired = Mapping[str, Mapping[str, str]]
 
@@ -38,6 +45,17 @@ def plan(api: API, desired: Desired, tag: str, named: Sequence[str] = ()) -> Pla
         {image: tag for image in unique if named},
         api.project(),
     )
+
+
+@openstack_errors()
+def for_nova(api: API, identity: str) -> dict[str, Any]:
+    """Return an image as nova-api reads it: ``nova.image.glance``.
+
+    :raises CloudError: when the request fails
+    """
+    found = api.glance("GET", f"/images/{quote(identity)}")
+    properties = {key: found[key] for key in found.keys() - IMAGE_MEMBERS}
+    return {key: found.get(key) for key in _READ_BY_NOVA} | {"properties": properties}
 
 
 @openstack_errors()

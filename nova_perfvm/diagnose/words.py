@@ -103,6 +103,14 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     const.NOVA_SAME_HOST: lambda _: (
         "the server is on this host, and Nova moves none to the host that it is on"
     ),
+    const.NOVA_FILTER: lambda d: f"{d['filter']} of nova-scheduler refuses the host",
+    const.NOVA_DESTINATION: lambda _: (
+        "the request names other hosts, or Nova keeps it off this one"
+    ),
+    const.NOVA_NO_STATE: lambda _: (
+        "Placement offers the host, and nova-scheduler finds no compute node of it: is "
+        "its cell down or disabled, or the host mapped to no cell?"
+    ),
     const.NOVA_AVAILABILITY_ZONE: lambda d: (
         f"the host is in zone {d['found'] or 'none'}, {d['expected']} is asked for"
     ),
@@ -146,9 +154,9 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
         f"no provider, or none left, for all of "
         f"{number_of(d['groups'], 'group')} of the request"
     ),
-    const.PLACEMENT_REFUSED: lambda _: (
-        "Placement offers no candidate of the host, though by its inventories and "
-        "allocations it could"
+    const.PLACEMENT_REFUSED: lambda d: (
+        "Placement offers no candidate of the host"
+        + ", though by its inventories and allocations it could" * d["judged"]
     ),
     const.CELLS_UNKNOWN: lambda _: (
         "the host's NUMA nodes are in no API and cannot be guessed, so the rules "

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
 
-# What refuses a host before any filter of Nova is asked.
+# What refuses a host before any filter of Nova is asked: the request names another, or
+# nova-scheduler does not know it, as its cell is down or it is mapped to none.
 DESTINATION: Final = "destination"
+NO_STATE: Final = "no host state"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,11 @@ class Share(NamedTuple):
     normalised: float
     multiplier: float
 
+    @property
+    def points(self) -> float:
+        """What is added."""
+        return self.multiplier * self.normalised
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -56,7 +63,7 @@ class Answer:
     :ivar sources: where each field of the RequestSpec is from
     :ivar notes: what could not be reproduced, and what cuts Placement's answer
     :ivar offered: for each compute node that Placement offers, by UUID, which parts of
-        Nova refuse it: names of filters, or DESTINATION; none if it passes
+        Nova refuse it: names of filters, DESTINATION or NO_STATE; none if it passes
     :ivar unseen: names of Nova's cells that could not be read
     :ivar weighers: names of the weighers, in their order
     :ivar ranked: UUIDs of the hosts that pass, the best first, each with what each

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -17,9 +18,11 @@ from nova_perfvm.diagnose import explain, ranking
 from nova_perfvm.diagnose.explain import Explanation, Row
 from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.diagnose.words import in_words
-from nova_perfvm.facts.demand import Request
+from nova_perfvm.facts.demand import Request, RequestError
+from nova_perfvm.facts.dry_run import Answer
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.osc.base import Table, argument, flag, one_of, options_of
+from nova_perfvm.osc import dry_run
+from nova_perfvm.osc.base import Table, argument, flag, one_of
 from nova_perfvm.osc.formats import ranked
 from nova_perfvm.osc.formats.explained import Reasons, Remedy
 from nova_perfvm.osc.judging import LookingLister
@@ -68,6 +71,7 @@ class Explain(LookingLister):
         ),
         argument("--host", metavar="HOST", help="look at this host only"),
         *REQUEST,
+        *dry_run.NEW_SERVERS,
         one_of(
             flag(
                 "--long", "one row for each host, with the arithmetic of its NUMA nodes"
@@ -76,57 +80,85 @@ class Explain(LookingLister):
                 "--ranking",
                 "order the hosts that would take it as nova-scheduler does, with what "
                 "each weigher adds and which multiplier would turn two of them round "
-                "(with --host: that host and the first)",
+                "(with --from-nova-db; with --host: that host and the first)",
             ),
         ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Judge all hosts; the exit status says whether one would take it."""
+        parsed_args.nova_conf = parsed_args.nova_conf or parsed_args.from_nova_db
         policy = self.policy(parsed_args)
         settings = self.settings(parsed_args, policy)
         snapshot = self.snapshot(parsed_args, policy)
-        request, about = request_of(parsed_args, snapshot, parsed_args.server)
+        request = self._request(parsed_args, snapshot)
+        answer = dry_run.ask(self, parsed_args, snapshot)
+        if answer is None:
+            assert request is not None
+            found = self._by_model(parsed_args, policy, settings, snapshot, request)
+        elif answer.refused:
+            self.remark([f"no host would take it: Nova refuses it: {answer.refused}"])
+            self.exit_status = 1
+            return _COLUMNS, []
+        else:
+            host = None if parsed_args.ranking else parsed_args.host
+            found = explain.explain_scheduled(
+                policy, snapshot, request, settings, answer, host=host
+            )
+            self.remark(dry_run.details(answer) if parsed_args.long else ())
+        self.remark([*found.notes, headline(found)])
+        if request is not None and not (found.accepting or found.request_reasons):
+            self.remark(_offered_plan(policy, snapshot, settings, request))
+        self.exit_status = 0 if found.accepting else 1
+        if answer is not None and parsed_args.count > 1:
+            self.remark([_placed(answer, parsed_args.count)])
+            self.exit_status = int(len(answer.placed) < parsed_args.count)
+        if answer is not None and parsed_args.ranking and found.accepting:
+            order = ranking.ranking(answer, [v.view for v in found.verdicts])
+            whole = parsed_args.formatter != "table"
+            return ranked.table(order, parsed_args.host, whole=whole)
+        if not parsed_args.long:
+            return _COLUMNS, [_row(row) for row in found.rows()]
+        return (*_COLUMNS, "NUMA Nodes"), [
+            (*_row(row), "\n".join(_nodes(policy, request, row)))
+            for row in found.by_host()
+        ]
+
+    def _request(
+        self, parsed_args: argparse.Namespace, snapshot: Snapshot
+    ) -> Request | None:
+        """Return what is asked for; None where only Nova knows it."""
+        try:
+            found, about = request_of(parsed_args, snapshot, parsed_args.server)
+        except RequestError as exc:
+            if parsed_args.from_nova_db is None:
+                raise
+            self.remark([f"judged by Nova alone: {exc}"])
+            return None
         self.remark(about)
-        found = explain.explain(
-            policy,
-            snapshot,
-            request,
-            settings,
-            host=None if parsed_args.ranking else parsed_args.host,
-            offered=self._offered(parsed_args, request, settings, snapshot),
-        )
-        self.remark(found.notes)
+        return found
+
+    def _by_model(
+        self,
+        parsed_args: argparse.Namespace,
+        policy: Policy,
+        settings: SchedulerSettings,
+        snapshot: Snapshot,
+        request: Request,
+    ) -> Explanation:
+        """Judge hosts by the model of Nova, with Placement's own answer if it can."""
         if parsed_args.nova_conf is None:
             self.remark(
                 ["nova-scheduler is taken to be set up for the policy: see --nova-conf"]
             )
-        self.remark([headline(found)])
-        if not (found.accepting or found.request_reasons):
-            self.remark(_offered_plan(policy, snapshot, settings, request))
-        self.exit_status = 0 if found.accepting else 1
-        if parsed_args.ranking and found.accepting:
-            return self._ranked(parsed_args, policy, found)
-        if not parsed_args.long:
-            return _COLUMNS, [_row(row) for row in found.rows()]
-        facts = request.facts
-        return (*_COLUMNS, "NUMA Nodes"), [
-            (*_row(row), "\n".join(describe_cells(policy, facts, row.shown.view.facts)))
-            for row in found.by_host()
-        ]
-
-    def _ranked(
-        self, parsed_args: argparse.Namespace, policy: Policy, found: Explanation
-    ) -> Table:
-        """Return the hosts that would take it, in the scheduler's order."""
-        views = [verdict.view for verdict in found.verdicts if verdict.accepted]
-        options = options_of(parsed_args.nova_conf)
-        order = ranking.rank(policy, found.request, views, options)
-        self.remark(order.notes())
-        if parsed_args.nova_conf is None:
-            self.remark(["multipliers are Nova's defaults, or those of aggregates"])
-        whole = parsed_args.formatter != "table"
-        return ranked.table(order, parsed_args.host, whole=whole)
+        return explain.explain(
+            policy,
+            snapshot,
+            request,
+            settings,
+            host=parsed_args.host,
+            offered=self._offered(parsed_args, request, settings, snapshot),
+        )
 
     def _offered(
         self,
@@ -148,6 +180,13 @@ class Explain(LookingLister):
             # Such as a trait that nobody has created; Nova gets the same answer.
             self.remark([f"Placement refuses the question itself: {exc}"])
             return frozenset()
+
+
+def _placed(answer: Answer, count: int) -> str:
+    """Return in one line where servers that are asked for at once would go."""
+    hosts = Counter(answer.placed)
+    where = ", ".join(f"{number} on {host}" for host, number in hosts.items())
+    return f"{len(answer.placed)} of {count} servers would be placed: {where or 'none'}"
 
 
 def headline(found: Explanation) -> str:
@@ -186,6 +225,12 @@ def _offered_plan(
         )
         for move in plan.moves:
             yield from command(move).splitlines()
+
+
+def _nodes(policy: Policy, request: Request | None, row: Row) -> Iterator[str]:
+    """Yield the arithmetic of a host's NUMA nodes."""
+    if request is not None:
+        yield from describe_cells(policy, request.facts, row.shown.view.facts)
 
 
 def _row(row: Row) -> tuple[Any, ...]:

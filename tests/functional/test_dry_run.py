@@ -1,29 +1,102 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's scheduler run dry, beside the scheduler itself."""
+"""``explain --from-nova-db``: what Nova's scheduler, run dry, says of each host.
 
-from nova import objects
+tests/drawn compares it with the scheduler at length; tests/sandbox runs the process
+that a command starts.
+"""
 
-from nova_perfvm.facts.dry_run import Question
+from pathlib import Path
+
+import fixtures
+
+from nova_perfvm.cloud.dry_run import process
 from nova_perfvm.cloud.dry_run.scheduling import DryRun
-from tests.functional import base, client, scheduling
+from nova_perfvm.generate.flavors import generate_flavors
+from tests.functional import base, client
 
 
-class TestSlots(client.ClientMixin, scheduling.SchedulingMixin, base.FunctionalTest):
+class TestSlots(client.ClientMixin, base.FunctionalTest):
     PLACEMENT = "slots"
 
-    def test_new_and_moving(self):
+    def setUp(self):
+        super().setUp()
+        directory = Path(self.useFixture(fixtures.TempDir()).path)
+        self.nova_conf = directory / "nova.conf"
+        self.nova_conf.write_text("[DEFAULT]\n")
+        # The databases of this cloud are in this process.
+        configure = "nova_perfvm.cloud.nova_database.configure"
+        self.useFixture(fixtures.MonkeyPatch(configure, lambda _: None))
+        answer = lambda _, question: DryRun().answer(question)  # noqa: E731
+        self.useFixture(fixtures.MockPatchObject(process, "ask", answer))
         for host in ("hp1", "hp2"):
             self.cloud.start_configured(host, self.policy, "dedicated")
         self.cloud.start_configured("g1", self.policy, "shared")
+
+    def explain(self, *arguments):
+        """Return exit status, rows by their hosts, and what was said beside them."""
+        status, rows, said = self.run_json(
+            *("explain", "--from-nova-db", str(self.nova_conf), *arguments)
+        )
+        return status, {",".join(row["Hosts"]): row for row in rows}, said
+
+    def test_each_part_that_refuses(self):
         server = self.boot()
-        flavor = objects.Flavor.get_by_name(self.admin(), base.HP_64)
-        dry = DryRun()
-        found = dry.answer(Question(flavor=flavor.flavorid, count=4, every=True))
-        print(found)
-        found = dry.answer(Question(server=server.id, every=True))
-        print(found)
-        self.boot()
-        self.boot()
-        self.boot()
+        new = ("--flavor", base.HP_64, "--boot-from-volume")
+        status, rows, _ = self.explain(*new)
+        self.assertEqual((0, {"hp1,hp2", "g1"}), (status, set(rows)))
+        self.assertIn("placement.trait_missing", rows["g1"]["Reason"])
+
+        with self.subTest("a server that moves"):
+            status, rows, _ = self.explain("--server", server.id)
+            other = {"hp1": "hp2", "hp2": "hp1"}[server.host]
+            self.assertEqual("nova.same_host", rows[server.host]["Reason"])
+            self.assertEqual((0, ""), (status, rows[other]["Reason"]))
+
+        with self.subTest("our filter"):
+            # From a root disk of the host, which the class does not allow.
+            (specs,) = (
+                flavor.extra_specs
+                for flavor in generate_flavors(self.policy)
+                if flavor.name == base.HP_64
+            )
+            local = self.cloud.create_flavor("local", 20, 65536, 20, specs)
+            status, rows, said = self.explain("--flavor", local)
+            self.assertEqual((1, "request.not_volume_backed"), (status, rows["hp1,hp2"]["Reason"]))
+
+        with self.subTest("what no model knows"):
+            by_hand = {"hw:numa_nodes": "1", "hw:numa_cpus.0": "0,1"}
+            by_hand |= {"hw:numa_mem.0": "2048"}
+            odd = self.cloud.create_flavor("odd", 2, 2048, 0, by_hand)
+            status, rows, said = self.explain("--flavor", odd)
+            self.assertEqual((0, ""), (status, rows["g1"]["Reason"]), said)
+            self.assertIn("judged by Nova alone", said)
+
+        with self.subTest("what nova-api refuses"):
+            specs = {"hw:numa_nodes": "3"}
+            bad = self.cloud.create_flavor("bad", 2, 2048, 0, specs)
+            status, rows, said = self.explain("--flavor", bad)
+            self.assertEqual((1, {}), (status, rows))
+            self.assertIn("ImageNUMATopologyAsymmetric", said)
+
+        with self.subTest("several at once"):
+            status, _, said = self.explain(*new, "--count", "3")
+            self.assertEqual(0, status, said)
+            status, _, said = self.explain(*new, "--count", "4")
+            self.assertEqual(1, status, said)
+            self.assertIn("3 of 4 servers would be placed", said)
+
+    def test_failed_and_ranked(self):
+        for _ in range(4):
+            self.boot()
         failed = self.boot_refused()
-        print(dry.answer(Question(server=failed.id, every=True)))
+        status, rows, said = self.explain("--server", failed.id, "--long")
+        self.assertEqual(1, status, said)
+        self.assertIn("host.no_free_slot", rows["hp1"]["Reason"])
+        self.assertIn("prefilter compute_status_filter: required=!COMPUTE_STATUS", said)
+        self.assertIn("not reproduced: ports", said)
+        status, stdout, said = self.run_command(
+            *("explain", "--from-nova-db", str(self.nova_conf), "--ranking"),
+            *("--flavor", base.GENERAL_2, "-f", "json"),
+        )
+        self.assertEqual(0, status, said)
+        self.assertIn('"Host": "g1"', stdout)

@@ -7,14 +7,15 @@ The question comes by standard input, the answer goes to standard output, both a
 import json
 import os
 import sys
+import traceback
 
 # First, as nova-scheduler does: it chooses native threads or eventlet.
 from nova.cmd import scheduler as _threads  # noqa: F401  # isort: skip
 from nova import config
-from oslo_log import log as logging
 
-from nova_perfvm.facts.dry_run import Question
 from nova_perfvm.cloud.dry_run.scheduling import DryRun
+from nova_perfvm.facts.dry_run import Question
+from nova_perfvm.printable import first_line
 
 
 def main() -> None:
@@ -23,10 +24,13 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     question = Question(**json.load(sys.stdin))
-    logging.set_defaults(default_log_levels=["nova=ERROR", "nova_perfvm=ERROR"])
     config.parse_args(sys.argv)
-    logging.setup(config.CONF, "nova-perfvm")
-    answers.write(DryRun().answer(question).dumps())
+    try:
+        answers.write(DryRun().answer(question).dumps())
+    except Exception as exc:
+        # Whatever Nova, or somebody's filter, raises.
+        traceback.print_exc()
+        sys.exit(f"{type(exc).__name__}: {first_line(exc)}")
     answers.close()
 
 

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from dataclasses import asdict
 
-from nova_perfvm.facts.dry_run import Answer, Question
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.dry_run import Answer, Question
 
 
 class DryRunError(PerfVMError):
@@ -23,7 +23,7 @@ def ask(nova_conf: str, question: Question) -> Answer:
     :raises DryRunError: when it cannot be asked
     """
     command = [sys.executable, "-m", __package__, "--config-file", nova_conf]
-    ran = subprocess.run(
+    ran = subprocess.run(  # noqa: S603  Python itself
         command,
         input=json.dumps(asdict(question)),
         capture_output=True,

@@ -125,9 +125,8 @@ def _group(admin: nova_context.RequestContext, identity: str) -> objects.Instanc
     wanted = _FILTERS_OF_GROUPS.get(group.policy)
     if wanted is not None and not scheduler_utils.validate_filter(wanted):
         raise exception.UnsupportedPolicyException(reason=f"{wanted} not configured")
-    group.hosts = scheduler_utils._get_instance_group_hosts_all_cells(  # noqa: SLF001
-        admin, group
-    )
+    hosts_of = scheduler_utils._get_instance_group_hosts_all_cells  # noqa: SLF001
+    group.hosts = hosts_of(admin, group)
     group.obj_reset_changes(["hosts"])
     return group
 
@@ -192,7 +191,7 @@ def _as_in_a_move(
     task.network_api = neutron.API()
     note = ""
     try:
-        complete = task._get_request_spec_for_select_destinations  # noqa: SLF001
+        complete = task._get_request_spec_for_select_destinations
         spec = complete([instance.host])
     except exception.NovaException:
         raise
@@ -202,9 +201,7 @@ def _as_in_a_move(
             f"{first_line(exc)}"
         )
         task.network_api = _NoPorts()
-        spec = task._get_request_spec_for_select_destinations(  # noqa: SLF001
-            [instance.host]
-        )
+        spec = task._get_request_spec_for_select_destinations([instance.host])
     spec.ignore_hosts = [instance.host] if instance.host else []
     found = Asked(context, spec, "stored by Nova")
     found.notes += [note] * bool(note)

@@ -19,8 +19,8 @@ from nova.scheduler.client import report
 from nova.scheduler.host_manager import HostState
 
 from nova_perfvm.cloud.dry_run.no_writes import no_writes
-from nova_perfvm.facts.dry_run import DESTINATION, Answer, Question, Share
 from nova_perfvm.cloud.dry_run.request import Asked, RefusedError, asked
+from nova_perfvm.facts.dry_run import DESTINATION, NO_STATE, Answer, Question, Share
 from nova_perfvm.printable import first_line
 
 # A host and its node.
@@ -230,7 +230,7 @@ class DryRun:
             host.allocation_candidates = copy.deepcopy(by_provider[host.uuid])
         handler = self._hosts.filter_handler = Tracing(every=question.every)
         passed = self._filtered(hosts, found.spec, 0)
-        offered = {}
+        offered = dict.fromkeys(by_provider, (NO_STATE,))
         for host in hosts:
             here = [] if any(host is one for one in passed) else [DESTINATION]
             offered[host.uuid] = tuple(handler.by.get(_key(host), here))

@@ -11,7 +11,17 @@ from nova_perfvm.diagnose.explain.report import (
     NotFoundError,
     Row,
     explain,
+    one,
     request_of,
 )
+from nova_perfvm.diagnose.explain.scheduled import explain_scheduled
 
-__all__ = ["Explanation", "NotFoundError", "Row", "explain", "request_of"]
+__all__ = [
+    "Explanation",
+    "NotFoundError",
+    "Row",
+    "explain",
+    "explain_scheduled",
+    "one",
+    "request_of",
+]

@@ -64,12 +64,13 @@ class Row:
 class Explanation:
     """The verdicts of all hosts on one request.
 
+    :ivar request: None where only Nova knows what is asked for
     :ivar request_reasons: what is wrong with the request itself, wherever it goes
     :ivar fixes: in the order of the verdicts
     :ivar notes: what else an operator should know
     """
 
-    request: Request
+    request: Request | None
     verdicts: tuple[HostVerdict, ...]
     request_reasons: tuple[Reason, ...]
     fixes: tuple[Fix | None, ...]
@@ -125,7 +126,7 @@ def request_of(
     :raises RequestError: when nova-api would refuse it
     """
     if server is not None:
-        found = _one("server", server, snapshot.servers)
+        found = one("server", server, snapshot.servers)
         if not found.known:
             raise NotFoundError(
                 f"nothing is known of server {found.id}: its cell is down"
@@ -143,7 +144,7 @@ def request_of(
             project=project or found.project,
         )
         return request, tuple(_about(snapshot, found))
-    wanted = _one("flavor", flavor or "", snapshot.flavors)
+    wanted = one("flavor", flavor or "", snapshot.flavors)
     chosen = None
     if image is not None:
         if snapshot.images is None:
@@ -151,7 +152,7 @@ def request_of(
                 "the images could not be listed: leave --image out, and the image is "
                 "taken to ask for nothing"
             )
-        chosen = _one("image", image, snapshot.images)
+        chosen = one("image", image, snapshot.images)
     if volume_backed is None and wanted.disk_gb:
         volume_backed = False
     request = request_for(
@@ -180,10 +181,14 @@ def _zone(snapshot: Snapshot, name: str) -> str:
 def _group(snapshot: Snapshot, name: str) -> ServerGroup:
     if snapshot.server_groups is None:
         raise NotFoundError(f"{NO_GROUPS}: take one with an administrator's rights")
-    return _one("server group", name, snapshot.server_groups)
+    return one("server group", name, snapshot.server_groups)
 
 
-def _one(kind: str, name: str, things: Iterable[_Named]) -> _Named:
+def one(kind: str, name: str, things: Iterable[_Named]) -> _Named:
+    """Return the thing of a name or an ID.
+
+    :raises NotFoundError: when there is none, or more than one
+    """
     things = tuple(things)
     found = [thing for thing in things if thing.id == name] or [
         thing for thing in things if thing.name == name
@@ -235,12 +240,7 @@ def explain(
     :raises NotFoundError: when there is no such host
     """
     everything = views_of(snapshot)
-    views = everything
-    if host is not None:
-        views = tuple(v for v in views if host in {v.host, v.compute.node})
-        if not views:
-            names = (v.host for v in everything)
-            raise NotFoundError(unknown_host(host, names, snapshot.unseen_hosts))
+    views = named(snapshot, everything, host)
     verdicts = judge_all(policy, request, views, settings)
     if offered is not None:
         verdicts = tuple(_compared(verdict, offered) for verdict in verdicts)
@@ -267,6 +267,21 @@ def explain(
     return Explanation(request, verdicts, reasons, fixes, tuple(notes))
 
 
+def named(
+    snapshot: Snapshot, views: tuple[HostView, ...], host: str | None
+) -> tuple[HostView, ...]:
+    """Return all hosts, or the one of a name.
+
+    :raises NotFoundError: when there is no such host
+    """
+    if host is None:
+        return views
+    if found := tuple(v for v in views if host in {v.host, v.compute.node}):
+        return found
+    names = (view.host for view in views)
+    raise NotFoundError(unknown_host(host, names, snapshot.unseen_hosts))
+
+
 def _compared(verdict: HostVerdict, offered: frozenset[str]) -> HostVerdict:
     """Let Placement's own answer count."""
     view = verdict.view
@@ -275,7 +290,9 @@ def _compared(verdict: HostVerdict, offered: frozenset[str]) -> HostVerdict:
     # That a service is disabled it says itself.
     if verdict.placement or (view.tree and DISABLED in view.tree[0].traits):
         return verdict
-    return replace(verdict, placement=(Reason(const.PLACEMENT_REFUSED, {}),))
+    return replace(
+        verdict, placement=(Reason(const.PLACEMENT_REFUSED, {"judged": True}),)
+    )
 
 
 def _kept_for_others(

@@ -29,39 +29,39 @@ def table(ranking: Ranking, host: str | None, *, whole: bool) -> Table:
     """Return the hosts in their order, each beside the one before it.
 
     :param host: the first, the second and this one alone, each beside the first
-    :param whole: with the weighers that add nothing, and what the order rests on
+    :param whole: with the weighers that add nothing
     :raises PerfVMError: when that host did not pass
     """
     hosts = ranking.hosts
     pairs: list[tuple[Ranked | None, Ranked]] = [(None, hosts[0])]
     pairs += pairwise(hosts)
     if host is not None:
-        named = [f for f in hosts if host in {f.case.view.host, f.case.view.name}]
+        named = [one for one in hosts if host in {one.view.host, one.view.name}]
         if not named:
             raise PerfVMError(
                 f"host {host} is not among those that would take it: leave --ranking "
                 "out to see why"
             )
         pairs = [*pairs[:2], *((hosts[0], f) for f in named if f not in hosts[:2])]
+    # A host that is alone is not weighed.
     shown = {
-        weigher.column: index
-        for index, weigher in enumerate(ranking.weighers)
+        name: index
+        for index, name in enumerate(ranking.weighers if hosts[1:] else ())
         if whole or any(found.shares[index].points for found in hosts)
     }
     rows = []
     for above, found in pairs:
         shares = [found.shares[index] for index in shown.values()]
         change = above and ranking.smallest_change(above, found)
-        row = [
-            found.case.view.name,
-            Both((f"{found.weight:.3f}", found.weight)),
-            *(Both((f"{share.points:.3f}", share.figures())) for share in shares),
-            Both((change or "", change and change.figures())),
-        ]
-        if whole:
-            rests_on = ranking.rests_on(above, found) if above else []
-            row.append([weigher.column for weigher in rests_on])
-        rows.append(tuple(row))
-    turn = "To Go Up" if host is None else "To Be First"
-    ends = (turn, "Rests On") if whole else (turn,)
-    return ("Host", "Sum", *shown, *ends), rows
+        rows.append(
+            (
+                found.view.name,
+                Both((f"{found.weight:.3f}", found.weight)),
+                *(
+                    Both((f"{s.points:.3f}", {**s._asdict(), "points": s.points}))
+                    for s in shares
+                ),
+                Both((change or "", change and change._asdict())),
+            )
+        )
+    return ("Host", "Sum", *shown, "To Go Up" if host is None else "To Be First"), rows

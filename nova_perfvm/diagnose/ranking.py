@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why this host and not that: what Nova's weighers gave the hosts that pass.
+
+As ``nova.weights``: each weigher's figures are stretched over 0 to 1 among the hosts
+that passed, times a multiplier, and added up.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from nova_perfvm.facts.dry_run import Answer, Share
+from nova_perfvm.facts.host_view import HostView
+
+# A change is told with so many digits, and so is at most a hundredth too large.
+_DIGITS: Final = 3
+
+
+class MultiplierChange(NamedTuple):
+    """Another value of the multiplier of a weigher, which two hosts have in common."""
+
+    weigher: str
+    now: float
+    value: float
+
+    def __str__(self) -> str:
+        """Return it in two lines."""
+        return f"{self.weigher}:\n{self.now:.12g} -> {self.value:.12g}"
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A host that passed, with what each weigher adds, in the order of the weighers."""
+
+    view: HostView
+    shares: tuple[Share, ...]
+
+    @cached_property
+    def weight(self) -> float:
+        """The sum."""
+        return sum(share.points for share in self.shares)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The hosts that passed, the best first.
+
+    :ivar weighers: class names, without their ending
+    """
+
+    weighers: tuple[str, ...]
+    hosts: tuple[Ranked, ...]
+
+    def smallest_change(self, above: Ranked, below: Ranked) -> MultiplierChange | None:
+        """Return the multiplier that has to change least to turn two hosts round.
+
+        By its ratio, as multipliers are of 1 or of a million.  None where the hosts are
+        equal, and where no multiplier in use does it.
+        """
+        gap = above.weight - below.weight
+        found = self._changes(above, below, gap) if gap else ()
+        return min(found, key=lambda one: abs(one.value / one.now - 1), default=None)
+
+    def _changes(
+        self, above: Ranked, below: Ranked, gap: float
+    ) -> Iterator[MultiplierChange]:
+        for name, a, b in zip(self.weighers, above.shares, below.shares, strict=True):
+            if a.normalised != b.normalised and a.multiplier == b.multiplier != 0:
+                by = gap / (b.normalised - a.normalised)
+                yield MultiplierChange(name, a.multiplier, _past(a.multiplier, by))
+
+
+def _past(now: float, by: float) -> float:
+    """Return a value of few digits that is a little further off than told."""
+    step = 10.0 ** (math.floor(math.log10(abs(by))) - _DIGITS + 1)
+    steps = math.floor(abs(by) / step) + 1
+    return float(f"{now + math.copysign(steps * step, by):.12g}")
+
+
+def ranking(answer: Answer, views: Sequence[HostView]) -> Ranking:
+    """Return the hosts that passed, as Nova's scheduler orders them."""
+    by_provider = {view.compute.provider: view for view in views}
+    return Ranking(
+        tuple(name.removesuffix("Weigher") for name in answer.weighers),
+        tuple(
+            Ranked(by_provider[uuid], shares)
+            for uuid, shares in answer.ranked
+            if uuid in by_provider
+        ),
+    )
