@@ -21,6 +21,7 @@ from nova_perfvm.changes.migrations.model import Move, allows
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
+from nova_perfvm.cloud.dry_run import process
 from nova_perfvm.cloud.errors import (
     CloudError,
     ConflictError,
@@ -33,7 +34,8 @@ from nova_perfvm.diagnose.moves import kinds
 from nova_perfvm.diagnose.verdicts import SchedulerSettings, settings_for
 from nova_perfvm.diagnose.words import in_words
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.snapshot import Migration, Server, Snapshot
+from nova_perfvm.facts.dry_run import Question
+from nova_perfvm.facts.snapshot import ComputeHost, Migration, Server, Snapshot
 from nova_perfvm.findings import Level
 from nova_perfvm.microversions import UNSHELVE_TO_HOST
 from nova_perfvm.policy import Policy
@@ -98,6 +100,8 @@ class MigrationRun:
     :ivar snapshot: the cloud as it was seen last; at first, taken just now
     :ivar execution: as far as it came; moves behind one that failed are not started
     :ivar settings: those of nova-scheduler; None for what the policy needs
+    :ivar nova_conf: path of nova-scheduler's file: Nova's scheduler is run dry before
+        each move; None where there is none
     """
 
     api: API
@@ -105,6 +109,7 @@ class MigrationRun:
     snapshot: Snapshot
     execution: Execution
     settings: SchedulerSettings | None = None
+    nova_conf: str | None = None
     watcher: Watcher = field(default_factory=Watcher)
 
     def carry_out(self) -> ExecutionOutcome:
@@ -254,7 +259,26 @@ class MigrationRun:
         if not verdict.accepted:
             said = in_words(verdict.reasons)
             raise StoppedError(f"{move.target} no longer takes it: {said}")
+        self._ask_nova(move, target)
         return self._findings()
+
+    def _ask_nova(self, move: Move, target: ComputeHost) -> None:
+        """Let Nova's scheduler judge a move that the model of it allows.
+
+        :raises StoppedError: when it refuses the move
+        """
+        if self.nova_conf is None:
+            return
+        answer = process.ask(self.nova_conf, Question(server=move.server, every=True))
+        refusing = answer.offered.get(target.provider, ("Placement",))
+        if answer.refused or refusing:
+            why = answer.refused or f"{', '.join(refusing)} of Nova"
+            raise StoppedError(
+                f"{move.target} does not take it: {why}, which the plan did not "
+                "foresee. This is a fault of nova_perfvm: please report what openstack "
+                f"perfvm explain --server {move.server} --host {move.target} "
+                f"--from-nova-db {self.nova_conf} --long prints"
+            )
 
     def _checked_trade(self, number: int) -> set[tuple[str, str]]:
         """Check all moves from a server's shelving to its unshelving, as they will be.

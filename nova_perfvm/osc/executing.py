@@ -78,6 +78,7 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
                     planning.snapshot,
                     execution,
                     settings=planning.settings,
+                    nova_conf=parsed_args.from_nova_db,
                     watcher=migrate.Watcher(keep, tell, show, interrupted.is_set),
                 ).carry_out()
             except KeyboardInterrupt:

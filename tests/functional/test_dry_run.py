@@ -8,6 +8,7 @@ that a command starts.
 from pathlib import Path
 
 import fixtures
+from nova.conf import CONF
 
 from nova_perfvm.cloud.dry_run import process
 from nova_perfvm.cloud.dry_run.scheduling import DryRun
@@ -61,7 +62,8 @@ class TestSlots(client.ClientMixin, base.FunctionalTest):
             )
             local = self.cloud.create_flavor("local", 20, 65536, 20, specs)
             status, rows, said = self.explain("--flavor", local)
-            self.assertEqual((1, "request.not_volume_backed"), (status, rows["hp1,hp2"]["Reason"]))
+            self.assertEqual(1, status, said)
+            self.assertEqual("request.not_volume_backed", rows["hp1,hp2"]["Reason"])
 
         with self.subTest("what no model knows"):
             by_hand = {"hw:numa_nodes": "1", "hw:numa_cpus.0": "0,1"}
@@ -100,3 +102,22 @@ class TestSlots(client.ClientMixin, base.FunctionalTest):
         )
         self.assertEqual(0, status, said)
         self.assertIn('"Host": "g1"', stdout)
+
+    def test_a_plan_that_nova_refuses(self):
+        """No migration is begun that the scheduler would refuse."""
+        self.boot(base.HP_64, host="hp1")
+        # No copy of nova.conf is named, so the model does not know of this filter.
+        filters = [*CONF.filter_scheduler.enabled_filters, "IsolatedHostsFilter"]
+        CONF.set_override("enabled_filters", filters, "filter_scheduler")
+        CONF.set_override("isolated_hosts", ["hp2"], "filter_scheduler")
+        status, _, said = self.run_command(
+            *("plan", "drain", "hp1", "--execute", "--yes"),
+            *("--from-nova-db", str(self.nova_conf)),
+        )
+        self.assertEqual(1, status)
+        self.assertIn(
+            "IsolatedHostsFilter of Nova, which the plan did not foresee", said
+        )
+        self.assertEqual(
+            [], self.cloud.api.api_get("/os-migrations").body["migrations"]
+        )

@@ -27,7 +27,7 @@ def main() -> None:
     config.parse_args(sys.argv)
     try:
         answers.write(DryRun().answer(question).dumps())
-    except Exception as exc:
+    except Exception as exc:  # noqa: BLE001
         # Whatever Nova, or somebody's filter, raises.
         traceback.print_exc()
         sys.exit(f"{type(exc).__name__}: {first_line(exc)}")
