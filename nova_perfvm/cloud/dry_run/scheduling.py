@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from nova import context as nova_context
@@ -157,22 +158,33 @@ class DryRun:
 
     def answer(self, question: Question) -> Answer:
         """Return what nova-scheduler does with a request."""
-        admin = nova_context.get_admin_context()
         with no_writes():
             try:
-                found = asked(admin, question)
-                added = tuple(_prefiltered(found))
-                limit, candidates, summaries = self._offered(found)
+                found = asked(nova_context.get_admin_context(), question)
             except RefusedError as exc:
                 return Answer(refused=str(exc))
-            notes = list(found.notes)
-            if limit is not None and len(candidates) > limit:
-                notes.append(
-                    f"nova-scheduler reads {limit} of {len(candidates)} allocation "
-                    "candidates ([scheduler]max_placement_results): hosts behind them "
-                    "are none to it"
-                )
-            return self._scheduled(question, found, added, notes, candidates, summaries)
+            return self.judge(found, count=question.count, every=question.every)
+
+    def judge(self, found: Asked, *, count: int = 1, every: bool = False) -> Answer:
+        """Return what nova-scheduler does with a RequestSpec.
+
+        :param count: how many servers are asked for at once
+        :param every: whether filters behind the one that refuses a host are asked, too
+        """
+        try:
+            added = tuple(_prefiltered(found))
+            limit, candidates, summaries = self._offered(found)
+        except RefusedError as exc:
+            return Answer(refused=str(exc))
+        notes = list(found.notes)
+        if limit is not None and len(candidates) > limit:
+            notes.append(
+                f"nova-scheduler reads {limit} of {len(candidates)} allocation "
+                "candidates ([scheduler]max_placement_results): hosts behind them "
+                "are none to it"
+            )
+        answer = self._scheduled(found, candidates, summaries, count, every=every)
+        return replace(answer, added=added, notes=tuple(notes))
 
     def _offered(
         self, found: Asked
@@ -210,12 +222,12 @@ class DryRun:
 
     def _scheduled(
         self,
-        question: Question,
         found: Asked,
-        added: tuple[tuple[str, tuple[str, ...]], ...],
-        notes: list[str],
         candidates: Sequence[dict[str, Any]],
         summaries: Summaries,
+        count: int,
+        *,
+        every: bool,
     ) -> Answer:
         by_provider = collections.defaultdict(list)
         for candidate in candidates:
@@ -228,7 +240,7 @@ class DryRun:
         )
         for host in hosts:
             host.allocation_candidates = copy.deepcopy(by_provider[host.uuid])
-        handler = self._hosts.filter_handler = Tracing(every=question.every)
+        handler = self._hosts.filter_handler = Tracing(every=every)
         passed = self._filtered(hosts, found.spec, 0)
         offered = dict.fromkeys(by_provider, (NO_STATE,))
         for host in hosts:
@@ -236,14 +248,12 @@ class DryRun:
             offered[host.uuid] = tuple(handler.by.get(_key(host), here))
         ranked, order = self._ranked(passed, found.spec)
         return Answer(
-            added=added,
             sources=found.sources,
-            notes=tuple(notes),
             offered=offered,
             unseen=tuple(sorted(self._hosts.unseen)),
             weighers=tuple(type(one).__name__ for one in self._hosts.weighers),
             ranked=ranked,
-            placed=tuple(self._placed(question, found.spec, hosts, order, summaries)),
+            placed=tuple(self._placed(count, found.spec, hosts, order, summaries)),
         )
 
     def _filtered(
@@ -277,7 +287,7 @@ class DryRun:
 
     def _placed(
         self,
-        question: Question,
+        count: int,
         spec: objects.RequestSpec,
         hosts: Sequence[HostState],
         order: Sequence[HostState],
@@ -289,14 +299,14 @@ class DryRun:
         Placement counts what is claimed, which here :class:`_Claims` does.
         """
         claims = _Claims(summaries)
-        for number in range(question.count):
+        for number in range(count):
             if number:
                 order = self._ranked(self._filtered(hosts, spec, number), spec)[1]
             host = next((one for one in order if claims.claim(one)), None)
             if host is None:
                 return
             yield host.host
-            if number + 1 == question.count:
+            if number + 1 == count:
                 return
             mappings = host.allocation_candidates[0].get("mappings", {})
             for group in spec.requested_resources or ():
