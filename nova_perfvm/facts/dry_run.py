@@ -20,7 +20,8 @@ class Question:
 
     :ivar server: ID of one that is there; empty for a new one
     :ivar flavor: flavor ID of a new one
-    :ivar image: of a new one: what Glance has of its image; None without an image
+    :ivar image: of a new one: its image as ``nova.image.glance`` returns it, with
+        ``properties`` and ``status``; None without an image
     :ivar zone: availability zone that is asked for
     :ivar group: ID of the server group of a new one
     :ivar hints: scheduler hints of a new one

@@ -82,9 +82,11 @@ def _of_new(admin: nova_context.RequestContext, question: Question) -> Asked:
         source_type="image",
         volume_size=None,
     )
-    compute_api.API._validate_flavor_image_nostatus(  # noqa: SLF001
-        admin, image, flavor, root, validate_numa=True, validate_pci=True
-    )
+    # Without what its constructor connects to.
+    api = object.__new__(compute_api.API)
+    booted = None if question.volume_backed else image.get("id")
+    api._detect_nonbootable_image_from_properties(booted, image)
+    api._validate_flavor_image(admin, booted, image, flavor, root)
     meta = objects.ImageMeta.from_dict(image)
     policy = hardware.get_pci_numa_policy_constraint(flavor, meta)
     group = None
