@@ -57,7 +57,8 @@ class Ranking:
         """Return the multiplier that has to change least to turn two hosts round.
 
         By its ratio, as multipliers are of 1 or of a million.  None where the hosts are
-        equal, and where no multiplier in use does it.
+        equal, and where no multiplier in use does it without changing its sign: that of
+        an option is mostly fixed.
         """
         gap = above.weight - below.weight
         found = self._changes(above, below, gap) if gap else ()
@@ -69,7 +70,9 @@ class Ranking:
         for name, a, b in zip(self.weighers, above.shares, below.shares, strict=True):
             if a.normalised != b.normalised and a.multiplier == b.multiplier != 0:
                 by = gap / (b.normalised - a.normalised)
-                yield MultiplierChange(name, a.multiplier, _past(a.multiplier, by))
+                value = _past(a.multiplier, by)
+                if value * a.multiplier > 0:
+                    yield MultiplierChange(name, a.multiplier, value)
 
 
 def _past(now: float, by: float) -> float:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dedicated and shared hosts, whose slots Placement counts."""
 
+import contextlib
 import itertools
 
 from nova_perfvm import constants as const
@@ -34,6 +35,41 @@ class SlotsTest(
         expected = {(f"dedicated{host}", node) for host in (1, 2) for node in (0, 1)}
         self.assertEqual(expected, set(taken))
         self.boot_refused(HP)
+
+    def test_the_scheduler_run_dry(self):
+        """In the process that ``explain`` starts, with nova-scheduler's own file."""
+        nova_conf = str(self.sandbox.layout.etc / "nova" / "nova.conf")
+        new = ("--flavor", HP, "--image", "guest", "--from-nova-db", nova_conf)
+        with self._read_only():
+            status, rows, said = self.look("explain", *new, "--long", "--count", "5")
+            self.assertEqual(1, status, said)
+            self.assertIn("4 of 5 servers would be placed", said)
+            reasons = {host: row["Reason"] for row in rows for host in row["Hosts"]}
+            self.assertEqual({""}, {reasons["dedicated1"], reasons["dedicated2"]})
+            self.assertIn("placement.trait_missing", reasons["shared1"])
+            status, order, said = self.look("explain", *new, "--ranking")
+            self.assertEqual(0, status, said)
+
+        with self.subTest("it is where the best host was"):
+            server = self.boot(HP)
+            self.assertEqual(order[0]["Host"], base.host_of(server))
+        with self.subTest("a server that moves"):
+            moved = ("--server", server["id"], "--from-nova-db", nova_conf)
+            status, rows, said = self.look("explain", *moved)
+            reasons = {host: row["Reason"] for row in rows for host in row["Hosts"]}
+            self.assertEqual("nova.same_host", reasons[base.host_of(server)])
+            self.assertEqual(0, status, said)
+
+    @contextlib.contextmanager
+    def _read_only(self):
+        """Let MariaDB refuse each write, of the user that nova.conf names, too."""
+        socket = self.sandbox.layout.database_socket
+        root = ("mariadb", "--no-defaults", "-uroot", f"--socket={socket}", "-e")
+        self.command(*root, "SET GLOBAL read_only = 1")
+        try:
+            yield
+        finally:
+            self.command(*root, "SET GLOBAL read_only = 0")
 
     def test_the_client_and_the_generated_commands(self):
         """As in the documentation, word by word."""
