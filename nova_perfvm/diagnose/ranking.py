@@ -78,7 +78,8 @@ class Ranking:
 def _past(now: float, by: float) -> float:
     """Return a value of few digits that is a little further off than told."""
     step = 10.0 ** (math.floor(math.log10(abs(by))) - _DIGITS + 1)
-    steps = math.floor(abs(by) / step) + 1
+    # What is a whole number of steps but for rounding is one of them.
+    steps = math.floor(abs(by) / step + 1e-6) + 1
     return float(f"{now + math.copysign(steps * step, by):.12g}")
 
 
