@@ -187,10 +187,6 @@ NOT_RUN = (
     NotRun("python -m tests.benchmark.overgranting", "hours; make overgranting"),
     NotRun("make bench", "half an hour; tests/bench/test_scheduling.py has a part"),
     NotRun("PERFVM_NUMA_REQUESTS=", "minutes; make unit has fewer requests"),
-    NotRun(
-        "PERFVM_RANDOM_SEED=34",
-        "minutes; tests/functional/test_ranking.py has fewer requests",
-    ),
     NotRun("PERFVM_SANDBOX_STORM=", _HOURS),
     NotRun("PERFVM_REFUSALS=", _HOURS),
     NotRun(

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from nova_perfvm.facts.dry_run import Answer, Share
+from nova_perfvm.facts.dry_run import SchedulerAnswer, WeigherShare
 from nova_perfvm.facts.host_view import HostView
 
 # A change is told with so many digits, and so is at most a hundredth too large.
 _DIGITS: Final = 3
+_ROUNDING: Final = 1e-9
 
 
 class MultiplierChange(NamedTuple):
@@ -35,7 +36,7 @@ class Ranked:
     """A host that passed, with what each weigher adds, in the order of the weighers."""
 
     view: HostView
-    shares: tuple[Share, ...]
+    shares: tuple[WeigherShare, ...]
 
     @cached_property
     def weight(self) -> float:
@@ -61,7 +62,7 @@ class Ranking:
         an option is mostly fixed.
         """
         gap = above.weight - below.weight
-        found = self._changes(above, below, gap) if gap else ()
+        found = self._changes(above, below, gap) if gap > _ROUNDING else ()
         return min(found, key=lambda one: abs(one.value / one.now - 1), default=None)
 
     def _changes(
@@ -83,7 +84,7 @@ def _past(now: float, by: float) -> float:
     return float(f"{now + math.copysign(steps * step, by):.12g}")
 
 
-def ranking(answer: Answer, views: Sequence[HostView]) -> Ranking:
+def ranking(answer: SchedulerAnswer, views: Sequence[HostView]) -> Ranking:
     """Return the hosts that passed, as Nova's scheduler orders them."""
     by_provider = {view.compute.provider: view for view in views}
     return Ranking(

@@ -41,7 +41,7 @@ class Question:
     every: bool = False
 
 
-class Share(NamedTuple):
+class WeigherShare(NamedTuple):
     """What one weigher adds to the weight of one host."""
 
     raw: float
@@ -55,7 +55,7 @@ class Share(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answer:
+class SchedulerAnswer:
     """What Nova's scheduler does with a request.
 
     :ivar refused: why nova-api, a prefilter or Placement refuses the request itself;
@@ -79,7 +79,7 @@ class Answer:
     offered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
     weighers: tuple[str, ...] = ()
-    ranked: tuple[tuple[str, tuple[Share, ...]], ...] = ()
+    ranked: tuple[tuple[str, tuple[WeigherShare, ...]], ...] = ()
     placed: tuple[str, ...] = ()
 
     def dumps(self) -> str:
@@ -87,7 +87,7 @@ class Answer:
         return json.dumps(asdict(self))
 
     @classmethod
-    def loads(cls, text: str) -> Answer:
+    def loads(cls, text: str) -> SchedulerAnswer:
         """Return what :meth:`dumps` has written."""
         told = json.loads(text)
         return cls(
@@ -99,7 +99,7 @@ class Answer:
             unseen=tuple(told["unseen"]),
             weighers=tuple(told["weighers"]),
             ranked=tuple(
-                (uuid, tuple(Share(*one) for one in shares))
+                (uuid, tuple(WeigherShare(*one) for one in shares))
                 for uuid, shares in told["ranked"]
             ),
             placed=tuple(told["placed"]),

@@ -14,7 +14,7 @@ from nova_perfvm.cloud.dry_run import process
 from nova_perfvm.cloud.images import for_nova
 from nova_perfvm.diagnose import explain
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.dry_run import Answer, Question
+from nova_perfvm.facts.dry_run import Question, SchedulerAnswer
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import Arguments, PerfVMCommand, argument
 
@@ -38,7 +38,7 @@ NEW_SERVERS: Final[Arguments] = (
 
 def ask(
     command: PerfVMCommand, parsed_args: argparse.Namespace, snapshot: Snapshot
-) -> Answer | None:
+) -> SchedulerAnswer | None:
     """Return what Nova's scheduler does; None where Nova is not to be asked.
 
     :param parsed_args: those of ``explain``
@@ -100,7 +100,7 @@ def _question(
     )
 
 
-def details(answer: Answer) -> Iterator[str]:
+def details(answer: SchedulerAnswer) -> Iterator[str]:
     """Yield where the request's fields are from, and what each prefilter added."""
     by_source: dict[str, list[str]] = defaultdict(list)
     for name, source in answer.sources.items():

@@ -19,7 +19,7 @@ from nova_perfvm.diagnose.explain import Explanation, Row
 from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.diagnose.words import in_words
 from nova_perfvm.facts.demand import Request, RequestError
-from nova_perfvm.facts.dry_run import Answer
+from nova_perfvm.facts.dry_run import SchedulerAnswer
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc import dry_run
 from nova_perfvm.osc.base import Table, argument, flag, one_of
@@ -106,7 +106,12 @@ class Explain(LookingLister):
                 policy, snapshot, request, settings, answer, host=host
             )
             self.remark(dry_run.details(answer) if parsed_args.long else ())
-        self.remark([*found.notes, headline(found)])
+        self.remark(found.notes)
+        if parsed_args.nova_conf is None:
+            self.remark(
+                ["nova-scheduler is taken to be set up for the policy: see --nova-conf"]
+            )
+        self.remark([headline(found)])
         if request is not None and not (found.accepting or found.request_reasons):
             self.remark(_offered_plan(policy, snapshot, settings, request))
         self.exit_status = 0 if found.accepting else 1
@@ -147,10 +152,6 @@ class Explain(LookingLister):
         request: Request,
     ) -> Explanation:
         """Judge hosts by the model of Nova, with Placement's own answer if it can."""
-        if parsed_args.nova_conf is None:
-            self.remark(
-                ["nova-scheduler is taken to be set up for the policy: see --nova-conf"]
-            )
         return explain.explain(
             policy,
             snapshot,
@@ -182,7 +183,7 @@ class Explain(LookingLister):
             return frozenset()
 
 
-def _placed(answer: Answer, count: int) -> str:
+def _placed(answer: SchedulerAnswer, count: int) -> str:
     """Return in one line where servers that are asked for at once would go."""
     hosts = Counter(answer.placed)
     where = ", ".join(f"{number} on {host}" for host, number in hosts.items())

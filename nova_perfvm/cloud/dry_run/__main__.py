@@ -14,6 +14,7 @@ from nova.cmd import scheduler as _threads  # noqa: F401  # isort: skip
 from nova import config
 
 from nova_perfvm.cloud.dry_run.scheduling import DryRun
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.dry_run import Question
 from nova_perfvm.printable import first_line
 
@@ -27,6 +28,8 @@ def main() -> None:
     config.parse_args(sys.argv)
     try:
         answers.write(DryRun().answer(question).dumps())
+    except PerfVMError as exc:
+        sys.exit(str(exc))
     except Exception as exc:  # noqa: BLE001
         # Whatever Nova, or somebody's filter, raises.
         traceback.print_exc()

@@ -9,14 +9,14 @@ import sys
 from dataclasses import asdict
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.dry_run import Answer, Question
+from nova_perfvm.facts.dry_run import Question, SchedulerAnswer
 
 
 class DryRunError(PerfVMError):
     """Nova's scheduler could not be run dry."""
 
 
-def ask(nova_conf: str, question: Question) -> Answer:
+def ask(nova_conf: str, question: Question) -> SchedulerAnswer:
     """Return what nova-scheduler does with a request, on a controller.
 
     :param nova_conf: path of the file that nova-scheduler reads
@@ -35,4 +35,4 @@ def ask(nova_conf: str, question: Question) -> Answer:
         raise DryRunError(
             f"Nova's scheduler cannot be run dry with {nova_conf}: {lines[-1]}"
         )
-    return Answer.loads(ran.stdout)
+    return SchedulerAnswer.loads(ran.stdout)

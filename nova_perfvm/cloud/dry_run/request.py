@@ -18,6 +18,7 @@ from nova.scheduler import utils as scheduler_utils
 from nova.virt import hardware
 from oslo_utils import uuidutils
 
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.dry_run import Question
 from nova_perfvm.printable import first_line
 
@@ -33,8 +34,12 @@ _FILTERS_OF_GROUPS: Final = {
 }
 
 
-class RefusedError(Exception):
+class RequestRefusedError(Exception):
     """Nova refuses the request before it is scheduled."""
+
+
+class UnreadableCellError(PerfVMError):
+    """The database of a server's cell does not answer."""
 
 
 class Asked:
@@ -63,14 +68,14 @@ class Asked:
 def asked(admin: nova_context.RequestContext, question: Question) -> Asked:
     """Return what nova-scheduler would get.
 
-    :raises RefusedError: when Nova refuses the request before it is scheduled
+    :raises RequestRefusedError: when Nova refuses the request before it is scheduled
     """
     try:
         if question.server:
             return _of_server(admin, question)
         return _of_new(admin, question)
     except exception.NovaException as exc:
-        raise RefusedError(f"{type(exc).__name__}: {first_line(exc)}") from exc
+        raise RequestRefusedError(f"{type(exc).__name__}: {first_line(exc)}") from exc
 
 
 def _of_new(admin: nova_context.RequestContext, question: Question) -> Asked:
@@ -146,9 +151,18 @@ def _of_server(admin: nova_context.RequestContext, question: Question) -> Asked:
         return _as_at_boot(admin, spec)
     context = nova_context.RequestContext.from_dict(admin.to_dict())
     nova_context.set_target_cell(context, mapping.cell_mapping)
-    instance = objects.Instance.get_by_uuid(
-        context, question.server, expected_attrs=["info_cache", "flavor"]
-    )
+    try:
+        instance = objects.Instance.get_by_uuid(
+            context, question.server, expected_attrs=["info_cache", "flavor"]
+        )
+    except exception.NovaException:
+        raise
+    except Exception as exc:
+        cell = mapping.cell_mapping.name or mapping.cell_mapping.uuid
+        raise UnreadableCellError(
+            f"Nova's cell {cell}, which server {question.server} is in, cannot be "
+            f"read: {first_line(exc)}: see nova-manage cell_v2 list_cells"
+        ) from exc
     if not instance.host and instance.vm_state != vm_states.SHELVED_OFFLOADED:
         return _as_at_boot(admin, spec)
     return _as_in_a_move(context, spec, instance)

@@ -20,8 +20,14 @@ from nova.scheduler.client import report
 from nova.scheduler.host_manager import HostState
 
 from nova_perfvm.cloud.dry_run.no_writes import no_writes
-from nova_perfvm.cloud.dry_run.request import Asked, RefusedError, asked
-from nova_perfvm.facts.dry_run import DESTINATION, NO_STATE, Answer, Question, Share
+from nova_perfvm.cloud.dry_run.request import Asked, RequestRefusedError, asked
+from nova_perfvm.facts.dry_run import (
+    DESTINATION,
+    NO_STATE,
+    Question,
+    SchedulerAnswer,
+    WeigherShare,
+)
 from nova_perfvm.printable import first_line
 
 # A host and its node.
@@ -44,7 +50,7 @@ def _servers_of(
     return [tuple(one) for one in found.filter(row.host.in_(hosts))]
 
 
-class Hosts(host_manager.HostManager):  # type: ignore[misc]
+class BatchedHostManager(host_manager.HostManager):  # type: ignore[misc]
     """Nova's HostManager, which reads the servers of all hosts of a cell at once.
 
     nova-compute tells a running nova-scheduler of its servers; a new one would ask for
@@ -154,18 +160,20 @@ class DryRun:
 
     def __init__(self) -> None:
         objects.register_all()
-        self._hosts = Hosts()
+        self._hosts = BatchedHostManager()
 
-    def answer(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> SchedulerAnswer:
         """Return what nova-scheduler does with a request."""
         with no_writes():
             try:
                 found = asked(nova_context.get_admin_context(), question)
-            except RefusedError as exc:
-                return Answer(refused=str(exc))
+            except RequestRefusedError as exc:
+                return SchedulerAnswer(refused=str(exc))
             return self.judge(found, count=question.count, every=question.every)
 
-    def judge(self, found: Asked, *, count: int = 1, every: bool = False) -> Answer:
+    def judge(
+        self, found: Asked, *, count: int = 1, every: bool = False
+    ) -> SchedulerAnswer:
         """Return what nova-scheduler does with a RequestSpec.
 
         :param count: how many servers are asked for at once
@@ -174,8 +182,8 @@ class DryRun:
         try:
             added = tuple(_prefiltered(found))
             limit, candidates, summaries = self._offered(found)
-        except RefusedError as exc:
-            return Answer(refused=str(exc))
+        except RequestRefusedError as exc:
+            return SchedulerAnswer(refused=str(exc))
         notes = list(found.notes)
         if limit is not None and len(candidates) > limit:
             notes.append(
@@ -205,7 +213,7 @@ class DryRun:
                     enable_pinning_translate=translated,
                 )
             except exception.NoValidHost as exc:
-                raise RefusedError(first_line(exc)) from exc
+                raise RequestRefusedError(first_line(exc)) from exc
             limit, query._limit = query._limit, None  # noqa: SLF001
             more, of_providers, _ = client.get_allocation_candidates(
                 found.context, query
@@ -228,7 +236,7 @@ class DryRun:
         count: int,
         *,
         every: bool,
-    ) -> Answer:
+    ) -> SchedulerAnswer:
         by_provider = collections.defaultdict(list)
         for candidate in candidates:
             for uuid in candidate["allocations"]:
@@ -247,7 +255,7 @@ class DryRun:
             here = [] if any(host is one for one in passed) else [DESTINATION]
             offered[host.uuid] = tuple(handler.by.get(_key(host), here))
         ranked, order = self._ranked(passed, found.spec)
-        return Answer(
+        return SchedulerAnswer(
             sources=found.sources,
             offered=offered,
             unseen=tuple(sorted(self._hosts.unseen)),
@@ -263,13 +271,13 @@ class DryRun:
 
     def _ranked(
         self, hosts: Sequence[HostState], spec: objects.RequestSpec
-    ) -> tuple[tuple[tuple[str, tuple[Share, ...]], ...], list[HostState]]:
+    ) -> tuple[tuple[tuple[str, tuple[WeigherShare, ...]], ...], list[HostState]]:
         """Weigh hosts as ``nova.weights.BaseWeightHandler`` does.
 
         :returns: UUIDs with what each weigher adds, and the hosts, the best first
         """
         weighed = [weights.WeighedObject(host, 0.0) for host in hosts]
-        shares: list[list[Share]] = [[] for _ in weighed]
+        shares: list[list[WeigherShare]] = [[] for _ in weighed]
         for weigher in self._hosts.weighers if hosts[1:] else ():
             raws = list(weigher.weigh_objects(weighed, spec))
             scaled = weights.normalize(
@@ -279,7 +287,7 @@ class DryRun:
                 weighed, shares, raws, scaled, strict=True
             ):
                 multiplier = weigher.weight_multiplier(one.obj)
-                mine.append(Share(float(raw), float(share), float(multiplier)))
+                mine.append(WeigherShare(float(raw), float(share), float(multiplier)))
                 one.weight += multiplier * share
         both = sorted(zip(weighed, shares, strict=True), key=lambda one: -one[0].weight)
         ranked = tuple((one.obj.uuid, tuple(mine)) for one, mine in both)
@@ -346,14 +354,16 @@ class _Claims:
 def _prefiltered(found: Asked) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Let each prefilter write into the request; yield its name, and what it wrote.
 
-    :raises RefusedError: when one refuses the request
+    :raises RequestRefusedError: when one refuses the request
     """
     for prefilter in request_filter.ALL_REQUEST_FILTERS:
         before = set(_asked_of_placement(found.spec))
         try:
             prefilter(found.context, found.spec)
         except exception.RequestFilterFailed as exc:
-            raise RefusedError(f"{prefilter.__name__}: {first_line(exc)}") from exc
+            raise RequestRefusedError(
+                f"{prefilter.__name__}: {first_line(exc)}"
+            ) from exc
         more = sorted(set(_asked_of_placement(found.spec)) - before)
         if more:
             yield prefilter.__name__, tuple(more)

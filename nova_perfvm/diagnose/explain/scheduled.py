@@ -22,7 +22,7 @@ from nova_perfvm.diagnose.verdicts import (
 )
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request
-from nova_perfvm.facts.dry_run import DESTINATION, NO_STATE, Answer
+from nova_perfvm.facts.dry_run import DESTINATION, NO_STATE, SchedulerAnswer
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.options import FILTER, NOVAS_NUMA_FILTER, NUMA_FILTER
@@ -51,7 +51,7 @@ def explain_scheduled(
     snapshot: Snapshot,
     request: Request | None,
     settings: SchedulerSettings,
-    answer: Answer,
+    answer: SchedulerAnswer,
     *,
     host: str | None = None,
 ) -> Explanation:
@@ -78,7 +78,7 @@ def explain_scheduled(
 
 
 def _verdict(
-    verdict: HostVerdict, request: Request | None, answer: Answer
+    verdict: HostVerdict, request: Request | None, answer: SchedulerAnswer
 ) -> HostVerdict:
     """Return the scheduler's verdict on a host.
 

@@ -4,11 +4,11 @@ import random
 import testtools
 
 from nova_perfvm.diagnose.ranking import Ranked, Ranking
-from nova_perfvm.facts.dry_run import Share
+from nova_perfvm.facts.dry_run import WeigherShare
 
 
 def ranked(*shares):
-    return Ranked(None, tuple(Share(0.0, *share) for share in shares))
+    return Ranked(None, tuple(WeigherShare(0.0, *share) for share in shares))
 
 
 class TestSmallestChange(testtools.TestCase):
