@@ -87,11 +87,10 @@ def _past(now: float, by: float) -> float:
 def ranking(answer: SchedulerAnswer, views: Sequence[HostView]) -> Ranking:
     """Return the hosts that passed, as Nova's scheduler orders them."""
     by_provider = {view.compute.provider: view for view in views}
+    # PerfVMFilter lets Nova try a host of units once for each of its children.
+    best = dict(reversed(answer.ranked))
+    order = dict.fromkeys(uuid for uuid, _ in answer.ranked if uuid in by_provider)
     return Ranking(
         tuple(name.removesuffix("Weigher") for name in answer.weighers),
-        tuple(
-            Ranked(by_provider[uuid], shares)
-            for uuid, shares in answer.ranked
-            if uuid in by_provider
-        ),
+        tuple(Ranked(by_provider[uuid], best[uuid]) for uuid in order),
     )
