@@ -101,7 +101,7 @@ SERVICE_DISABLED: Final = "service.disabled"
 SERVICE_DOWN: Final = "service.down"
 # The server is there: only a resize may stay.
 NOVA_SAME_HOST: Final = "nova.same_host"
-# A filter of which nothing but its name is known.
+# A filter of nova-scheduler for which explain has no words but its name.
 NOVA_FILTER: Final = "nova.filter"
 # The request names other hosts, or excludes this one.
 NOVA_DESTINATION: Final = "nova.destination"

@@ -272,11 +272,11 @@ class MigrationRun:
         answer = process.ask(self.nova_conf, Question(server=move.server, every=True))
         refusing = answer.offered.get(target.provider, ("Placement",))
         if answer.refused or refusing:
-            why = answer.refused or f"{', '.join(refusing)} of Nova"
+            why = answer.refused or ", ".join(refusing)
             raise StoppedError(
-                f"{move.target} does not take it: {why}, which the plan did not "
-                "foresee. This is a fault of nova_perfvm: please report what openstack "
-                f"perfvm explain --server {move.server} --host {move.target} "
+                f"Nova refuses it on {move.target} ({why}), and the plan did not "
+                "foresee that. This is a fault of nova_perfvm: please report what "
+                f"openstack perfvm explain --server {move.server} --host {move.target} "
                 f"--from-nova-db {self.nova_conf} --long prints"
             )
 

@@ -57,9 +57,9 @@ class Ranking:
     def smallest_change(self, above: Ranked, below: Ranked) -> MultiplierChange | None:
         """Return the multiplier that has to change least to turn two hosts round.
 
-        By its ratio, as multipliers are of 1 or of a million.  None where the hosts are
-        equal, and where no multiplier in use does it without changing its sign: that of
-        an option is mostly fixed.
+        The changes are compared as ratios, because some multipliers are 1 and others a
+        million.  None where the weights are equal, or where every change would turn the
+        sign of a multiplier, which most options do not allow.
         """
         gap = above.weight - below.weight
         found = self._changes(above, below, gap) if gap > _ROUNDING else ()
@@ -79,7 +79,7 @@ class Ranking:
 def _past(now: float, by: float) -> float:
     """Return a value of few digits that is a little further off than told."""
     step = 10.0 ** (math.floor(math.log10(abs(by))) - _DIGITS + 1)
-    # What is a whole number of steps but for rounding is one of them.
+    # Rounding must not turn a whole number of steps into one fewer.
     steps = math.floor(abs(by) / step + 1e-6) + 1
     return float(f"{now + math.copysign(steps * step, by):.12g}")
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
 
-# What refuses a host before any filter of Nova is asked: the request names another, or
-# nova-scheduler does not know it, as its cell is down or it is mapped to none.
+# Why nova-scheduler asks no filter about a host: the request names another host, or no
+# cell that answers has a compute node of it.
 DESTINATION: Final = "destination"
 NO_STATE: Final = "no host state"
 

@@ -39,7 +39,7 @@ NEW_SERVERS: Final[Arguments] = (
 def ask(
     command: PerfVMCommand, parsed_args: argparse.Namespace, snapshot: Snapshot
 ) -> SchedulerAnswer | None:
-    """Return what Nova's scheduler does; None where Nova is not to be asked.
+    """Return the answer of Nova's scheduler; None without ``--from-nova-db``.
 
     :param parsed_args: those of ``explain``
     :raises PerfVMError: when an option needs Nova, or Nova cannot be asked

@@ -115,9 +115,7 @@ class TestSlots(client.ClientMixin, base.FunctionalTest):
             *("--from-nova-db", str(self.nova_conf)),
         )
         self.assertEqual(1, status)
-        self.assertIn(
-            "IsolatedHostsFilter of Nova, which the plan did not foresee", said
-        )
+        self.assertIn("(IsolatedHostsFilter), and the plan did not foresee that", said)
         self.assertEqual(
             [], self.cloud.api.api_get("/os-migrations").body["migrations"]
         )

@@ -22,7 +22,7 @@ class WriteError(Exception):
 
 @contextlib.contextmanager
 def no_writes() -> Iterator[None]:
-    """Let each write of this process fail, and Nova not try two that it does unasked.
+    """Make each write of this process fail; disable two writes of Nova's readers.
 
     Nova stores rows anew that it reads in an old format:
     ``RequestSpec._from_db_object`` and ``InstanceNUMATopology.obj_from_db_obj``, and so

@@ -13,7 +13,7 @@ from nova_perfvm.facts.dry_run import Question, SchedulerAnswer
 
 
 class DryRunError(PerfVMError):
-    """Nova's scheduler could not be run dry."""
+    """The process of the dry run has failed."""
 
 
 def ask(nova_conf: str, question: Question) -> SchedulerAnswer:

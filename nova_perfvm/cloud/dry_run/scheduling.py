@@ -64,7 +64,7 @@ class BatchedHostManager(host_manager.HostManager):  # type: ignore[misc]
         self._servers: dict[str, dict[str, objects.Instance]] = {}
 
     def _init_instance_info(self, computes_by_cell: Any = None) -> None:
-        """Leave what nova-compute has not told."""
+        """Read no servers here: ``_get_computes_for_cells`` does."""
 
     def _get_computes_for_cells(
         self, context: nova_context.RequestContext, cells: Any, compute_uuids: Any
@@ -135,7 +135,7 @@ class Tracing:
 def _refusing(
     behind: Iterable[Any], host: HostState, spec_obj: objects.RequestSpec
 ) -> Iterator[str]:
-    """Yield the names of filters that refuse a host, which another one has refused."""
+    """Yield the names of further filters that refuse a host."""
     for one in behind:
         tried = _copy(host, host.allocation_candidates)
         had = bool(tried.allocation_candidates)
@@ -153,7 +153,7 @@ def _copy(host: HostState, candidates: Sequence[Any]) -> HostState:
 
 
 class DryRun:
-    """A scheduler that claims nothing, of one nova.conf.
+    """nova-scheduler as one nova.conf configures it, without its claims.
 
     It reads the cells and aggregates once, as nova-scheduler does when it starts.
     """
@@ -326,7 +326,7 @@ class DryRun:
 
 
 class _Claims:
-    """What Placement would have left when candidates were claimed."""
+    """The inventories of Placement after the claims of earlier servers."""
 
     def __init__(self, summaries: Summaries) -> None:
         self._left = {

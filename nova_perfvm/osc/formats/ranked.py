@@ -43,7 +43,7 @@ def table(ranking: Ranking, host: str | None, *, whole: bool) -> Table:
                 "out to see why"
             )
         pairs = [*pairs[:2], *((hosts[0], f) for f in named if f not in hosts[:2])]
-    # A host that is alone is not weighed.
+    # nova-scheduler weighs two hosts or more.
     shown = {
         name: index
         for index, name in enumerate(ranking.weighers if hosts[1:] else ())
