@@ -128,6 +128,7 @@ fuzz: $(STAMP)  ## thousands of odd files, PERFVM_FUZZ_FILES of each kind (1250)
 
 benchmark: $(STAMP)  ## the filter's cost, slots, needless refusals, intervals' coverage, large clouds
 	$(BIN)/python -m tests.benchmark.filter_cost
+	$(BIN)/python -m tests.benchmark.dry_run_cost
 	$(BIN)/python -m tests.benchmark.slots_left
 	$(BIN)/python -m tests.benchmark.needless_refusals
 	$(BIN)/python -m tests.benchmark.coverage

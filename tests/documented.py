@@ -184,6 +184,7 @@ NOT_RUN = (
         "python -m tests.benchmark.migration_forecast",
         "20 minutes; tests/long/test_migration_forecast.py",
     ),
+    NotRun("python -m tests.benchmark.dry_run_cost", "minutes; make benchmark"),
     NotRun("python -m tests.benchmark.overgranting", "hours; make overgranting"),
     NotRun("make bench", "half an hour; tests/bench/test_scheduling.py has a part"),
     NotRun("PERFVM_NUMA_REQUESTS=", "minutes; make unit has fewer requests"),

@@ -8,10 +8,13 @@ run asks all filters of each host, as ``explain --long`` does.
 """
 
 import itertools
+import resource
 import statistics
 import sys
 import tempfile
 
+from nova_perfvm.cloud.dry_run import process
+from nova_perfvm.facts.dry_run import Question
 from tests.benchmark.scheduling.arms import REPLACEMENT, Arm
 from tests.benchmark.scheduling.cost import warm_up
 from tests.benchmark.scheduling.databases import Databases
@@ -54,7 +57,18 @@ def main(hosts="1000"):
                 f"{taken:6.0%} {arm.name:22} {served:9.3f} {dry:7.3f} "
                 f"{dry / served:5.2f}\n"
             )
+        conf = next(database.layout.etc.glob("nova-scheduler-*.conf"))
+        write(f"start-up: {start_up(conf):.1f} s of CPU\n")
     return int(worst > MOST_RATIO)
+
+
+def start_up(conf):
+    """Return the CPU seconds of a process that is asked for a flavor nobody has."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    answer = process.ask(str(conf), Question(flavor="none"))
+    assert "FlavorNotFound" in answer.refused, answer
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 if __name__ == "__main__":
