@@ -187,8 +187,7 @@ def server(found: Mapping[str, Any], *, volume_root: bool = False) -> Server:
         memory_mb=flavor.get("ram") or 0,
         disk_gb=flavor.get("disk") or 0,
         # Swap is in MiB, and Nova counts it in whole GiB.
-        other_disks_gb=(flavor.get("ephemeral") or 0)
-        + -(-(flavor.get("swap") or 0) // 1024),
+        other_disks_gb=_other_disks_gb(flavor.get("ephemeral"), flavor.get("swap")),
         image=source.get("id"),
         volume_root=volume_root,
         fault=(found.get("fault") or {}).get("message") or "",
@@ -352,7 +351,15 @@ def flavor(found: Mapping[str, Any]) -> dict[str, Any]:
         "memory_mb": found["ram"],
         "disk_gb": found["disk"],
         "extra_specs": dict(found["extra_specs"]),
+        "other_disks_gb": _other_disks_gb(
+            found.get("OS-FLV-EXT-DATA:ephemeral"), found.get("swap")
+        ),
     }
+
+
+def _other_disks_gb(ephemeral_gb: int | None, swap_mb: int | str | None) -> int:
+    """Return what Nova asks of the disk; older microversions show no swap as ''."""
+    return (ephemeral_gb or 0) + -(-int(swap_mb or 0) // 1024)
 
 
 def images(api: API) -> tuple[Image, ...]:
@@ -374,6 +381,7 @@ def image(found: Mapping[str, Any]) -> Image:
         tags=frozenset(found.get("tags") or ()),
         owner=found.get("owner") or "",
         visibility=found["visibility"],
+        disk_format=found.get("disk_format") or "",
     )
 
 

@@ -57,7 +57,7 @@ def _query(
 ) -> Iterator[tuple[str, str]]:
     if demand.group_policy:
         yield "group_policy", demand.group_policy
-    yield "root_required", f"!{DISABLED}"
+    yield "root_required", ",".join([*sorted(demand.root_required), f"!{DISABLED}"])
     if settings.isolated:
         isolating = [
             aggregate.uuid

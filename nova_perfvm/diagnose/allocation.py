@@ -16,8 +16,6 @@ from nova_perfvm.facts.snapshot import Server
 # What a flavor takes besides, of providers that Nova chooses.
 _ELSEWHERE: Final = (
     "accel:device_profile",
-    "hw:mem_encryption",
-    "hw:pmem",
     "pci_passthrough:alias",
 )
 
@@ -53,8 +51,6 @@ def root_amounts(view: HostView, server: Server) -> dict[str, int]:
         for name, amount in group.resources.items():
             if name not in const.CHILD_CLASSES:
                 amounts[name] = amounts.get(name, 0) + amount
-    if server.other_disks_gb and f"resources:{const.DISK}" not in server.extra_specs:
-        amounts[const.DISK] = amounts.get(const.DISK, 0) + server.other_disks_gb
     absent = sorted(amounts.keys() - view.root.inventories.keys())
     if absent:
         raise LostError(

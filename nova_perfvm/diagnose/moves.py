@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from nova_perfvm.facts.demand import Group, Request, request_for, with_groups
+from nova_perfvm.facts.demand import Group, Request, in_cloud, request_for, with_groups
 from nova_perfvm.facts.snapshot import OFFLOADED, Server, Snapshot
 from nova_perfvm.facts.snapshot.pci import rebuilt
 from nova_perfvm.microversions import LIVE_MIGRATION
@@ -129,6 +129,9 @@ def request_of(snapshot: Snapshot, server: Server) -> Request:
         claimed = rebuilt(claimed, snapshot.pci_aliases or {})
     request = replace(request, pci_claimed=claimed)
     request = with_groups(request, list(_of_ports(snapshot, server)))
+    request = in_cloud(request, snapshot)
+    # Scheduler hints are what servers were created with; no snapshot has them.
+    request = replace(request, keys=replace(request.keys, hints=None))
     # One that failed to build has no size yet.
     vcpus = server.vcpus if server.built else None
     facts = request.facts._replace(running_vcpus=vcpus)

@@ -1,25 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flavors that nova-api refuses with an image, because their keys contradict.
 
-The rules are those of ``numa_get_constraints`` and ``get_vif_multiqueue_constraint`` of
-:mod:`nova.virt.hardware`, for the keys of which classes consist.
+The rules are those of :mod:`nova.virt.hardware` that ``_validate_flavor_image`` of
+nova.compute.api asks: ``numa_get_constraints``, ``get_cpu_topology_constraints``...
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from oslo_utils import strutils
 
 from nova_perfvm import constants as const
+from nova_perfvm import cpuset
+from nova_perfvm.exceptions import CPUSetError
 from nova_perfvm.facts.placement_request import whole_number
 from nova_perfvm.facts.snapshot import Flavor
 
 _NAMED_CPUS: Final = re.compile(r"resources([1-9]\d*)?:[PV]CPU")
 _LOCKED: Final = "hw:locked_memory"
-_SWITCHES: Final = (const.VIF_MULTIQUEUE, "hw:pmu", "hw:virtio_packed_ring")
+_SWITCHES: Final = (
+    const.VIF_MULTIQUEUE,
+    "hw:pmu",
+    "hw:virtio_packed_ring",
+    "hw:ephemeral_encryption",
+    "hw:mem_encryption",
+)
+# Of these flavor and image may say only the same.
+_SAME: Final = (
+    "hw:ephemeral_encryption_format",
+    "hw:maxphysaddr_mode",
+    "hw:mem_encryption_model",
+    "hw:sound_model",
+    "hw:tpm_model",
+    "hw:tpm_version",
+    "os:secure_boot",
+)
+HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
+_SMT_TRAIT: Final = f"trait:{HYPERTHREADING}"
+_REALTIME: Final = "hw:cpu_realtime"
+_MASK: Final = "hw:cpu_realtime_mask"
 # The name of Nova's exception, and the extra specs that it is about.
 Conflict = tuple[str, tuple[str, ...]]
+# What flavor and image say of an extra spec; empty for nothing.
+_Pair = Callable[[str], tuple[str, str]]
 
 
 def conflicts(flavor: Flavor, properties: Mapping[str, str]) -> Iterator[Conflict]:
@@ -32,7 +56,27 @@ def conflicts(flavor: Flavor, properties: Mapping[str, str]) -> Iterator[Conflic
     def pair(key: str) -> tuple[str, str]:
         return specs.get(key, ""), properties.get(key.replace(":", "_"), "")
 
-    policies, threads = pair(const.CPU_POLICY), pair(const.CPU_THREAD_POLICY)
+    yield from _of_cpus(flavor, properties, pair)
+    if all(pair(const.NUMA_NODES)):
+        yield "ImageNUMATopologyForbidden", (const.NUMA_NODES,)
+    yield from _of_memory(pair(const.MEM_PAGE_SIZE), pair(_LOCKED))
+    # Nova gives a VM of one vCPU one queue, whatever is asked.
+    for key in _SWITCHES if flavor.vcpus > 1 else _SWITCHES[1:]:
+        if _differ(pair(key)):
+            yield "FlavorImageConflict", (key,)
+    for key in _SAME:
+        if len({text for text in pair(key) if text}) > 1:
+            yield "FlavorImageConflict", (key,)
+    yield from _of_topology(pair)
+    if any(map(strutils.bool_from_string, pair("hw:mem_encryption"))):
+        yield from _of_encryption(pair("hw:mem_encryption_model"), properties)
+
+
+def _of_cpus(
+    flavor: Flavor, properties: Mapping[str, str], pair: _Pair
+) -> Iterator[Conflict]:
+    specs = flavor.extra_specs
+    policies = pair(const.CPU_POLICY)
     named = tuple(key for key in specs if _NAMED_CPUS.fullmatch(key))
     owned = [whole_number(specs[key]) or 0 for key in named if key.endswith("PCPU")]
     pinned = "dedicated" in policies or bool(owned)
@@ -42,21 +86,76 @@ def conflicts(flavor: Flavor, properties: Mapping[str, str]) -> Iterator[Conflic
     short = owned and (len(owned) < len(named) or sum(owned) != flavor.vcpus + extra)
     if named and (any(policies) or short):
         yield "InvalidRequest", (const.CPU_POLICY, *named)
-    if threads[0] not in {"", "prefer"} and threads[1] not in {"", threads[0]}:
-        yield "ImageCPUThreadPolicyForbidden", (const.CPU_THREAD_POLICY,)
-    if any(threads) and not pinned:
-        keys = const.CPU_THREAD_POLICY, const.CPU_POLICY
-        yield "CPUThreadPolicyConfigurationInvalid", keys
     if extra and not pinned:
         keys = const.EMULATOR_THREADS, const.CPU_POLICY
         yield "BadRequirementEmulatorThreadsPolicy", keys
-    if all(pair(const.NUMA_NODES)):
-        yield "ImageNUMATopologyForbidden", (const.NUMA_NODES,)
-    yield from _of_memory(pair(const.MEM_PAGE_SIZE), pair(_LOCKED))
-    # Nova gives a VM of one vCPU one queue, whatever is asked.
-    for key in _SWITCHES if flavor.vcpus > 1 else _SWITCHES[1:]:
-        if _differ(pair(key)):
-            yield "FlavorImageConflict", (key,)
+    smt = hyperthreading(specs, properties)
+    yield from _of_threads(pair(const.CPU_THREAD_POLICY), smt, pinned=pinned)
+    if strutils.bool_from_string(specs.get(_REALTIME)):
+        if not pinned:
+            yield "RealtimeConfigurationInvalid", (_REALTIME, const.CPU_POLICY)
+        # The image's mask counts before the flavor's.
+        if not _realtime_fits(flavor, pair(_MASK)[1] or pair(_MASK)[0]):
+            yield "RealtimeMaskNotFoundOrInvalid", (_REALTIME, _MASK)
+
+
+def _of_threads(
+    threads: tuple[str, str], smt: str | None, *, pinned: bool
+) -> Iterator[Conflict]:
+    """Yield the conflicts of thread policies, one of which a trait may stand for."""
+    if threads[0] not in {"", "prefer"} and threads[1] not in {"", threads[0]}:
+        yield "ImageCPUThreadPolicyForbidden", (const.CPU_THREAD_POLICY,)
+    if any(threads) and smt:
+        yield "InvalidRequest", (const.CPU_THREAD_POLICY, _SMT_TRAIT)
+    if (any(threads) or smt) and not pinned:
+        keys = const.CPU_THREAD_POLICY, _SMT_TRAIT, const.CPU_POLICY
+        yield "CPUThreadPolicyConfigurationInvalid", keys
+
+
+def _realtime_fits(flavor: Flavor, mask: str) -> bool:
+    """Return whether some vCPUs are real-time ones, and the emulator has others."""
+    every = cpuset.parse(f"0-{flavor.vcpus - 1}")
+    if mask.startswith("^") or not mask:
+        mask = f"0-{flavor.vcpus - 1},{mask}".rstrip(",")
+    try:
+        found = cpuset.parse(mask)
+    except CPUSetError:
+        return False
+    elsewhere = const.EMULATOR_THREADS in flavor.extra_specs
+    return bool(found) and found <= every and (found != every or elsewhere)
+
+
+def _of_encryption(
+    models: tuple[str, str], properties: Mapping[str, str]
+) -> Iterator[Conflict]:
+    """Yield what Nova wants of the image of a VM whose memory is encrypted."""
+    if properties.get("hw_firmware_type") != "uefi":
+        yield "FlavorImageConflict", ("hw:mem_encryption", "hw:firmware_type")
+    if "q35" not in properties.get("hw_machine_type", "q35"):
+        yield "InvalidMachineType", ("hw:mem_encryption", "hw:machine_type")
+    stateless = strutils.bool_from_string(properties.get("hw_firmware_stateless"))
+    if {"amd-sev-snp", "intel-tdx"} & {*models} and not stateless:
+        yield "StatelessFirmwareRequired", ("hw:mem_encryption_model",)
+
+
+def hyperthreading(
+    specs: Mapping[str, str], properties: Mapping[str, str]
+) -> str | None:
+    """Return the thread policy that a trait of flavor or image stands for."""
+    policies = {"required": "require", "forbidden": "isolate"}
+    return policies.get(specs.get(_SMT_TRAIT) or properties.get(_SMT_TRAIT, ""))
+
+
+def _of_topology(pair: _Pair) -> Iterator[Conflict]:
+    """Yield the limits of a flavor's CPU topology that an image exceeds."""
+    for kind in ("sockets", "cores", "threads"):
+        most, own = f"hw:cpu_max_{kind}", f"hw:cpu_{kind}"
+        flavor_most, image_most = (whole_number(text) or 0 for text in pair(most))
+        if flavor_most and image_most > flavor_most:
+            yield "ImageVCPULimitsRangeExceeded", (most,)
+        limit = image_most or flavor_most
+        if limit and (whole_number(pair(own)[1]) or 0) > limit:
+            yield "ImageVCPUTopologyRangeExceeded", (own, most)
 
 
 def _of_memory(pages: tuple[str, str], locked: tuple[str, str]) -> Iterator[Conflict]:

@@ -9,7 +9,7 @@ server asks for is told by the flavor that is embedded in it.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from oslo_utils import strutils
@@ -24,31 +24,35 @@ from nova_perfvm.facts import (
     RequestFacts,
     placement_request,
 )
-from nova_perfvm.facts.conflicts import conflicts
-from nova_perfvm.facts.snapshot import Flavor, Image, Server, ServerGroup
+from nova_perfvm.facts.conflicts import HYPERTHREADING, conflicts, hyperthreading
+from nova_perfvm.facts.prefilters import (
+    SINCE,
+    Keys,
+    memory_labels,
+    novas,
+    resources,
+    root_traits,
+    traits,
+)
+from nova_perfvm.facts.snapshot import Flavor, Image, Server, ServerGroup, Snapshot
 from nova_perfvm.facts.snapshot.groups import AFFINITY
 from nova_perfvm.facts.snapshot.pci import POLICIES, PCIRequest
 from nova_perfvm.policy import even_share
 
 # Nova takes 2147483647 vCPUs, whose numbers alone would fill the memory.
 _MOST_CPUS: Final = cpuset.MAX_CPU + 1
-HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 _PCI_POLICY: Final = "hw:pci_numa_affinity_policy"
 _PCI_ALIAS: Final = "pci_passthrough:alias"
 # Of one kind; each may be a group of a request to Placement.
 _MOST_DEVICES: Final = 256
 # Of PCI devices nobody can tell anything where [pci]alias is not known.
 _OF_ALIASES: Final = (_PCI_POLICY, _PCI_ALIAS)
-# Nova asks Placement for something on account of these, and explain does not.
-_UNSEEN: Final = (
-    "accel:device_profile",
-    "hw:cpu_realtime",
-    "hw:maxphysaddr_mode",
-    "hw:mem_encryption",
-    "hw:pmem",
-    "hw:tpm_version",
-    "os:secure_boot",
-)
+# What providers have of which nova-compute 34 says that they are Nova's, and the first
+# version of its service that says so (MIN_COMPUTE_VERSION_OWNER_TRAIT).
+OWNED: Final = "OWNER_NOVA"
+_OWNS: Final = 73
+# Nova and Cyborg ask Placement for something on account of these, and explain does not.
+_UNSEEN: Final = ("accel:device_profile",)
 
 
 # By these vCPUs and NUMA nodes of a server differ.
@@ -82,10 +86,12 @@ class Demand:
     """A request for allocation candidates; the group without a suffix first.
 
     :ivar group_policy: ``isolate``: no two groups with a suffix share a provider
+    :ivar root_required: traits that the host's own provider must have
     """
 
     groups: tuple[Group, ...]
     group_policy: str | None = None
+    root_required: frozenset[str] = frozenset()
 
     @property
     def required(self) -> frozenset[str]:
@@ -106,7 +112,7 @@ class Request:
     :ivar pci: the PCI devices that it asks for
     :ivar pci_claimed: the devices that nova-compute claims when a server moves, one for
         each of ``pci``; empty for a new server, which gets those of ``pci``
-    :ivar unseen: extra specs that make Nova ask for more than is modelled here
+    :ivar unseen: what makes Nova ask for more than is modelled here
     """
 
     facts: RequestFacts
@@ -119,6 +125,7 @@ class Request:
     pci: tuple[PCIRequest, ...] = ()
     pci_claimed: tuple[PCIRequest, ...] = ()
     unseen: tuple[str, ...] = ()
+    keys: Keys = field(default_factory=Keys)
 
     @property
     def anchors(self) -> frozenset[str]:
@@ -148,7 +155,7 @@ def request_for(
         has as many CPUs as the flavor has vCPUs
     """
     specs = flavor.extra_specs
-    properties = image.properties if image else {}
+    properties = novas(image.properties) if image else {}
     if flavor.vcpus > _MOST_CPUS:
         raise RequestError(
             f"flavor {flavor.name}: more vCPUs than a host has CPUs; expected at most "
@@ -161,13 +168,15 @@ def request_for(
         raise RequestError(
             f"flavor {flavor.name}: what Nova makes of {', '.join(uneven)} is not known"
         )
-    for name, keys in conflicts(flavor, properties):
+    for name, specs_at_fault in conflicts(flavor, properties):
         both = f"{flavor.name} with the image" if image else flavor.name
-        said = ", ".join(_said(specs, properties, keys))
+        said = ", ".join(_said(specs, properties, specs_at_fault))
         raise RequestError(f"nova-api refuses flavor {both} ({name}): {said}")
     pinned = _pins(flavor, properties)
     cells = _cells(flavor, properties, pinned=pinned)
     facts = _facts(flavor, properties, cells, volume_backed=volume_backed)
+    booted = (image.id, image.disk_format) if image and not volume_backed else ()
+    keys = Keys(specs, properties, *booted)
     shared = {"VCPU": flavor.vcpus}
     isolates = specs.get(const.EMULATOR_THREADS) == "isolate"
     threads = _either(specs, properties, const.CPU_THREAD_POLICY)
@@ -184,10 +193,12 @@ def request_for(
         demand=_demand(
             flavor,
             facts,
+            keys,
             {"PCPU": flavor.vcpus + isolates} if pinned else shared,
             threads,
         ),
-        fallback=_demand(flavor, facts, shared) if pinned else None,
+        fallback=_demand(flavor, facts, keys, shared) if pinned else None,
+        keys=keys,
         unseen=tuple(
             key for key in unseen if key in specs or key.replace(":", "_") in properties
         ),
@@ -208,15 +219,48 @@ def with_groups(request: Request, groups: Sequence[Group]) -> Request:
     demand, fallback = (
         None
         if demand is None
-        else Demand(
-            (*demand.groups, *groups),
+        else replace(
+            demand,
+            groups=(*demand.groups, *groups),
             # As nova-scheduler chooses it, where the flavor has no two groups.
-            demand.group_policy or ("none" if len(demand.groups) <= 2 else None),
+            group_policy=demand.group_policy
+            or ("none" if len(demand.groups) <= 2 else None),
         )
         for demand in (request.demand, request.fallback)
     )
     assert demand is not None
     return replace(request, demand=demand, fallback=fallback)
+
+
+def in_cloud(request: Request, snapshot: Snapshot) -> Request:
+    """Return a request as the Nova of a cloud asks Placement for it.
+
+    ``owner_nova_filter`` asks for a trait once every nova-compute is new enough.  A
+    prefilter that older releases lack counts where any provider has traits of its kind;
+    where none has, nobody can tell, and it is named.
+    """
+    demands = (request.demand, request.fallback)
+    owned = {OWNED} if snapshot.oldest_compute >= _OWNS else frozenset()
+    asked = request.demand.root_required
+    kinds = {name: kind for name, kind in SINCE.items() if _any_of(asked, kind)}
+    unknown = {
+        name: kind
+        for name, kind in kinds.items()
+        if not any(_any_of(provider.traits, kind) for provider in snapshot.providers)
+    }
+    left_out = tuple(unknown.values())
+    kept = frozenset(t for t in asked if not (left_out and t.startswith(left_out)))
+    first, other = (
+        demand and replace(demand, root_required=kept | owned) for demand in demands
+    )
+    assert first is not None
+    unseen = (*request.unseen, *unknown)
+    return replace(request, demand=first, fallback=other, unseen=unseen)
+
+
+def _any_of(traits: Iterable[str], kind: str) -> bool:
+    """Return whether any trait begins with what those of a kind begin with."""
+    return any(trait.startswith(kind) for trait in traits)
 
 
 def _pci_policy(flavor: Flavor, properties: Mapping[str, str]) -> str | None:
@@ -343,7 +387,7 @@ def _cells(
     if nodes is None:
         raise RequestError(f"flavor {flavor.name}: {text!r} is no whole number")
     page_size_kb = _page_size_kb(specs, properties)
-    if not (nodes or page_size_kb is not None or pinned):
+    if not (nodes or page_size_kb is not None or pinned or memory_labels(specs)):
         return ()
     nodes = nodes or 1
     share = even_share(flavor.vcpus, nodes)
@@ -353,7 +397,8 @@ def _cells(
             f"nova-api refuses flavor {flavor.name}: its {flavor.vcpus} vCPUs and "
             f"{flavor.memory_mb} MiB do not divide by {nodes} NUMA nodes"
         )
-    threads = _either(specs, properties, const.CPU_THREAD_POLICY) if pinned else None
+    threads = _either(specs, properties, const.CPU_THREAD_POLICY)
+    threads = (threads or hyperthreading(specs, properties)) if pinned else None
     own = share if pinned else 0
     return (RequestCell(share - own, own, share_mb, page_size_kb, threads),) * nodes
 
@@ -403,6 +448,7 @@ def grouped(
 def _demand(
     flavor: Flavor,
     facts: RequestFacts,
+    keys: Keys,
     cpus: Mapping[str, int],
     threads: str | None = None,
 ) -> Demand:
@@ -420,17 +466,21 @@ def _demand(
         for group in grouped(facts.resources, facts.traits)
     )
     named = {name for _, name, _ in facts.resources}
-    derived = {"MEMORY_MB": flavor.memory_mb}
+    derived = {"MEMORY_MB": flavor.memory_mb, "DISK_GB": flavor.other_disks_gb}
     if not facts.volume_backed:
-        derived["DISK_GB"] = flavor.disk_gb
+        derived["DISK_GB"] += flavor.disk_gb
     if named.isdisjoint({"PCPU", "VCPU"}):
         derived |= cpus
     more = {k: v for k, v in derived.items() if v and k not in named}
+    for name, amount in resources(keys).items():
+        more[name] = amount + first.resources.get(name, 0)
     smt = frozenset({HYPERTHREADING})
+    required = first.required.union(traits(keys))
     first = replace(
         first,
         resources={**first.resources, **more},
-        required=first.required | smt if threads == "require" else first.required,
+        required=required | smt if threads == "require" else required,
         forbidden=first.forbidden | smt if threads == "isolate" else first.forbidden,
     )
-    return Demand((first, *others), flavor.extra_specs.get("group_policy"))
+    policy = flavor.extra_specs.get("group_policy")
+    return Demand((first, *others), policy, root_traits(keys, {}))

@@ -18,8 +18,6 @@ from nova_perfvm.facts.snapshot import Provider
 from nova_perfvm.placement.schemes import SCHEMES
 
 DISABLED = "COMPUTE_STATUS_DISABLED"
-# What providers have of which nova-compute 34 says that they are Nova's.
-OWNED = "OWNER_NOVA"
 
 
 # Resources of a group, traits that it requires, and those that it forbids.
@@ -58,6 +56,8 @@ def ask(view: HostView, demand: Demand, *, isolated: bool) -> Answer:
     reasons = list(_barred(view, demand, isolated=isolated))
     parts = list(_parts(demand))
     reasons += _traits(view, demand.groups[0])
+    for trait in sorted(demand.root_required - view.root.traits):
+        reasons.append(Reason(const.PLACEMENT_TRAIT_MISSING, {"trait": trait}))
     for part in parts:
         reasons += _why_not(view, part)
     if reasons:

@@ -332,7 +332,7 @@ class TestPlan(ClientMixin, base.FunctionalTest):
         drain = ("drain", "hp1")
         status, rows, said = self.run_json("plan", *drain)
         self.assertEqual((2, []), (status, rows), said)
-        self.assertIn("its flavor has pci_passthrough:alias", said)
+        self.assertIn("on account of pci_passthrough:alias", said)
         status, rows, said = self.plan(*drain)
         self.assertEqual((2, []), (status, rows), said)
         self.assertIn("Nova migrates its PCI devices (qat) cold: --cold", said)

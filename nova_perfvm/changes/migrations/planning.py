@@ -180,8 +180,8 @@ class Planning:
             yield f"it is not of its class: {kind.mistake}"
         if request.unseen:
             yield (
-                f"its flavor has {', '.join(request.unseen)}: plans do not consider "
-                "what Nova asks for on its account"
+                "plans do not consider what Nova asks for on account of "
+                f"{', '.join(request.unseen)}"
             )
         kept = ", ".join(one.name for one in request.pci if not one.migrates_live)
         if kept and self.moves_live(server):

@@ -18,7 +18,7 @@ from nova_perfvm.diagnose.verdicts import (
 )
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
-from nova_perfvm.facts.demand import Request, request_for
+from nova_perfvm.facts.demand import OWNED, Request, in_cloud, request_for
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import (
     ASSUMED,
@@ -30,7 +30,7 @@ from nova_perfvm.facts.snapshot import (
     Snapshot,
 )
 from nova_perfvm.facts.snapshot.groups import SOFT
-from nova_perfvm.placement.candidates import DISABLED, OWNED
+from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of, some_of
 from nova_perfvm.rules import check_request
@@ -159,7 +159,7 @@ def request_of(
         wanted, chosen, volume_backed=volume_backed, aliases=snapshot.pci_aliases
     )
     return replace(
-        request,
+        in_cloud(request, snapshot),
         availability_zone=_zone(snapshot, availability_zone),
         project=project,
         group=None if group is None else _group(snapshot, group),

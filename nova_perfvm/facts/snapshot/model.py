@@ -361,6 +361,11 @@ class Snapshot:
         return frozenset(host.provider for host in self.hosts)
 
     @cached_property
+    def oldest_compute(self) -> int:
+        """The version of the oldest nova-compute; 0 where nobody tells one of them."""
+        return min((host.service_version or 0 for host in self.hosts), default=0)
+
+    @cached_property
     def aggregates_by_host(self) -> dict[str, tuple[Aggregate, ...]]:
         """The aggregates that each host is in, by the service's name."""
         found: dict[str, tuple[Aggregate, ...]] = {}

@@ -248,6 +248,7 @@ class Server:
             memory_mb=self.memory_mb,
             disk_gb=self.disk_gb,
             extra_specs=self.extra_specs,
+            other_disks_gb=self.other_disks_gb,
         )
 
     @property
@@ -352,7 +353,10 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Flavor:
-    """A flavor as it is today."""
+    """A flavor as it is today.
+
+    :ivar other_disks_gb: its ephemeral disk and its swap
+    """
 
     id: str
     name: str
@@ -360,6 +364,7 @@ class Flavor:
     memory_mb: int
     disk_gb: int
     extra_specs: Mapping[str, str] = field(default_factory=dict)
+    other_disks_gb: int = 0
 
 
 # What Glance has of every image; all else that is text is a property.
@@ -381,6 +386,7 @@ class Image:
     :ivar hidden: whether lists leave it out; servers can be made of it still
     :ivar owner: ID of the project that owns it; empty if none does
     :ivar visibility: public, community, shared or private
+    :ivar disk_format: such as ``qcow2``; empty where nobody looked
     """
 
     id: str
@@ -390,6 +396,7 @@ class Image:
     tags: frozenset[str] = frozenset()
     owner: str = ""
     visibility: str = "public"
+    disk_format: str = ""
 
     @property
     def title(self) -> str:

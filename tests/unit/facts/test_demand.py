@@ -45,6 +45,10 @@ COMPARED = {
     "hw:locked_memory": [None, None, None, "true", "false"],
     "resources:PCPU": [None] * 6 + ["4", "5"],
     "resources1:VCPU": [None] * 6 + ["4"],
+    "hw:cpu_realtime": [None] * 7 + ["yes"],
+    "hw:cpu_realtime_mask": [None, "^0"],
+    "trait:HW_CPU_HYPERTHREADING": [None] * 7 + ["required"],
+    "hw:cpu_max_sockets": [None] * 7 + ["2"],
 }
 COMPARED_IMAGE = {
     "hw_cpu_policy": [None, None, None, "dedicated", "shared"],
@@ -55,6 +59,8 @@ COMPARED_IMAGE = {
     "hw_pmu": [None, None, None, "true", "false"],
     "hw_virtio_packed_ring": [None, None, None, "true", "false"],
     "hw_locked_memory": [None, None, None, "true", "false"],
+    "hw_cpu_max_sockets": [None] * 7 + ["1", "4"],
+    "hw_cpu_sockets": [None] * 7 + ["2", "4"],
 }
 IMAGE_VALUES = {
     "hw_cpu_policy": [None, None, None, "dedicated"],
@@ -167,6 +173,8 @@ def refused_by_nova(flavor, image_props):
         # In the order in which nova.compute.api asks.
         hardware.get_packed_virtqueue_constraint(theirs, image)
         hardware.get_pmu_constraint(theirs, image)
+        hardware.get_realtime_cpu_constraint(theirs, image)
+        hardware.get_cpu_topology_constraints(theirs, image)
         hardware.get_vif_multiqueue_constraint(theirs, image)
         hardware.numa_get_constraints(theirs, image)
     except exception.NovaException as exc:
@@ -199,9 +207,13 @@ class RefusedTest(testtools.TestCase):
                 "ImageCPUPinningForbidden",
                 "ImageCPUThreadPolicyForbidden",
                 "ImageNUMATopologyForbidden",
+                "ImageVCPULimitsRangeExceeded",
+                "ImageVCPUTopologyRangeExceeded",
                 "InvalidRequest",
                 "LockMemoryForbidden",
                 "MemoryPageSizeForbidden",
+                "RealtimeConfigurationInvalid",
+                "RealtimeMaskNotFoundOrInvalid",
             },
             seen - {"ImageNUMATopologyAsymmetric"},
         )
@@ -249,5 +261,5 @@ class RefusedTest(testtools.TestCase):
         self.assertIn("flavor f: more vCPUs than a host has CPUs", str(error))
 
     def test_what_is_not_looked_at_is_named(self):
-        flavor = Flavor("f", "f", 2, 2048, 0, {"hw:tpm_version": "2.0"})
-        self.assertEqual(("hw:tpm_version",), request_for(flavor).unseen)
+        flavor = Flavor("f", "f", 2, 2048, 0, {"accel:device_profile": "gpu"})
+        self.assertEqual(("accel:device_profile",), request_for(flavor).unseen)

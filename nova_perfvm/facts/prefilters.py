@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traits and resources that Nova asks Placement for on account of keys of a request.
+
+``ResourceRequest`` of nova.scheduler.utils adds them to what a flavor names, and the
+prefilters of nova.scheduler.request_filter ask them of the host's own provider.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import os_traits
+from oslo_utils import strutils
+
+# What a file of oslo.config says: {(section, option): value}.
+Options = Mapping[tuple[str, str], str]
+
+_SECURITY: Final = "COMPUTE_SECURITY_"
+_ENCRYPTION: Final = "COMPUTE_EPHEMERAL_ENCRYPTION"
+# Of image properties, the traits that [scheduler]image_metadata_prefilter makes.
+_OF_IMAGES: Final = {
+    "hw_cdrom_bus": "COMPUTE_STORAGE_BUS",
+    "hw_disk_bus": "COMPUTE_STORAGE_BUS",
+    "hw_video_model": "COMPUTE_GRAPHICS_MODEL",
+    "hw_vif_model": "COMPUTE_NET_VIF_MODEL",
+    "hw_architecture": "HW_ARCH",
+    "hw_emulation_architecture": "COMPUTE_ARCH",
+    # Of these no trait has the name, and Nova then asks for none of any property.
+    "hw_viommu_model": "COMPUTE_VIOMMU",
+}
+# What Glance calls otherwise than Nova (ImageMetaProps._legacy_property_map).
+_LEGACY: Final = {
+    "architecture": "hw_architecture",
+    "vm_mode": "hw_vm_mode",
+    "hypervisor_type": "img_hv_type",
+    "hypervisor_version_requires": "img_hv_requested_version",
+    "vmware_ostype": "os_distro",
+    "vmware_disktype": "hw_disk_type",
+}
+_MEMORY: Final = {
+    "amd-sev": "HW_CPU_X86_AMD_SEV",
+    "amd-sev-es": "HW_CPU_X86_AMD_SEV_ES",
+    "amd-sev-snp": "HW_CPU_X86_AMD_SEV_SNP",
+    "intel-tdx": "HW_CPU_X86_INTEL_TDX",
+}
+_ADDRESSES: Final = {
+    "passthrough": "COMPUTE_ADDRESS_SPACE_PASSTHROUGH",
+    "emulate": "COMPUTE_ADDRESS_SPACE_EMULATED",
+}
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys that flavor and image have.
+
+    :ivar specs: the flavor's extra specs
+    :ivar properties: the image's, by Nova's names
+    :ivar image: ID of the image; empty for none, and for a volume
+    :ivar disk_format: the image's; empty where nobody tells
+    :ivar hints: scheduler hints; None where nobody tells, as of a server that is there
+    """
+
+    specs: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    image: str = ""
+    disk_format: str = ""
+    hints: Mapping[str, Sequence[str]] | None = field(default_factory=dict)
+
+    def either(self, key: str) -> str | None:
+        """Return what the flavor says, or else the image, which has _ for the colon."""
+        return self.specs.get(key) or self.properties.get(key.replace(":", "_"))
+
+    def on(self, key: str) -> bool:
+        """Return whether flavor or image switch something on."""
+        names = self.specs.get(key), self.properties.get(key.replace(":", "_"))
+        return any(map(strutils.bool_from_string, names))
+
+
+def novas(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return an image's properties by the names that Nova has for them."""
+    found = {_LEGACY[k]: v for k, v in properties.items() if k in _LEGACY}
+    return found | {k: v for k, v in properties.items() if k not in _LEGACY}
+
+
+def traits(keys: Keys) -> Iterator[str]:
+    """Yield the traits that Nova requires beside those that the flavor names.
+
+    Of any provider that gives resources of the group without a suffix.
+    """
+    if keys.either("os:secure_boot") == "required":
+        yield f"{_SECURITY}UEFI_SECURE_BOOT"
+    if mode := _ADDRESSES.get(keys.either("hw:maxphysaddr_mode") or ""):
+        yield mode
+    image = keys.properties
+    if image.get("hw_firmware_type") == "uefi" and strutils.bool_from_string(
+        image.get("hw_firmware_stateless")
+    ):
+        yield f"{_SECURITY}STATELESS_FIRMWARE"
+    if version := keys.either("hw:tpm_version"):
+        crb = keys.either("hw:tpm_model") == "tpm-crb"
+        yield f"{_SECURITY}TPM_{'CRB' if crb else 'TIS'}"
+        yield f"{_SECURITY}TPM_{'2_0' if version == '2.0' else '1_2'}"
+    if keys.on("hw:mem_encryption"):
+        model = keys.either("hw:mem_encryption_model") or "amd-sev"
+        yield _MEMORY.get(model, _MEMORY["amd-sev"])
+    if keys.either("hw:pci_numa_affinity_policy") == "socket":
+        yield "COMPUTE_SOCKET_PCI_NUMA_AFFINITY"
+
+
+def resources(keys: Keys) -> dict[str, int]:
+    """Return the amounts that Nova asks for beside those that the flavor names."""
+    found = {"MEM_ENCRYPTION_CONTEXT": 1} if keys.on("hw:mem_encryption") else {}
+    for label in memory_labels(keys.specs):
+        name = "CUSTOM_PMEM_NAMESPACE_" + "".join(
+            c if c.isalnum() else "_" for c in label.upper()
+        )
+        found[name] = found.get(name, 0) + 1
+    return found
+
+
+def memory_labels(specs: Mapping[str, str]) -> list[str]:
+    """Return the labels of the persistent memory that a flavor asks for."""
+    return [s.strip() for s in specs.get("hw:pmem", "").split(",") if s.strip()]
+
+
+def _image_type(keys: Keys, options: Options) -> Iterator[str]:
+    name = f"COMPUTE_IMAGE_TYPE_{keys.disk_format.upper()}"
+    if _true(options, "query_placement_for_image_type_support") and keys.image:
+        yield from _known([name])
+
+
+def _image_metadata(keys: Keys, options: Options) -> Iterator[str]:
+    if _true(options, "image_metadata_prefilter"):
+        yield from _known(
+            f"{prefix}_{keys.properties[key].replace('-', '_').upper()}"
+            for key, prefix in _OF_IMAGES.items()
+            if key in keys.properties
+        )
+
+
+def _encryption(keys: Keys, _options: Options) -> Iterator[str]:
+    if keys.on("hw:ephemeral_encryption"):
+        yield _ENCRYPTION
+        if kind := keys.either("hw:ephemeral_encryption_format"):
+            yield f"{_ENCRYPTION}_{kind.upper()}"
+
+
+def _tpm_secret(keys: Keys, _options: Options) -> Iterator[str]:
+    if keys.either("hw:tpm_version"):
+        kind = keys.specs.get("hw:tpm_secret_security", "user")
+        yield f"{_SECURITY}TPM_SECRET_SECURITY_{kind.upper()}"
+
+
+def _known(names: Iterable[str]) -> list[str]:
+    """Return traits, or none where any of them is not one of os-traits."""
+    found = list(names)
+    return found if all(hasattr(os_traits, name) for name in found) else []
+
+
+def _true(options: Options, name: str) -> bool:
+    return strutils.bool_from_string(options.get(("scheduler", name), ""))
+
+
+_Prefilter = Callable[[Keys, Options], Iterable[str]]
+# The prefilters that ask traits of the host's own provider, by the names of Nova's
+# functions.
+PREFILTERS: Final[dict[str, _Prefilter]] = {
+    "require_image_type_support": _image_type,
+    "transform_image_metadata": _image_metadata,
+    "accelerators_filter": lambda keys, _: (
+        ["COMPUTE_ACCELERATORS"] * bool(keys.specs.get("accel:device_profile"))
+    ),
+    "packed_virtqueue_filter": lambda keys, _: (
+        ["COMPUTE_NET_VIRTIO_PACKED"] * keys.on("hw:virtio_packed_ring")
+    ),
+    "ephemeral_encryption_filter": _encryption,
+    "virtio_sound_filter": lambda keys, _: (
+        ["COMPUTE_SOUND_MODEL_VIRTIO"] * (keys.either("hw:sound_model") == "virtio")
+    ),
+    "tpm_secret_security_filter": _tpm_secret,
+}
+# Judged with hosts at hand: zones, aggregates, and traits that all requests ask for.
+OF_HOSTS: Final = frozenset(
+    {
+        *("require_tenant_aggregate", "map_az_to_placement_aggregate"),
+        *("compute_status_filter", "isolate_aggregates", "owner_nova_filter"),
+    }
+)
+# Ports alone tell what these ask for; a new server has none yet.
+OF_PORTS: Final = frozenset({"routed_networks_filter", "remote_managed_ports_filter"})
+# Prefilters that the oldest Nova does not have, and what their traits begin with.
+SINCE: Final = {
+    "virtio_sound_filter": "COMPUTE_SOUND_MODEL_",
+    "tpm_secret_security_filter": f"{_SECURITY}TPM_SECRET_SECURITY_",
+}
+
+
+def root_traits(keys: Keys, options: Options) -> frozenset[str]:
+    """Return the traits that prefilters require of the host's own provider."""
+    found = (prefilter(keys, options) for prefilter in PREFILTERS.values())
+    return frozenset().union(*found)
