@@ -4,7 +4,7 @@
 import dataclasses
 
 import testtools
-from nova import context, objects
+from nova import context, exception, objects
 from nova.conf import CONF
 from nova.scheduler import request_filter
 from nova.scheduler import utils as scheduler_utils
@@ -16,6 +16,7 @@ from nova_perfvm.facts.snapshot import Flavor, Image
 from tests.unit.facts.test_demand import demand_of, ours
 from tests.unit.scheduler import states
 
+RESOURCES = scheduler_utils.ResourceRequest
 UEFI = {"hw_firmware_type": "uefi", "hw_machine_type": "q35"}
 # What a flavor and an image of a cloud ask for, by what it is.
 ROWS = {
@@ -80,6 +81,8 @@ ROWS = {
         {},
     ),
 }
+# Nova 31 takes no such image.
+REFUSED_BEFORE = {"stateless firmware without UEFI"}
 OPTIONS = {
     "by default": {},
     "images by their properties": {"image_metadata_prefilter": True},
@@ -140,8 +143,15 @@ class AsNovaTest(testtools.TestCase):
                         )
                         if not told:
                             self.assertEqual(found, request.demand.root_required)
-                        of = scheduler_utils.ResourceRequest.from_request_spec
-                        self.assertEqual(demand_of(of(spec)), ours(request.demand))
+                        try:
+                            theirs = demand_of(RESOURCES.from_request_spec(spec))
+                        except exception.Invalid:
+                            self.assertIn(row, REFUSED_BEFORE)
+                            continue
+                        mine = ours(request.demand)
+                        if not hasattr(RESOURCES, "_translate_mem_encryption_request"):
+                            mine[""][1].difference_update(prefilters.MEMORY.values())
+                        self.assertEqual(theirs, mine)
                         asked |= found
         self.assertGreater(len(asked), 12, asked)
 
@@ -153,7 +163,7 @@ class AsNovaTest(testtools.TestCase):
                 # 5 GiB, and 1.5 of swap.
                 spec.flavor.ephemeral_gb = 5 if other_gb else 0
                 spec.flavor.swap = 1536 if other_gb else 0
-                of = scheduler_utils.ResourceRequest.from_request_spec
+                of = RESOURCES.from_request_spec
                 flavor = Flavor("f", "f", 1, 512, root_gb, {}, other_gb)
                 request = request_for(flavor, volume_backed=is_bfv)
                 self.assertEqual(demand_of(of(spec)), ours(request.demand))
