@@ -120,6 +120,23 @@ NOVA_PCI: Final = "nova.pci_passthrough"
 NOVA_PCI_NUMA: Final = "nova.pci_numa"
 # nova-compute does not know its NUMA nodes by the names that claims have.
 NOVA_NODES_UNNAMED: Final = "nova.nodes_unnamed"
+# Of other filters it is told what they want, and what they find.
+FILTER_CODES: Final = {
+    "AggregateImagePropertiesIsolation": "nova.aggregate_image_properties",
+    "AggregateInstanceExtraSpecsFilter": "nova.aggregate_extra_specs",
+    "AggregateTypeAffinityFilter": "nova.aggregate_flavors",
+    "ComputeCapabilitiesFilter": "nova.compute_capabilities",
+    "DifferentHostFilter": "nova.different_host",
+    "ImagePropertiesFilter": "nova.image_properties",
+    "IoOpsFilter": "nova.io_ops",
+    "IsolatedHostsFilter": "nova.isolated_hosts",
+    "MetricsFilter": "nova.metrics",
+    "NumInstancesFilter": "nova.num_instances",
+    "SameHostFilter": "nova.with_server",
+    "SimpleCIDRAffinityFilter": "nova.near_address",
+}
+# What a filter cannot be judged by, as nobody tells it; it refuses nothing.
+NOT_JUDGED: Final = "nova.not_judged"
 # The host has no resource provider.
 PLACEMENT_NO_PROVIDER: Final = "placement.no_provider"
 # No provider of the host has the resource class.
@@ -134,6 +151,8 @@ PLACEMENT_TRAIT_MISSING: Final = "placement.trait_missing"
 PLACEMENT_TRAIT_FORBIDDEN: Final = "placement.trait_forbidden"
 # An aggregate of the host wants a trait that is not asked for.
 PLACEMENT_ISOLATED: Final = "placement.isolated_aggregate"
+# The project has aggregates, and the host is in none of them.
+PLACEMENT_TENANT: Final = "placement.tenant_aggregate"
 # Each group of the request fits, but not all at once.
 PLACEMENT_GROUPS: Final = "placement.groups"
 # Placement itself was asked, and says no where this arithmetic says yes.
@@ -161,6 +180,7 @@ OUTER_CODES: Final = frozenset(
         NOVA_PCI,
         NOVA_PCI_NUMA,
         PCI_UNKNOWN,
+        *FILTER_CODES.values(),
         PLACEMENT_NO_PROVIDER,
         PLACEMENT_NO_INVENTORY,
         PLACEMENT_RESOURCE,
@@ -169,6 +189,7 @@ OUTER_CODES: Final = frozenset(
         PLACEMENT_TRAIT_MISSING,
         PLACEMENT_TRAIT_FORBIDDEN,
         PLACEMENT_ISOLATED,
+        PLACEMENT_TENANT,
         PLACEMENT_GROUPS,
         PLACEMENT_REFUSED,
     }

@@ -48,6 +48,8 @@ _REPORTED: Final = (
     *("running_vms", "vcpus_used"),
 )
 
+_CAPABILITIES: Final = ("host_ip", "hypervisor_type", "hypervisor_version")
+
 # What Nova says (2.69) of a service or a server that it knows of by its cell only.
 _CELL_IS_DOWN: Final = "UNKNOWN"
 
@@ -423,6 +425,7 @@ def compute_host(
         disabled_reason=told.get("disabled_reason"),
         availability_zone=told.get("zone") or "",
         reported={k: found[k] for k in _REPORTED if found.get(k) is not None},
+        capabilities={k: str(found[k]) for k in _CAPABILITIES if found.get(k)},
     )
     provider = next((p for p in providers if p.uuid == made.provider), None)
     if provider is None or made.shape is None:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import openstack_errors
-from nova_perfvm.diagnose.verdicts import SchedulerSettings
+from nova_perfvm.diagnose.verdicts import SchedulerSettings, demands
 from nova_perfvm.facts.demand import Demand, Request
 from nova_perfvm.facts.snapshot import Aggregate
 from nova_perfvm.placement.candidates import DISABLED
@@ -28,9 +28,10 @@ def offered(
     :raises CloudError: when the request fails, as it does for a trait or a
         resource class that Placement does not know
     """
-    found = _ask(api, request.demand, settings, aggregates)
-    if settings.fallback and request.fallback is not None:
-        found |= _ask(api, request.fallback, settings, aggregates)
+    demand, fallback = demands(request, settings.options)
+    found = _ask(api, demand, settings, aggregates)
+    if settings.fallback and fallback is not None:
+        found |= _ask(api, fallback, settings, aggregates)
     return found
 
 

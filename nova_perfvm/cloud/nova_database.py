@@ -284,6 +284,7 @@ def _with(host: ComputeHost, node: objects.ComputeNode) -> ComputeHost:
         vcpus_used=node.vcpus_used,
         num_instances=int((node.stats or {}).get("num_instances", 0)),
         pci_pools=_pools(node),
+        capabilities={**host.capabilities, **dict(_capabilities(node))},
         reported={**host.reported, **dict(_reported(node))} if host.reported else {},
     )
 
@@ -297,6 +298,17 @@ def _reported(node: objects.ComputeNode) -> Iterator[tuple[str, float]]:
     yield "free_pci", sum(pool.count for pool in node.pci_device_pools or ())
     for metric in objects.MonitorMetricList.from_json(node.metrics):
         yield f"metrics.{metric.name}", metric.value
+
+
+def _capabilities(node: objects.ComputeNode) -> Iterator[tuple[str, str]]:
+    """Yield what filters look at, by the names of nova.scheduler.host_manager."""
+    told = {name: getattr(node, name) for name in node.fields if name in node}
+    found = [spec.to_list() for spec in told.get("supported_hv_specs") or ()]
+    yield "supported_instances", jsonutils.dumps(found)
+    yield "stats", jsonutils.dumps(told.get("stats") or {})
+    yield "cpu_info", told.get("cpu_info") or "{}"
+    metrics = objects.MonitorMetricList.from_json(told.get("metrics"))
+    yield "metrics", ",".join(metric.name for metric in metrics)
 
 
 def cells_of(text: str | None) -> Iterator[HostCell]:

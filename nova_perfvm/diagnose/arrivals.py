@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from nova_perfvm.diagnose import devices
-from nova_perfvm.diagnose.verdicts import SchedulerSettings, match_cells, offer
+from nova_perfvm.diagnose.nova_filters.numa import match_cells
+from nova_perfvm.diagnose.verdicts import SchedulerSettings, offer
 from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView

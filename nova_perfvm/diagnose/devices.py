@@ -213,20 +213,24 @@ def _with_room(
     return [c for c in cells if node_fits(c, guest, ram_ratio=view.ram_ratio)]
 
 
+def lacking(request: Request, view: HostView) -> Iterator[Reason]:
+    """Yield that a host does not have the devices, wherever they are."""
+    if request.pci and view.compute.pci_pools is None:
+        yield Reason(const.PCI_UNKNOWN, {})
+    elif request.pci and given(request.pci, view) is None:
+        yield Reason(const.NOVA_PCI, {"devices": _free(request, view)})
+
+
 def reasons(
-    request: Request, view: HostView, cells: Sequence[NUMACell] = ()
+    request: Request, view: HostView, cells: Sequence[NUMACell]
 ) -> Iterator[Reason]:
     """Yield why a host does not have the devices, or not at NUMA nodes with room.
 
-    :param cells: the NUMA nodes that Placement offers; none for a VM without any
+    :param cells: the NUMA nodes that Placement offers
     """
-    if not request.pci:
-        return
-    if view.compute.pci_pools is None:
-        yield Reason(const.PCI_UNKNOWN, {})
-    elif given(request.pci, view) is None:
-        yield Reason(const.NOVA_PCI, {"devices": _free(request, view)})
-    elif beside(request, view, cells) is None:
+    absent = tuple(lacking(request, view))
+    yield from absent
+    if not absent and beside(request, view, cells) is None:
         room = [cell.id for cell in _with_room(request, view, cells)]
         data = {"devices": _free(request, view), "room": room}
         yield Reason(const.NOVA_PCI_NUMA, data)

@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nova_perfvm.diagnose.verdicts import rules_against
+from nova_perfvm.diagnose.nova_filters.perfvm import rules_against
 from nova_perfvm.diagnose.words import words
 from nova_perfvm.facts import Reason, RequestCell
 from nova_perfvm.facts.host_view import HostView

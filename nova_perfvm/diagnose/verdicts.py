@@ -1,25 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on each host: of the services, of Placement, and of the rules."""
+"""The verdict on each host: of Nova's prefilters, of Placement, and of the filters.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+``explain``, plans and capacity all read it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose import devices, groups
-from nova_perfvm.facts import NUMACell, Reason, RequestFacts
-from nova_perfvm.facts.demand import Request
+from nova_perfvm.diagnose.nova_filters import FILTERS, IN_CLAIMS, FilterCase, Judge
+from nova_perfvm.diagnose.nova_filters.aggregates import TENANT_KEY
+from nova_perfvm.diagnose.nova_filters.numa import topology
+from nova_perfvm.diagnose.nova_filters.perfvm import rules
+from nova_perfvm.facts import Reason
+from nova_perfvm.facts.demand import Demand, Request
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import UNKNOWN
+from nova_perfvm.facts.prefilters import Options, root_traits
 from nova_perfvm.generate.options import (
     ENABLED_FILTERS,
+    FILTER,
     FileOptions,
     not_enforced,
     wanted,
 )
 from nova_perfvm.placement.candidates import Answer, ask
-from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.placement.settings import (
     FALLBACK_QUERY,
     ISOLATED_AGGREGATES,
@@ -27,14 +34,19 @@ from nova_perfvm.placement.settings import (
     is_true,
 )
 from nova_perfvm.policy import Policy
-from nova_perfvm.rules import check_host, check_request, decide, resolve_class
-from nova_perfvm.rules.cells import unnamed
-from nova_perfvm.rules.host.cpu_sets import NO_NUMA
-from nova_perfvm.rules.slots import node_fits
-
-TENANT_KEY: Final = "filter_tenant_id"
+from nova_perfvm.rules import check_request
 
 TENANT_FILTER: Final = "AggregateMultiTenancyIsolation"
+_SERVICE_FILTER: Final = "ComputeFilter"
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Return the names of filters that an option lists."""
+    return tuple(filter(None, re.split(r"[,\s]+", text)))
+
+
+# Nova's default and ours, which a nova.conf has that is set up for a policy.
+_FILTERS: Final = _names(ENABLED_FILTERS.values[0])
 
 
 @dataclass(frozen=True)
@@ -43,14 +55,17 @@ class SchedulerSettings:
 
     :ivar fallback: whether it asks Placement for VCPU in place of PCPU, too
     :ivar isolated: whether aggregates that want a trait are for such requests
-    :ivar multitenancy: whether the aggregates of some projects are closed to others;
-        None where nova.conf is not known: Nova's own default is no
+    :ivar filters: names of the enabled filters, in their order
+    :ivar told: whether a nova.conf is known; else it is as a policy needs it
+    :ivar options: what nova.conf says
     :ivar enforced: whether what the rules refuse counts
     """
 
     fallback: bool
     isolated: bool
-    multitenancy: bool | None = None
+    filters: tuple[str, ...] = _FILTERS
+    told: bool = False
+    options: Options = field(default_factory=dict)
     enforced: bool = True
 
     @cached_property
@@ -59,39 +74,59 @@ class SchedulerSettings:
 
         They send no VM to a host from which a filter may keep it.
         """
-        return replace(self, enforced=True, multitenancy=self.multitenancy is not False)
+        more = (FILTER,) if self.told else (FILTER, TENANT_FILTER)
+        names = dict.fromkeys((*self.filters, *more))
+        return replace(self, enforced=True, filters=tuple(names))
+
+    @cached_property
+    def chain(self) -> tuple[Judge, ...]:
+        """The filters in their order, then what nova-compute looks at in its claim."""
+        names = [n for n in (*self.filters, *IN_CLAIMS) if n in FILTERS]
+        found = dict.fromkeys(FILTERS[name] for name in names)
+        return tuple(one for one in found if self.enforced or one is not rules)
+
+    @cached_property
+    def prefilters(self) -> bool:
+        """Whether options make prefilters ask Placement for more."""
+        names = ("image_metadata_prefilter", "query_placement_for_image_type_support")
+        return any(is_true(self.options.get(("scheduler", n), "")) for n in names)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Names of enabled filters that nobody can judge without Nova."""
+        return tuple(name for name in self.filters if name not in FILTERS)
 
 
 @dataclass(frozen=True)
 class HostVerdict:
     """The verdict of one host on a request.
 
-    :ivar service: why the scheduler does not use the host at all
+    :ivar before: why prefilters keep it out of the question to Placement
     :ivar placement: why Placement does not offer it
-    :ivar rules: why the rules refuse it
-    :ivar numa: why the filters of PCI devices and NUMA topologies do, asked last
+    :ivar filters: for each filter that refuses it, why
+    :ivar unjudged: what some filter could not be judged by
     """
 
     view: HostView
-    service: tuple[Reason, ...]
-    placement: tuple[Reason, ...]
-    rules: tuple[Reason, ...]
-    numa: tuple[Reason, ...] = ()
+    before: tuple[Reason, ...] = ()
+    placement: tuple[Reason, ...] = ()
+    filters: tuple[tuple[Reason, ...], ...] = ()
+    unjudged: tuple[str, ...] = ()
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
         """All that stands against it, in the order in which Nova would see it."""
-        return self.service + self.placement + self.rules + self.numa
+        return sum(self.filters, self.before + self.placement)
 
     @property
     def accepted(self) -> bool:
         """Return whether a server may come there."""
-        return not self.reasons
+        return not (self.before or self.placement or self.filters)
 
     @property
     def code(self) -> str:
         """The code of each layer's first reason; empty if accepted."""
-        layers = (self.service, self.placement, self.rules, self.numa)
+        layers = (self.before, self.placement, *self.filters)
         return ", ".join(layer[0].code for layer in layers if layer)
 
 
@@ -103,15 +138,15 @@ def settings_for(
     :param options: of its nova.conf; without them it is taken to be set up as
         the policy needs it
     """
-    multitenancy = None
+    told = options is not None
     if options is None:
         options = {s.key: s.values[0] for s in wanted(policy, SCHEDULER)}
-    else:
-        multitenancy = TENANT_FILTER in options.get(ENABLED_FILTERS.key, "")
     return SchedulerSettings(
         fallback=not is_true(options.get(FALLBACK_QUERY.key, "")),
         isolated=is_true(options.get(ISOLATED_AGGREGATES.key, "")),
-        multitenancy=multitenancy,
+        filters=_names(options.get(ENABLED_FILTERS.key, ENABLED_FILTERS.values[0])),
+        told=told,
+        options=options,
         enforced=not any(not_enforced(options)),
     )
 
@@ -134,21 +169,35 @@ def judge_all(
     wrong = check_request(policy, request.facts)
     found = []
     for view in views:
-        rules: tuple[Reason, ...] = ()
-        if settings.enforced:
-            rules = rules_against(policy, request.facts, view, wrong)
+        before = tuple(_before(view, request, settings))
         placement = _ask(view, request, settings).reasons
-        offered = None if placement else _offered(policy, request, view)
-        found.append(
-            HostVerdict(
-                view=view,
-                service=tuple(_service(view, request, settings)),
-                placement=placement,
-                rules=rules,
-                numa=() if rules else _numa(request, view, offered),
-            )
-        )
+        offered = not placement
+        case = FilterCase(policy, request, view, settings.options, offered, wrong)
+        filters, unjudged = _filtered(case, settings)
+        found.append(HostVerdict(view, before, placement, filters, unjudged))
     return tuple(found)
+
+
+def _filtered(
+    case: FilterCase, settings: SchedulerSettings
+) -> tuple[tuple[tuple[Reason, ...], ...], tuple[str, ...]]:
+    """Return why each filter refuses a host, and what cannot be judged."""
+    refused: list[tuple[Reason, ...]] = []
+    unjudged: list[str] = []
+    kept = False
+    for one in settings.chain:
+        if one is topology and kept:
+            # The rules have said it of the same NUMA nodes, in better words.
+            continue
+        reasons = []
+        for reason in one(case):
+            if reason.code == const.NOT_JUDGED:
+                unjudged.append("{filter} ({what})".format_map(reason.data))
+            elif not any(reason in others for others in refused):
+                reasons.append(reason)
+        kept = kept or (one is rules and bool(reasons))
+        refused += [tuple(reasons)] if reasons else []
+    return tuple(refused), tuple(dict.fromkeys(unjudged))
 
 
 def offer(
@@ -162,162 +211,78 @@ def offer(
 
     None if the host does not take it; otherwise by provider's UUID.
 
-    :param wrong: as :func:`rules_against` has it
+    :param wrong: what :func:`.rules.check_request` has said; None: it was not asked
     """
-    if (
-        (settings.enforced and rules_against(policy, request.facts, view, wrong))
-        or _numa(request, view, _offered(policy, request, view))
-        or any(_service(view, request, settings))
-    ):
+    case = FilterCase(policy, request, view, settings.options, wrong=wrong)
+    if any(
+        reason.code != const.NOT_JUDGED
+        for one in settings.chain
+        for reason in one(case)
+    ) or any(_before(view, request, settings)):
         return None
     answer = _ask(view, request, settings)
     return None if answer.reasons else answer.allocation
 
 
-def _service(
+def _before(
     view: HostView, request: Request, settings: SchedulerSettings
 ) -> Iterator[Reason]:
+    """Yield why prefilters, or who asks nova-scheduler, keep a host out."""
     host = view.compute
     if request.server and request.server in {one.id for one in view.servers}:
         yield Reason(const.NOVA_SAME_HOST, {})
-    if not host.enabled:
+    if not host.enabled and _SERVICE_FILTER not in settings.filters:
         yield Reason(const.SERVICE_DISABLED, {"why": host.disabled_reason or ""})
-    if not host.up:
-        yield Reason(const.SERVICE_DOWN, {"forced": host.forced_down})
     zone = request.availability_zone
     if zone and zone != host.availability_zone:
         yield Reason(
             const.NOVA_AVAILABILITY_ZONE,
             {"found": host.availability_zone, "expected": zone},
         )
-    if request.project and settings.multitenancy:
-        owners = projects_of(view)
-        if owners and request.project not in owners:
-            yield Reason(const.NOVA_TENANT_AGGREGATE, {"project": request.project})
-    if request.group is not None:
-        yield from groups.reasons(request.group, request.server, view)
+    if settings.options and request.project:
+        yield from _of_project(view, request.project, settings.options)
 
 
-def projects_of(view: HostView) -> set[str]:
-    """Return the projects that a host's aggregates are kept for; empty for all."""
-    return {
-        part.strip()
-        for aggregate in view.aggregates
+def _of_project(view: HostView, project: str, options: Options) -> Iterator[Reason]:
+    """Yield that a host is in no aggregate of a project (require_tenant_aggregate)."""
+    section = "scheduler"
+    if not is_true(options.get((section, "limit_tenants_to_placement_aggregate"), "")):
+        return
+    needs = is_true(
+        options.get((section, "placement_aggregate_required_for_tenants"), "")
+    )
+    mine = {
+        aggregate.uuid
+        for aggregate in view.cloud.aggregates
         for key, value in aggregate.metadata.items()
-        if key.startswith(TENANT_KEY)
-        for part in value.split(",")
+        if key.startswith(TENANT_KEY) and value == project
     }
+    here = view.root.aggregates if view.tree else frozenset()
+    if (mine or needs) and mine.isdisjoint(here):
+        yield Reason(const.PLACEMENT_TENANT, {"project": project})
+
+
+def demands(request: Request, options: Options) -> tuple[Demand, Demand | None]:
+    """Return what Nova asks Placement for, and what instead of PCPU, by its options."""
+    first, other = request.demand, request.fallback
+    more = root_traits(request.keys, options) - root_traits(request.keys, {})
+    if not more:
+        return first, other
+    root = first.root_required | more
+    second = None if other is None else replace(other, root_required=root)
+    return replace(first, root_required=root), second
 
 
 def _ask(view: HostView, request: Request, settings: SchedulerSettings) -> Answer:
     """Return what Placement has, asked once more for VCPU if need be."""
-    answer = ask(view, request.demand, isolated=settings.isolated)
-    if not answer.reasons or not settings.fallback or request.fallback is None:
+    demand, fallback = request.demand, request.fallback
+    if settings.prefilters:
+        demand, fallback = demands(request, settings.options)
+    answer = ask(view, demand, isolated=settings.isolated)
+    if not answer.reasons or not settings.fallback or fallback is None:
         return answer
-    other = ask(view, request.fallback, isolated=settings.isolated)
+    other = ask(view, fallback, isolated=settings.isolated)
     if other.reasons and any("PCPU" in p.inventories for p in view.tree):
         # Such a host is meant to be found by the first request.
         return answer
     return other
-
-
-def rules_against(
-    policy: Policy,
-    request: RequestFacts,
-    view: HostView,
-    wrong: tuple[Reason, ...] | None = None,
-) -> tuple[Reason, ...]:
-    """Return why the rules refuse a request on a host, or cannot be asked.
-
-    :param wrong: what ``check_request`` has said, where many hosts are asked
-    """
-    if wrong is None:
-        reasons = decide(policy, request, view.facts).reasons
-    else:
-        reasons = wrong or check_host(policy, request, view.facts)
-    if view.compute.cells_source != UNKNOWN:
-        return reasons
-    if reasons and reasons[0].code == NO_NUMA.code:
-        return (Reason(const.CELLS_UNKNOWN, {}),)
-    if not reasons and resolve_class(policy, request) is None:
-        return (Reason(const.CELLS_UNKNOWN, {}),)
-    return reasons
-
-
-def _offered(policy: Policy, request: Request, view: HostView) -> frozenset[int] | None:
-    """Return the NUMA nodes that Placement offers; None where it knows none."""
-    return scheme_of(policy).nodes_offered(view, request.demand)
-
-
-def _numa(
-    request: Request, view: HostView, offered: frozenset[int] | None
-) -> tuple[Reason, ...]:
-    """Return why no cells are found that are asked for, or no PCI devices beside them.
-
-    What pinned classes need, the rules have looked at.  Others may ask for cells, too,
-    and on hosts that the policy does not manage no rule looks.
-
-    :param offered: the only nodes that the filter may take, by the names that
-        nova-compute knows; None for any
-    """
-    wanted = request.facts.cells
-    if not wanted:
-        return tuple(devices.reasons(request, view))
-    if view.compute.cells_source == UNKNOWN:
-        return ()
-    cells = [c for c in view.facts.cells if offered is None or c.id in offered]
-    if match_cells(request.facts, cells, view.ram_ratio) is None:
-        return (no_cells(request.facts),)
-    lacking = tuple(devices.reasons(request, view, cells))
-    if lacking or offered is None:
-        return lacking
-    told = view.compute.cells
-    physnets = {c.id: c.physnets for c in told if c.physnets is not None}
-    found = unnamed(physnets, offered)
-    return (Reason(const.NOVA_NODES_UNNAMED, {"nodes": found}),) if found else ()
-
-
-def no_cells(request: RequestFacts) -> Reason:
-    """Return that NUMATopologyFilter finds no NUMA nodes, and what it looks for."""
-    first = request.cells[0]
-    asked = {
-        "cells": [[cell.vcpus, cell.pcpus] for cell in request.cells],
-        "memory_mb": [cell.memory_mb for cell in request.cells],
-        "page_size_kb": first.page_size_kb,
-        "cpu_thread_policy": first.cpu_thread_policy,
-        "emulator_threads": request.emulator_threads,
-    }
-    return Reason(const.NOVA_NUMA_TOPOLOGY, asked)
-
-
-def match_cells(
-    request: RequestFacts, cells: Sequence[NUMACell], ram_ratio: float | None = None
-) -> tuple[int, ...] | None:
-    """Return, for each cell of the request, the index of the host's cell.
-
-    None without a complete matching.  By augmenting paths: a cell of the
-    request may take one that is taken if its holder finds another.  Nova tries
-    every order, of which there are 500 million for 8 cells on 16.
-    """
-    holders: dict[int, int] = {}
-    wanted = request.cells
-    # Nova takes the CPU of isolated emulator threads beside the first.
-    extra = request.emulator_threads == "isolate" and request.pinned
-
-    def place(number: int, tried: set[int]) -> bool:
-        guest = wanted[number]
-        for index, host in enumerate(cells):
-            if index in tried or not node_fits(
-                host, guest, extra and not number, ram_ratio=ram_ratio
-            ):
-                continue
-            tried.add(index)
-            if index not in holders or place(holders[index], tried):
-                holders[index] = number
-                return True
-        return False
-
-    if not all(place(number, set()) for number in range(len(wanted))):
-        return None
-    found = {number: index for index, number in holders.items()}
-    return tuple(found[number] for number in range(len(wanted)))

@@ -93,6 +93,15 @@ def _isolated(data: dict[str, Any]) -> str:
     )
 
 
+def _differs(data: dict[str, Any]) -> str:
+    """Return what a filter wants of a host, and what it finds there."""
+    wanted, found = data["expected"], data["found"]
+    return (
+        f"{data['filter']}: {data['what']}: expected {wanted}, found "
+        f"{'none' if found is None else found}"
+    )
+
+
 _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     const.SERVICE_DISABLED: lambda d: (
         f"nova-compute is disabled: {d['why'] or 'no reason given'}"
@@ -149,7 +158,12 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     const.PLACEMENT_TRAIT_FORBIDDEN: lambda d: (
         f"trait {d['trait']} is on {d['provider']}, which the request forbids"
     ),
+    **dict.fromkeys(const.FILTER_CODES.values(), _differs),
     const.PLACEMENT_ISOLATED: _isolated,
+    const.PLACEMENT_TENANT: lambda d: (
+        f"the host is in no aggregate of project {d['project']}, as "
+        "[scheduler]limit_tenants_to_placement_aggregate wants it"
+    ),
     const.PLACEMENT_GROUPS: lambda d: (
         f"no provider, or none left, for all of "
         f"{number_of(d['groups'], 'group')} of the request"

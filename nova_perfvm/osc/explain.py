@@ -21,6 +21,7 @@ from nova_perfvm.diagnose.words import in_words
 from nova_perfvm.facts.demand import Request, RequestError
 from nova_perfvm.facts.dry_run import SchedulerAnswer
 from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.findings import CANNOT_TELL
 from nova_perfvm.osc import dry_run
 from nova_perfvm.osc.base import Table, argument, flag, one_of
 from nova_perfvm.osc.formats import ranked
@@ -53,7 +54,8 @@ class Hosts(FormattableColumn[Sequence[str]]):
 class Explain(LookingLister):
     """Say why no host takes a server, host by host, and what would help.
 
-    Exits with 0 if a host would take it, 1 if none would.
+    Exits with 0 if a host would take it, 1 if none would, and 3 if one would as far as
+    seen, and something that Nova judges could not be judged.
     """
 
     keeps_rules = False
@@ -115,6 +117,8 @@ class Explain(LookingLister):
         if request is not None and not (found.accepting or found.request_reasons):
             self.remark(_offered_plan(policy, snapshot, settings, request))
         self.exit_status = 0 if found.accepting else 1
+        if found.accepting and found.unjudged:
+            self.exit_status = CANNOT_TELL
         if answer is not None and parsed_args.count > 1:
             self.remark([_placed(answer, parsed_args.count)])
             self.exit_status = int(len(answer.placed) < parsed_args.count)
@@ -194,7 +198,9 @@ def headline(found: Explanation) -> str:
     """Return in one line which hosts would take it, or what helps."""
     total, taking = len(found.verdicts), len(found.accepting)
     if taking:
-        return f"{taking} of {number_of(total, 'host')} would take it"
+        said = f"{taking} of {number_of(total, 'host')} would take it"
+        unjudged = ", ".join(found.unjudged)
+        return f"{said}, as far as seen: {unjudged} not judged" if unjudged else said
     if found.request_reasons:
         return (
             "no host would take it: the request is not of its class: "

@@ -14,11 +14,11 @@ from typing import Final
 
 from nova_perfvm.diagnose import moves as ways
 from nova_perfvm.diagnose.arrivals import shares
+from nova_perfvm.diagnose.nova_filters.numa import no_cells
 from nova_perfvm.diagnose.verdicts import (
     HostVerdict,
     SchedulerSettings,
     judge,
-    no_cells,
     settings_for,
 )
 from nova_perfvm.exceptions import PerfVMError
@@ -174,7 +174,7 @@ def allows(
     request = request_to_move(snapshot, server, any_zone=any_zone)
     found = judge(policy, request, view, settings or settings_for(policy).strict)
     if found.accepted and shares(policy, request, view) is None:
-        return replace(found, numa=(no_cells(request.facts),))
+        return replace(found, filters=((no_cells(request.facts),),))
     return found
 
 

@@ -12,7 +12,8 @@ from nova_perfvm.changes.migrations import bugs
 from nova_perfvm.changes.migrations.estimates import Estimates
 from nova_perfvm.changes.migrations.model import Move, cost_mb, request_to_move
 from nova_perfvm.diagnose import moves as ways
-from nova_perfvm.diagnose.verdicts import TENANT_KEY, SchedulerSettings
+from nova_perfvm.diagnose.nova_filters.aggregates import TENANT_KEY
+from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.diagnose.words import in_words
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request, RequestError

@@ -8,13 +8,12 @@ from typing import Final, TypeVar
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import groups, moves
 from nova_perfvm.diagnose.explain.fixes import Fix, Fixer
+from nova_perfvm.diagnose.nova_filters.aggregates import TENANT_KEY, projects_of
 from nova_perfvm.diagnose.verdicts import (
     TENANT_FILTER,
-    TENANT_KEY,
     HostVerdict,
     SchedulerSettings,
     judge_all,
-    projects_of,
 )
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
@@ -68,6 +67,7 @@ class Explanation:
     :ivar request_reasons: what is wrong with the request itself, wherever it goes
     :ivar fixes: in the order of the verdicts
     :ivar notes: what else an operator should know
+    :ivar unjudged: filters, and keys of the request, that Nova judges and nobody here
     """
 
     request: Request | None
@@ -75,6 +75,7 @@ class Explanation:
     request_reasons: tuple[Reason, ...]
     fixes: tuple[Fix | None, ...]
     notes: tuple[str, ...]
+    unjudged: tuple[str, ...] = ()
 
     @property
     def accepting(self) -> tuple[str, ...]:
@@ -247,13 +248,8 @@ def explain(
     fixer = Fixer(policy, snapshot, request, everything, settings)
     fixes = tuple(map(fixer.fix, verdicts))
     notes = [*assumed_cells(verdict.view.compute for verdict in verdicts)]
-    if request.unseen:
-        notes.append(
-            f"{', '.join(request.unseen)}: what Nova asks for on its account is not "
-            "looked at"
-        )
     notes += _not_owned(everything)
-    if settings.multitenancy is None:
+    if not settings.told:
         notes += _kept_for_others(request, verdicts)
     group = request.group
     if group is not None and group.policy.startswith(SOFT):
@@ -264,7 +260,9 @@ def explain(
             f"servers are in the way, and no other hosts take them all: {hosts}"
         )
     reasons = check_request(policy, request.facts) if settings.enforced else ()
-    return Explanation(request, verdicts, reasons, fixes, tuple(notes))
+    told = (name for verdict in verdicts for name in verdict.unjudged)
+    unjudged = tuple(dict.fromkeys((*settings.unknown, *request.unseen, *told)))
+    return Explanation(request, verdicts, reasons, fixes, tuple(notes), unjudged)
 
 
 def named(

@@ -90,6 +90,8 @@ class ComputeHost:
     :ivar service_version: of its nova-compute, by Nova's database
     :ivar reported: what else the compute reports, and nova-scheduler weighs hosts by,
         called as in Nova's database; the API shows some of it
+    :ivar capabilities: what nova-scheduler's filters look at, called as it has it
+        (HostState); lists and the like as JSON; the API shows some of it
     """
 
     host: str
@@ -112,6 +114,7 @@ class ComputeHost:
     unreadable: str = ""
     service_version: int | None = None
     reported: Mapping[str, float] = field(default_factory=dict)
+    capabilities: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def interrupted(self) -> bool:

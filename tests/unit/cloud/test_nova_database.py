@@ -254,7 +254,14 @@ class AgreementTest(testtools.TestCase):
         taken = snapshot.loads(snapshot.dumps(taken))
         request, _ = explain.request_of(taken, flavor="f", volume_backed=True)
         found = explain.explain(policy, taken, request, settings_for(policy))
-        return {verdict.view.host: verdict.rules for verdict in found.verdicts}
+        return {
+            verdict.view.host: tuple(
+                reason
+                for reason in verdict.reasons
+                if reason.code in rules.REASON_CODES
+            )
+            for verdict in found.verdicts
+        }
 
     def host_state(self, node, labels):
         """Return the HostState that the scheduler makes of a ComputeNode."""

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from nova.virt import hardware
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose.verdicts import judge, match_cells, settings_for
+from nova_perfvm.diagnose.nova_filters.numa import match_cells
+from nova_perfvm.diagnose.verdicts import judge, settings_for
 from nova_perfvm.facts import HostFacts, NUMACell, RequestCell, RequestFacts
 from nova_perfvm.facts.demand import Demand, Request
 from nova_perfvm.facts.host_view import HostView
@@ -63,7 +64,7 @@ def refused(wanted, offered):
         HostFacts("h", "h", cells),
     )
     found = judge(ELSEWHERE, request, view, settings_for(ELSEWHERE))
-    return const.NOVA_NUMA_TOPOLOGY in [reason.code for reason in found.numa]
+    return const.NOVA_NUMA_TOPOLOGY in [reason.code for reason in found.reasons]
 
 
 def drawn_topology(rng):

@@ -9,7 +9,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose import words as wording
 from nova_perfvm.diagnose.explain import NotFoundError
-from nova_perfvm.diagnose.verdicts import settings_for
+from nova_perfvm.diagnose.verdicts import TENANT_FILTER, settings_for
 from nova_perfvm.facts.snapshot import Aggregate, Flavor, Image, Inventory, Provider
 from nova_perfvm.placement.schemes import units
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud, blind
@@ -254,7 +254,7 @@ class LayersTest(ExplainCase):
             (TENANTS_APART, True),
         ):
             found = settings_for(self.POLICY, options).strict
-            self.assertEqual(expected, found.multitenancy, options)
+            self.assertEqual(expected, TENANT_FILTER in found.filters, options)
 
     def test_inventories_that_do_not_give_it(self):
         for inventory, words in (

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a filter is asked, and what the filters share."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts import Reason
+from nova_perfvm.facts.demand import Request
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.prefilters import Options
+from nova_perfvm.policy import Policy
+
+_NONE: Final[Options] = {}
+
+
+class FilterCase(NamedTuple):
+    """One request on one host.
+
+    :ivar options: what nova.conf says; an option that is not there has Nova's default
+    :ivar offered: whether Placement offers the host, and so, where it knows NUMA nodes,
+        only some of them
+    :ivar wrong: as :func:`nova_perfvm.rules.check_request` has it; None: not asked yet
+    """
+
+    policy: Policy
+    request: Request
+    view: HostView
+    options: Options = _NONE
+    offered: bool = True
+    wrong: tuple[Reason, ...] | None = None
+
+    def option(self, name: str, default: str = "") -> str:
+        """Return an option of [filter_scheduler]."""
+        return self.options.get(("filter_scheduler", name), default)
+
+    def names(self, option: str) -> list[str]:
+        """Return the names that an option of [filter_scheduler] lists."""
+        return [s.strip() for s in self.option(option).split(",") if s.strip()]
+
+
+def differs(name: str, what: str, expected: object, found: object) -> Reason:
+    """Return that a host has another value than a filter wants.
+
+    :param name: the filter's class
+    :param found: None for nothing
+    """
+    data = {"filter": name, "what": what, "expected": expected, "found": found}
+    return Reason(const.FILTER_CODES[name], data)
+
+
+def not_judged(name: str, what: str) -> Reason:
+    """Return that a filter cannot be judged, because nobody tells something."""
+    return Reason(const.NOT_JUDGED, {"filter": name, "what": what})
+
+
+def values(view: HostView) -> Mapping[str, set[str]]:
+    """Return the values of each key of the metadata of a host's aggregates."""
+    found: dict[str, set[str]] = {}
+    for aggregate in view.aggregates:
+        for key, value in aggregate.metadata.items():
+            parts = {part.strip() for part in value.split(",")}
+            found.setdefault(key, set()).update(parts)
+    return found

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filters that compare a request with what a host reports, or is told in nova.conf."""
+
+import ipaddress
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from oslo_utils import strutils, versionutils
+
+from nova_perfvm import constants as const
+from nova_perfvm.diagnose.nova_filters.case import FilterCase, differs, not_judged
+from nova_perfvm.diagnose.nova_filters.operators import match
+from nova_perfvm.facts import Reason
+from nova_perfvm.facts.host_view import HostView
+
+# What nova-scheduler has of every host (HostState), and a bare extra spec may name.
+_ATTRIBUTES: Final = re.compile(
+    "aggregates|allocation_candidates|cell_uuid|cpu_info|failed_builds|host|host_ip|"
+    "disk_mb_used|free_(disk|ram)_mb|hypervisor_(hostname|type|version)|instances|"
+    "(cpu|disk|ram)_allocation_ratio|limits|metrics|nodename|num_instances|num_io_ops|"
+    "numa_topology|pci_stats|service|stats|supported_instances|updated|uuid|"
+    "total_usable_disk_gb|total_usable_ram_mb|vcpus_total|vcpus_used"
+)
+# What nova-compute counts (nova.compute.stats.Stats).
+_STATS: Final = re.compile(r"num_\w+|io_workload|failed_builds")
+_SCOPE: Final = "capabilities"
+_CAPABILITIES: Final = "ComputeCapabilitiesFilter"
+_IMAGE: Final = "ImagePropertiesFilter"
+# Other names that Nova takes for the same (canonicalize() of nova.objects.fields).
+_ALIASES: Final = {
+    "i386": "i686",
+    "x86": "i686",
+    "amd64": "x86_64",
+    "xapi": "xen",
+    "powervm": "phyp",
+    "pv": "xen",
+    "hv": "hvm",
+    "baremetal": "hvm",
+}
+
+
+def service(case: FilterCase) -> Iterator[Reason]:
+    """Yield that a host's nova-compute is disabled, or does not report."""
+    host = case.view.compute
+    if not host.enabled:
+        yield Reason(const.SERVICE_DISABLED, {"why": host.disabled_reason or ""})
+    if not host.up:
+        yield Reason(const.SERVICE_DOWN, {"forced": host.forced_down})
+
+
+def capabilities(case: FilterCase) -> Iterator[Reason]:
+    """Yield the extra specs that a host's capabilities do not fulfil."""
+    specs = dict(case.request.keys.specs)
+    if bits := specs.pop("hw:maxphysaddr_bits", ""):
+        specs["capabilities:cpu_info:maxphysaddr:bits"] = f">= {bits}"
+    for key, wanted in specs.items():
+        scope, *path = key.split(":")
+        if not path and _of_hosts(scope):
+            scope, path = _SCOPE, [scope]
+        if scope != _SCOPE or not path:
+            continue
+        try:
+            found = _capability(case.view, path)
+        except LookupError:
+            yield not_judged(_CAPABILITIES, key)
+            continue
+        if found is None or not match(str(found), wanted):
+            yield differs(_CAPABILITIES, key, wanted, found)
+
+
+def _of_hosts(name: str) -> bool:
+    """Return whether nova-scheduler has something of this name of every host."""
+    return bool(_ATTRIBUTES.fullmatch(name) or _STATS.fullmatch(name))
+
+
+def _told(view: HostView) -> Mapping[str, Any]:
+    """Return what is known of what nova-scheduler has of a host."""
+    compute = view.compute
+    found: dict[str, Any] = {
+        "host": compute.host,
+        "nodename": compute.node,
+        "hypervisor_hostname": compute.node,
+        "num_instances": view.facts.num_instances,
+        "uuid": compute.provider,
+        "vcpus_total": compute.vcpus,
+        "vcpus_used": view.facts.vcpus_used,
+    }
+    if compute.cells_told:
+        # Only libvirt reports NUMA nodes, and this is what it calls KVM, too.
+        found["hypervisor_type"] = "QEMU"
+    return {**found, **compute.capabilities}
+
+
+def _capability(view: HostView, path: Sequence[str]) -> Any:
+    """Return one capability, as ComputeCapabilitiesFilter looks for it.
+
+    :raises LookupError: when nobody tells it
+    """
+    told = _told(view)
+    first, *others = path
+    found = told.get(first)
+    if found is None:
+        stats = told.get("stats")
+        if stats is None and _of_hosts(first):
+            raise LookupError(first)
+        found = json.loads(stats or "{}").get(first)
+    for name in others:
+        if isinstance(found, str):
+            try:
+                found = json.loads(found)
+            except ValueError:
+                return None
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def image_properties(case: FilterCase) -> Iterator[Reason]:
+    """Yield that a host runs no VMs of an image's architecture, type and mode."""
+    properties = case.request.keys.properties
+    default = case.option("image_properties_default_architecture")
+    names = {
+        "hw_architecture": properties.get("hw_architecture", default),
+        "img_hv_type": properties.get("img_hv_type", ""),
+        "hw_vm_mode": properties.get("hw_vm_mode", ""),
+    }
+    asked = {k: _ALIASES.get(v.lower(), v.lower()) for k, v in names.items() if v}
+    if not asked:
+        return
+    told = case.view.compute.capabilities
+    kinds = told.get("supported_instances")
+    if kinds is None:
+        # Of its own architecture, every libvirt host runs VMs by QEMU.
+        own = f"HW_ARCH_{asked.get('hw_architecture', 'x86_64').upper()}"
+        has = case.view.tree and own in case.view.root.traits
+        others = {v for k, v in asked.items() if k != "hw_architecture"}
+        if not has or not others <= {"qemu", "hvm"}:
+            yield not_judged(_IMAGE, ", ".join(asked))
+    elif not any({*asked.values()} <= {*kind} for kind in json.loads(kinds)):
+        found = ", ".join(" ".join(kind) for kind in json.loads(kinds)) or None
+        wanted = " ".join(asked.values())
+        yield differs(_IMAGE, ", ".join(asked), wanted, found)
+    yield from _image_version(properties, told)
+
+
+def _image_version(
+    properties: Mapping[str, str], told: Mapping[str, str]
+) -> Iterator[Reason]:
+    """Yield that a hypervisor is no version that an image wants."""
+    wanted = properties.get("img_hv_requested_version")
+    if wanted and "hypervisor_version" not in told:
+        yield not_judged(_IMAGE, "img_hv_requested_version")
+    elif wanted:
+        found = versionutils.convert_version_to_str(int(told["hypervisor_version"]))
+        if not versionutils.VersionPredicate(wanted).satisfied_by(found):
+            what = "img_hv_requested_version"
+            yield differs(_IMAGE, what, wanted, found)
+    if properties.get("hw_maxphysaddr_bits"):
+        yield not_judged(_IMAGE, "hw_maxphysaddr_bits")
+
+
+def isolated_hosts(case: FilterCase) -> Iterator[Reason]:
+    """Yield that images, or hosts, of nova.conf are kept for each other."""
+    mine = case.request.keys.image in case.names("isolated_images")
+    here = case.view.host in case.names("isolated_hosts")
+    strict = strutils.bool_from_string(
+        case.option("restrict_isolated_hosts_to_isolated_images", "true")
+    )
+    listed = bool(case.names("isolated_images"))
+    if (mine and not here) or (here and not mine and strict):
+        expected = "an isolated host" if mine else "an isolated image"
+        found = "another" if listed else "no isolated images"
+        what = "[filter_scheduler]isolated_hosts, isolated_images"
+        yield differs("IsolatedHostsFilter", what, expected, found)
+
+
+def num_instances(case: FilterCase, most: int | None = None) -> Iterator[Reason]:
+    """Yield that a host has as many servers as nova.conf allows, or an aggregate."""
+    if most is None:
+        most = int(case.option("max_instances_per_host", "50"))
+    if case.view.facts.num_instances >= most:
+        found = case.view.facts.num_instances
+        what = "max_instances_per_host"
+        yield differs("NumInstancesFilter", what, f"fewer than {most}", found)
+
+
+def io_ops(case: FilterCase, most: int | None = None) -> Iterator[Reason]:
+    """Yield that a host does as much I/O as nova.conf allows, or an aggregate."""
+    if most is None:
+        most = int(case.option("max_io_ops_per_host", "8"))
+    try:
+        found = int(_capability(case.view, ["io_workload"]) or 0)
+    except LookupError:
+        yield not_judged("IoOpsFilter", "io_workload of the host")
+        return
+    if found >= most:
+        what = "max_io_ops_per_host"
+        yield differs("IoOpsFilter", what, f"fewer than {most}", found)
+
+
+def metrics(case: FilterCase) -> Iterator[Reason]:
+    """Yield the metrics that weighers want of a host and it does not report."""
+    setting = case.options.get(("metrics", "weight_setting"), "")
+    wanted = {part.split("=")[0].strip() for part in setting.split(",")} - {""}
+    told = case.view.compute.capabilities.get("metrics")
+    if wanted and told is None:
+        yield not_judged("MetricsFilter", "metrics of the host")
+    elif missing := sorted(wanted - {*(told or "").split(",")}):
+        yield differs("MetricsFilter", ", ".join(missing), "a value", None)
+
+
+def same_host(case: FilterCase) -> Iterator[Reason]:
+    """Yield that none of the servers is on a host with which a VM is to be."""
+    yield from _hinted(case, "SameHostFilter", "same_host", together=True)
+
+
+def different_host(case: FilterCase) -> Iterator[Reason]:
+    """Yield that a server is on a host with which a VM is not to be."""
+    yield from _hinted(case, "DifferentHostFilter", "different_host", together=False)
+
+
+def _hinted(
+    case: FilterCase, name: str, hint: str, *, together: bool
+) -> Iterator[Reason]:
+    hints = case.request.keys.hints
+    if hints is None:
+        yield not_judged(name, "hints")
+    elif servers := hints.get(hint):
+        here = sorted({*servers} & {server.id for server in case.view.servers})
+        if bool(here) != together:
+            shown = ", ".join(here) or None
+            yield differs(name, hint, ", ".join(servers), shown)
+
+
+def near_address(case: FilterCase) -> Iterator[Reason]:
+    """Yield that a host's address is not in the network of a hint."""
+    hints, name = case.request.keys.hints, "SimpleCIDRAffinityFilter"
+    if hints is None:
+        yield not_judged(name, "hints")
+    elif near := hints.get("build_near_host_ip"):
+        network = f"{near[0]}{(hints.get('cidr') or ['/24'])[0]}"
+        found = case.view.compute.capabilities.get("host_ip")
+        if found is None:
+            yield not_judged(name, "host_ip")
+        elif ipaddress.ip_address(found) not in _network(network):
+            yield differs(name, "build_near_host_ip", network, found)
+
+
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    return ipaddress.ip_network(text, strict=False)
