@@ -47,16 +47,15 @@ def extra_specs(case: FilterCase) -> Iterator[Reason]:
 
 def image_properties(case: FilterCase) -> Iterator[Reason]:
     """Yield the image properties that a host's aggregates are not for."""
-    scope = case.option("aggregate_image_properties_isolation_namespace")
-    scope += scope and case.option(
-        "aggregate_image_properties_isolation_separator", "."
-    )
+    option = "aggregate_image_properties_isolation_"
+    if scope := case.option(f"{option}namespace"):
+        scope += case.option(f"{option}separator", ".")
     for key, found in values(case.view).items():
-        value = case.request.keys.properties.get(key)
-        if not value or not _PROPERTY.fullmatch(key):
+        value = case.request.keys.properties.get(key, "")
+        # Nova reads booleans before it compares, and takes a false one for none.
+        value = {"true": "True", "false": ""}.get(value.lower(), value)
+        if not (value and key.startswith(scope) and _PROPERTY.fullmatch(key)):
             continue
-        # Nova reads booleans before it compares.
-        value = value.title() if value.lower() in {"true", "false"} else value
         if value not in found:
             expected = ", ".join(sorted(found))
             yield differs("AggregateImagePropertiesIsolation", key, expected, value)
