@@ -173,9 +173,19 @@ def judge_all(
         placement = _ask(view, request, settings).reasons
         offered = not placement
         case = FilterCase(policy, request, view, settings.options, offered, wrong)
-        filters, unjudged = _filtered(case, settings)
-        found.append(HostVerdict(view, before, placement, filters, unjudged))
+        found.append(HostVerdict(view, before, placement, *_filtered(case, settings)))
     return tuple(found)
+
+
+def unjudged(
+    settings: SchedulerSettings, request: Request, verdicts: Iterable[HostVerdict]
+) -> tuple[str, ...]:
+    """Return the filters, and the keys of a request, that Nova judges and nobody here.
+
+    :param verdicts: on the request
+    """
+    of_hosts = (name for verdict in verdicts for name in verdict.unjudged)
+    return tuple(dict.fromkeys((*settings.unknown, *request.unseen, *of_hosts)))
 
 
 def _filtered(
@@ -183,7 +193,7 @@ def _filtered(
 ) -> tuple[tuple[tuple[Reason, ...], ...], tuple[str, ...]]:
     """Return why each filter refuses a host, and what cannot be judged."""
     refused: list[tuple[Reason, ...]] = []
-    unjudged: list[str] = []
+    untold: list[str] = []
     kept = False
     for one in settings.chain:
         if one is topology and kept:
@@ -192,12 +202,12 @@ def _filtered(
         reasons = []
         for reason in one(case):
             if reason.code == const.NOT_JUDGED:
-                unjudged.append("{filter} ({what})".format_map(reason.data))
+                untold.append("{filter} ({what})".format_map(reason.data))
             elif not any(reason in others for others in refused):
                 reasons.append(reason)
         kept = kept or (one is rules and bool(reasons))
         refused += [tuple(reasons)] if reasons else []
-    return tuple(refused), tuple(dict.fromkeys(unjudged))
+    return tuple(refused), tuple(dict.fromkeys(untold))
 
 
 def offer(

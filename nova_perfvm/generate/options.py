@@ -8,7 +8,7 @@ check compare what is set with them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from nova_perfvm import findings as codes
@@ -156,7 +156,7 @@ def as_ini(
     return "\n".join(sections.values())
 
 
-def not_enforced(found: FileOptions) -> Iterator[str]:
+def not_enforced(found: Mapping[tuple[str, str], str]) -> Iterator[str]:
     """Yield why the filter refuses nothing, if a copy of nova.conf says so.
 
     A file that does not list the filters may be one of several.

@@ -48,7 +48,9 @@ class Run:
     def failed(self):
         """Whether it could not do what it is for."""
         if self.arguments[0] in _JUDGING:
-            return self.status == _CANNOT_TELL
+            # A verdict of explain may hold as far as seen alone.
+            partly = self.stdout and "as far as seen: " in self.stderr
+            return self.status == _CANNOT_TELL and not partly
         return self.status != 0
 
 

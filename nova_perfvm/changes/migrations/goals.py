@@ -18,10 +18,12 @@ from nova_perfvm.changes.migrations.planning import Planning, ServerKind
 from nova_perfvm.diagnose import groups
 from nova_perfvm.diagnose.capacity import request_of_class
 from nova_perfvm.diagnose.explain.report import NO_GROUPS, assumed_cells
+from nova_perfvm.diagnose.verdicts import judge_all, unjudged
 from nova_perfvm.exceptions import unknown_host
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.facts.snapshot.groups import SOFT
+from nova_perfvm.generate.options import not_enforced
 from nova_perfvm.microversions import UNSHELVE_TO_HOST
 from nova_perfvm.policy import VMClass
 from nova_perfvm.printable import number_of, some_of
@@ -62,7 +64,8 @@ def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
     reasons: list[str] = []
     if gained < count:
         reasons = [*_hopeless(planning, kind)] or [
-            f"no migrations were found that make room for {count}, only for {gained}",
+            f"no migrations were found that make room for {count}, only for {gained}"
+            + _by_rules(planning),
             *offers,
             *_not_moved(planning),
         ]
@@ -72,9 +75,16 @@ def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
         gained=gained - have,
         wanted=count - have,
         reasons=tuple(reasons),
-        notes=(*([there] if have else []), *_notes(end)),
+        notes=(*([there] if have else []), *_not_judged(end, kind), *_notes(end)),
         measure=lambda now: _room(planning, now, kind, count) - have,
     )
+
+
+def _by_rules(planning: Planning) -> str:
+    """Return that nova-scheduler takes more than plans do, if its file says so."""
+    if not any(not_enforced(planning.settings.options)):
+        return ""
+    return " by the rules, which nova-scheduler does not keep to: see explain"
 
 
 def _room(planning: Planning, now: Snapshot, kind: ServerKind, most: int) -> int:
@@ -323,6 +333,15 @@ def _not_moved(planning: Planning) -> Iterator[str]:
         yield f"not moved: {some_of(names, _MOST_NAMED)}: {why}"
 
 
+def _not_judged(end: Arrangement, kind: ServerKind) -> Iterator[str]:
+    """Yield what nova-scheduler judges of new VMs and nobody here, as explain does."""
+    planning, request = end.planning, kind.request
+    views = [state.view for state in end.hosts.values()]
+    verdicts = judge_all(planning.policy, request, views, planning.settings)
+    if names := unjudged(planning.settings, request, verdicts):
+        yield f"not judged: {', '.join(names)}; nova-scheduler may refuse the VM"
+
+
 def _notes(end: Arrangement) -> Iterator[str]:
     """Yield the assumptions of a plan, and what it makes worse."""
     snapshot = end.planning.snapshot
@@ -336,6 +355,8 @@ def _notes(end: Arrangement) -> Iterator[str]:
             f"a host from {UNSHELVE_TO_HOST} on"
         )
     yield from _worse(end)
+    if (unknown := end.planning.settings.unknown) and end.moves:
+        yield f"filters {', '.join(unknown)} are not judged, and may refuse a migration"
     if snapshot.servers:
         yield from [_NO_PCI] if snapshot.pci_aliases is None else []
         yield _UNSEEN

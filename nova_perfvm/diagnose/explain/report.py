@@ -14,6 +14,7 @@ from nova_perfvm.diagnose.verdicts import (
     HostVerdict,
     SchedulerSettings,
     judge_all,
+    unjudged,
 )
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
@@ -260,9 +261,8 @@ def explain(
             f"servers are in the way, and no other hosts take them all: {hosts}"
         )
     reasons = check_request(policy, request.facts) if settings.enforced else ()
-    told = (name for verdict in verdicts for name in verdict.unjudged)
-    unjudged = tuple(dict.fromkeys((*settings.unknown, *request.unseen, *told)))
-    return Explanation(request, verdicts, reasons, fixes, tuple(notes), unjudged)
+    untold = unjudged(settings, request, verdicts)
+    return Explanation(request, verdicts, reasons, fixes, tuple(notes), untold)
 
 
 def named(
