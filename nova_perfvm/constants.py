@@ -130,10 +130,8 @@ FILTER_CODES: Final = {
     "ImagePropertiesFilter": "nova.image_properties",
     "IoOpsFilter": "nova.io_ops",
     "IsolatedHostsFilter": "nova.isolated_hosts",
-    "MetricsFilter": "nova.metrics",
     "NumInstancesFilter": "nova.num_instances",
     "SameHostFilter": "nova.with_server",
-    "SimpleCIDRAffinityFilter": "nova.near_address",
 }
 # What a filter cannot be judged by, as nobody tells it; it refuses nothing.
 NOT_JUDGED: Final = "nova.not_judged"

@@ -48,7 +48,7 @@ _REPORTED: Final = (
     *("running_vms", "vcpus_used"),
 )
 
-_CAPABILITIES: Final = ("host_ip", "hypervisor_type", "hypervisor_version")
+_CAPABILITIES: Final = ("hypervisor_type", "hypervisor_version")
 
 # What Nova says (2.69) of a service or a server that it knows of by its cell only.
 _CELL_IS_DOWN: Final = "UNKNOWN"

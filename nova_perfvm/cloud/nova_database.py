@@ -306,12 +306,10 @@ def _capabilities(node: objects.ComputeNode) -> Iterator[tuple[str, str]]:
     found = [spec.to_list() for spec in told.get("supported_hv_specs") or ()]
     yield "supported_instances", jsonutils.dumps(found)
     yield "stats", jsonutils.dumps(told.get("stats") or {})
-    for name in ("free_ram_mb", "host_ip", "hypervisor_type", "hypervisor_version"):
+    for name in ("free_ram_mb", "hypervisor_type", "hypervisor_version"):
         if told.get(name) is not None:
             yield name, str(told[name])
     yield "cpu_info", told.get("cpu_info") or "{}"
-    metrics = objects.MonitorMetricList.from_json(told.get("metrics"))
-    yield "metrics", ",".join(metric.name for metric in metrics)
 
 
 def cells_of(text: str | None) -> Iterator[HostCell]:

@@ -133,7 +133,7 @@ def _of_encryption(
         yield "FlavorImageConflict", ("hw:mem_encryption", "hw:firmware_type")
     if "q35" not in properties.get("hw_machine_type", "q35"):
         yield "InvalidMachineType", ("hw:mem_encryption", "hw:machine_type")
-    stateless = strutils.bool_from_string(properties.get("hw_firmware_stateless"))
+    stateless = properties.get("hw_firmware_stateless")
     if {"amd-sev-snp", "intel-tdx"} & {*models} and not stateless:
         yield "StatelessFirmwareRequired", ("hw:mem_encryption_model",)
 

@@ -30,14 +30,6 @@ def _group(policy: str) -> Judge:
     return judge
 
 
-def _devices(case: FilterCase) -> Iterator[Reason]:
-    yield from devices.lacking(case.request, case.view)
-
-
-def _all_hosts(_case: FilterCase) -> Iterator[Reason]:
-    yield from ()
-
-
 FILTERS: Final[Mapping[str, Judge]] = {
     "AggregateImagePropertiesIsolation": aggregates.image_properties,
     "AggregateInstanceExtraSpecsFilter": aggregates.extra_specs,
@@ -45,23 +37,21 @@ FILTERS: Final[Mapping[str, Judge]] = {
     "AggregateMultiTenancyIsolation": aggregates.tenants,
     "AggregateNumInstancesFilter": aggregates.num_instances,
     "AggregateTypeAffinityFilter": aggregates.flavor_names,
-    "AllHostsFilter": _all_hosts,
+    "AllHostsFilter": lambda _: iter(()),
     "ComputeCapabilitiesFilter": hosts.capabilities,
     "ComputeFilter": hosts.service,
     "DifferentHostFilter": hosts.different_host,
     "ImagePropertiesFilter": hosts.image_properties,
     "IoOpsFilter": hosts.io_ops,
     "IsolatedHostsFilter": hosts.isolated_hosts,
-    "MetricsFilter": hosts.metrics,
     "NUMATopologyFilter": numa.topology,
     "NumInstancesFilter": hosts.num_instances,
-    "PciPassthroughFilter": _devices,
+    "PciPassthroughFilter": lambda case: devices.lacking(case.request, case.view),
     "PerfVMFilter": rules,
     "PerfVMNUMATopologyFilter": numa.topology,
     "SameHostFilter": hosts.same_host,
     "ServerGroupAffinityFilter": _group(AFFINITY),
     "ServerGroupAntiAffinityFilter": _group(ANTI_AFFINITY),
-    "SimpleCIDRAffinityFilter": hosts.near_address,
 }
 # What nova-compute looks at when it claims, whichever filters are enabled.
 IN_CLAIMS: Final = (

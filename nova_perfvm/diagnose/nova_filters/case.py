@@ -8,6 +8,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.placement_request import whole_number
 from nova_perfvm.facts.prefilters import Options
 from nova_perfvm.policy import Policy
 
@@ -33,6 +34,11 @@ class FilterCase(NamedTuple):
     def option(self, name: str, default: str = "") -> str:
         """Return an option of [filter_scheduler]."""
         return self.options.get(("filter_scheduler", name), default)
+
+    def number(self, name: str, default: int) -> int:
+        """Return an option of [filter_scheduler] that is a whole number."""
+        found = whole_number(self.option(name))
+        return default if found is None else found
 
     def names(self, option: str) -> list[str]:
         """Return the names that an option of [filter_scheduler] lists."""

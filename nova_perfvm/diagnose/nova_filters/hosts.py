@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filters that compare a request with what a host reports, or is told in nova.conf."""
 
-import ipaddress
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from oslo_utils import strutils, versionutils
+from oslo_utils import versionutils
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.nova_filters.case import FilterCase, differs, not_judged
 from nova_perfvm.diagnose.nova_filters.operators import match
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.placement.settings import is_true
 
 # What nova-scheduler has of every host (HostState), and a bare extra spec may name.
 _ATTRIBUTES: Final = re.compile(
@@ -148,13 +148,13 @@ def _image_version(
     properties: Mapping[str, str], told: Mapping[str, str]
 ) -> Iterator[Reason]:
     """Yield that a hypervisor is no version that an image wants."""
-    wanted = properties.get("img_hv_requested_version")
-    if wanted and "hypervisor_version" not in told:
-        yield not_judged(_IMAGE, "img_hv_requested_version")
-    elif wanted:
-        found = versionutils.convert_version_to_str(int(told["hypervisor_version"]))
+    what = "img_hv_requested_version"
+    wanted, version = properties.get(what), told.get("hypervisor_version")
+    if wanted and version is None:
+        yield not_judged(_IMAGE, what)
+    elif wanted and version:
+        found = versionutils.convert_version_to_str(int(version))
         if not versionutils.VersionPredicate(wanted).satisfied_by(found):
-            what = "img_hv_requested_version"
             yield differs(_IMAGE, what, wanted, found)
     if properties.get("hw_maxphysaddr_bits"):
         yield not_judged(_IMAGE, "hw_maxphysaddr_bits")
@@ -164,50 +164,32 @@ def isolated_hosts(case: FilterCase) -> Iterator[Reason]:
     """Yield that images, or hosts, of nova.conf are kept for each other."""
     mine = case.request.keys.image in case.names("isolated_images")
     here = case.view.host in case.names("isolated_hosts")
-    strict = strutils.bool_from_string(
-        case.option("restrict_isolated_hosts_to_isolated_images", "true")
-    )
-    listed = bool(case.names("isolated_images"))
-    if (mine and not here) or (here and not mine and strict):
-        expected = "an isolated host" if mine else "an isolated image"
-        found = "another" if listed else "no isolated images"
-        what = "[filter_scheduler]isolated_hosts, isolated_images"
-        yield differs("IsolatedHostsFilter", what, expected, found)
+    strict = case.option("restrict_isolated_hosts_to_isolated_images", "true")
+    if (mine and not here) or (here and not mine and is_true(strict)):
+        wanted = "isolated_hosts" if mine else "isolated_images"
+        what = "host of an isolated image" if mine else "image on an isolated host"
+        yield differs("IsolatedHostsFilter", what, f"one of {wanted}", "another")
 
 
 def num_instances(case: FilterCase, most: int | None = None) -> Iterator[Reason]:
     """Yield that a host has as many servers as nova.conf allows, or an aggregate."""
-    if most is None:
-        most = int(case.option("max_instances_per_host", "50"))
-    if case.view.facts.num_instances >= most:
-        found = case.view.facts.num_instances
-        what = "max_instances_per_host"
-        yield differs("NumInstancesFilter", what, f"fewer than {most}", found)
+    limit = case.number("max_instances_per_host", 50) if most is None else most
+    if (found := case.view.facts.num_instances) >= limit:
+        what, wanted = "max_instances_per_host", f"fewer than {limit}"
+        yield differs("NumInstancesFilter", what, wanted, found)
 
 
 def io_ops(case: FilterCase, most: int | None = None) -> Iterator[Reason]:
     """Yield that a host does as much I/O as nova.conf allows, or an aggregate."""
-    if most is None:
-        most = int(case.option("max_io_ops_per_host", "8"))
+    limit = case.number("max_io_ops_per_host", 8) if most is None else most
     try:
         found = int(_capability(case.view, ["io_workload"]) or 0)
     except LookupError:
         yield not_judged("IoOpsFilter", "io_workload of the host")
         return
-    if found >= most:
-        what = "max_io_ops_per_host"
-        yield differs("IoOpsFilter", what, f"fewer than {most}", found)
-
-
-def metrics(case: FilterCase) -> Iterator[Reason]:
-    """Yield the metrics that weighers want of a host and it does not report."""
-    setting = case.options.get(("metrics", "weight_setting"), "")
-    wanted = {part.split("=")[0].strip() for part in setting.split(",")} - {""}
-    told = case.view.compute.capabilities.get("metrics")
-    if wanted and told is None:
-        yield not_judged("MetricsFilter", "metrics of the host")
-    elif missing := sorted(wanted - {*(told or "").split(",")}):
-        yield differs("MetricsFilter", ", ".join(missing), "a value", None)
+    if found >= limit:
+        what, wanted = "max_io_ops_per_host", f"fewer than {limit}"
+        yield differs("IoOpsFilter", what, wanted, found)
 
 
 def same_host(case: FilterCase) -> Iterator[Reason]:
@@ -231,21 +213,3 @@ def _hinted(
         if bool(here) != together:
             shown = ", ".join(here) or None
             yield differs(name, hint, ", ".join(servers), shown)
-
-
-def near_address(case: FilterCase) -> Iterator[Reason]:
-    """Yield that a host's address is not in the network of a hint."""
-    hints, name = case.request.keys.hints, "SimpleCIDRAffinityFilter"
-    if hints is None:
-        yield not_judged(name, "hints")
-    elif near := hints.get("build_near_host_ip"):
-        network = f"{near[0]}{(hints.get('cidr') or ['/24'])[0]}"
-        found = case.view.compute.capabilities.get("host_ip")
-        if found is None:
-            yield not_judged(name, "host_ip")
-        elif ipaddress.ip_address(found) not in _network(network):
-            yield differs(name, "build_near_host_ip", network, found)
-
-
-def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    return ipaddress.ip_network(text, strict=False)
