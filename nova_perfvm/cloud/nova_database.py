@@ -326,6 +326,7 @@ def cells_of(text: str | None) -> Iterator[HostCell]:
             siblings=tuple(frozenset(group) for group in cell.siblings),
             pinned_cpus=frozenset(cell.pinned_cpus),
             memory_usage_mb=cell.memory_usage,
+            cpu_usage=cell.cpu_usage,
             mempages=tuple(_pages(pool) for pool in cell.mempages),
             physnets=_physnets(cell),
             socket=cell.socket if "socket" in cell else None,

@@ -70,7 +70,8 @@ def _with_cells(fresh: Snapshot, before: Iterable[ComputeHost]) -> Snapshot:
     told = {host.host: host for host in before if host.cells_told}
     cells = {
         name: tuple(
-            replace(cell, pinned_cpus=None, memory_usage_mb=None) for cell in host.cells
+            replace(cell, pinned_cpus=None, memory_usage_mb=None, cpu_usage=None)
+            for cell in host.cells
         )
         for name, host in told.items()
     }

@@ -8,7 +8,7 @@ Placement knows NUMA nodes, :func:`.landing_rank` tells which come first, as in
 :mod:`nova_perfvm.scheduler.steering`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -34,12 +34,14 @@ class Share(NamedTuple):
     :ivar cpus: those that it owns, in order
     :ivar memory_mb: in MiB
     :ivar page_size_kb: of the pages that Nova counts for it, None where it counts none
+    :ivar vcpus: how many vCPUs of it own no CPU
     """
 
     cell: int
     cpus: tuple[int, ...]
     memory_mb: int
     page_size_kb: int | None = None
+    vcpus: int = 0
 
 
 class Arrival(NamedTuple):
@@ -88,7 +90,7 @@ def shares(
             return None
         host = host._replace(cells=near)
     if size is None:
-        return _of_any(facts, host.cells, view.ram_ratio)
+        return _of_any(facts, host.cells, view.ratios)
     return _of_class(size, facts, host)
 
 
@@ -172,15 +174,16 @@ def _of_class(
 
 
 def _of_any(
-    request: RequestFacts, cells: Sequence[NUMACell], ram_ratio: float | None
+    request: RequestFacts, cells: Sequence[NUMACell], ratios: Mapping[str, float]
 ) -> tuple[Share, ...] | None:
-    chosen = match_cells(request, cells, ram_ratio)
+    chosen = match_cells(request, cells, ratios)
     if chosen is None:
         return None
     found = []
     for guest, index in zip(request.cells, chosen, strict=True):
         cpus = sorted(cells[index].free_pcpus)[: guest.pcpus]
-        found.append(_share(cells[index], cpus, guest.memory_mb, guest.page_size_kb))
+        share = _share(cells[index], cpus, guest.memory_mb, guest.page_size_kb)
+        found.append(share._replace(vcpus=guest.vcpus))
     return tuple(found)
 
 
@@ -204,6 +207,7 @@ def _taken(cell: NUMACell, share: Share) -> NUMACell:
     return cell._replace(
         pinned_cpus=cell.pinned_cpus | set(share.cpus),
         memory_usage_mb=cell.memory_usage_mb + share.memory_mb,
+        cpu_usage=cell.cpu_usage + share.vcpus,
         mempages=tuple(
             pool._replace(used=pool.used + pages_kb // pool.size_kb)
             if pool.size_kb == share.page_size_kb

@@ -210,7 +210,7 @@ def _with_room(
     """Return the cells to which Nova would give a server."""
     # The NUMA cells of a request are alike.
     guest = request.facts.cells[0]
-    return [c for c in cells if node_fits(c, guest, ram_ratio=view.ram_ratio)]
+    return [c for c in cells if node_fits(c, guest, ratios=view.ratios)]
 
 
 def lacking(request: Request, view: HostView) -> Iterator[Reason]:

@@ -36,6 +36,7 @@ class NUMACell(NamedTuple):
     :ivar siblings: sets of hardware threads that share a core, as Nova lists
         them; empty where that is not known, which is taken for no SMT
     :ivar mempages: one pool per page size that the host reports
+    :ivar cpu_usage: vCPUs that share its CPUs, of the VMs that have a NUMA topology
     """
 
     id: int
@@ -46,6 +47,7 @@ class NUMACell(NamedTuple):
     memory_usage_mb: int
     siblings: Sequence[AbstractSet[int]] = ()
     mempages: Sequence[PagePool] = ()
+    cpu_usage: int = 0
 
     @property
     def free_pcpus(self) -> AbstractSet[int]:

@@ -49,10 +49,10 @@ class HostView:
     cloud: Snapshot = field(default=_NO_CLOUD, repr=False, compare=False)
 
     @property
-    def ram_ratio(self) -> float | None:
-        """The allocation ratio of the host's memory; None if Placement has none."""
-        memory = self.root.inventories.get("MEMORY_MB") if self.tree else None
-        return memory.allocation_ratio if memory else None
+    def ratios(self) -> dict[str, float]:
+        """The allocation ratio of each resource class that the host itself has."""
+        found = self.root.inventories if self.tree else {}
+        return {name: inventory.allocation_ratio for name, inventory in found.items()}
 
     @property
     def host(self) -> str:
@@ -164,11 +164,13 @@ class HostView:
         gone = {server.id for server in servers}
         pins = {cpu for server in servers for cpu in server.pinned_cpus}
         memory_mb: dict[int | None, int] = {}
+        vcpus: dict[int | None, int] = {}
         pages: dict[tuple[int | None, int], int] = {}
         for server in servers:
             for found in server.cells or ():
                 node, size_kb = found.host_node, server.page_size_kb
                 memory_mb[node] = memory_mb.get(node, 0) + found.memory_mb
+                vcpus[node] = vcpus.get(node, 0) + found.shared_vcpus
                 if size_kb:
                     number = found.memory_mb * 1024 // size_kb
                     pages[node, size_kb] = pages.get((node, size_kb), 0) + number
@@ -176,6 +178,7 @@ class HostView:
             cell._replace(
                 pinned_cpus=cell.pinned_cpus - pins,
                 memory_usage_mb=cell.memory_usage_mb - memory_mb.get(cell.id, 0),
+                cpu_usage=cell.cpu_usage - vcpus.get(cell.id, 0),
                 mempages=tuple(
                     pool._replace(
                         used=pool.used - pages.get((cell.id, pool.size_kb), 0)

@@ -5,14 +5,17 @@ A *slot* is room for one VM on one host.  A VM of a class with ``numa_nodes: k``
 takes one *share* of each of k cells.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import HostFacts, NUMACell, PagePool, RequestCell
 from nova_perfvm.policy import FlavorSize, VMClass, groups_of
+
+_NO_LIMIT: Final[Mapping[str, float]] = {}
 
 
 class VMCount(NamedTuple):
@@ -150,20 +153,22 @@ def node_fits(
     guest: RequestCell,
     extra: int = 0,
     *,
-    ram_ratio: float | None = None,
+    ratios: Mapping[str, float] = _NO_LIMIT,
 ) -> bool:
     """Return whether Nova would put one NUMA node of a VM on one of a host.
 
-    As ``_numa_fit_instance_cell`` of :mod:`nova.virt.hardware` decides, except for the
-    CPUs that unpinned VMs use of the node, which no fact tells.
+    As ``_numa_fit_instance_cell`` of :mod:`nova.virt.hardware` decides.
 
     :param extra: CPUs for the emulator threads besides
-    :param ram_ratio: allocation ratio of the host's memory, for unpinned VMs; None for
-        no limit
+    :param ratios: allocation ratios of the host's resource classes, for unpinned VMs
     """
-    if ram_ratio is not None and not guest.pcpus:
+    if not guest.pcpus:
         used = cell.memory_usage_mb + guest.memory_mb
-        if used > cell.memory_mb * ram_ratio:
+        if used > cell.memory_mb * ratios.get("MEMORY_MB", math.inf):
+            return False
+        if cell.cpu_usage + guest.vcpus > len(cell.cpuset) * ratios.get(
+            const.VCPU, math.inf
+        ):
             return False
     own = guest.pcpus + extra
     if own > len(cell.free_pcpus) or guest.vcpus > len(cell.cpuset):

@@ -107,6 +107,7 @@ def _reported(host: ComputeHost, view: HostView) -> ComputeHost:
             cell,
             pinned_cpus=None,
             memory_usage_mb=None,
+            cpu_usage=None,
             mempages=tuple(found.mempages),
         )
         for cell, found in zip(host.cells, view.facts.cells, strict=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NUMATopologyFilter: NUMA nodes of a request on those of a host."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import devices
@@ -27,7 +27,7 @@ def topology(case: FilterCase) -> Iterator[Reason]:
     if case.offered:
         offered = scheme_of(case.policy).nodes_offered(view, request.demand)
     cells = [c for c in view.facts.cells if offered is None or c.id in offered]
-    if match_cells(request.facts, cells, view.ram_ratio) is None:
+    if match_cells(request.facts, cells, view.ratios) is None:
         yield no_cells(request.facts)
         return
     lacking = tuple(devices.reasons(request, view, cells))
@@ -53,7 +53,7 @@ def no_cells(request: RequestFacts) -> Reason:
 
 
 def match_cells(
-    request: RequestFacts, cells: Sequence[NUMACell], ram_ratio: float | None = None
+    request: RequestFacts, cells: Sequence[NUMACell], ratios: Mapping[str, float]
 ) -> tuple[int, ...] | None:
     """Return, for each cell of the request, the index of the host's cell.
 
@@ -70,7 +70,7 @@ def match_cells(
         guest = wanted[number]
         for index, host in enumerate(cells):
             if index in tried or not node_fits(
-                host, guest, extra and not number, ram_ratio=ram_ratio
+                host, guest, extra and not number, ratios=ratios
             ):
                 continue
             tried.add(index)

@@ -52,6 +52,8 @@ class HostCell:
     :ivar pinned_cpus: those owned now, as the compute reports them; None: what
         its servers own
     :ivar memory_usage_mb: as the compute reports it; None: what its servers have
+    :ivar cpu_usage: vCPUs that share its CPUs, of VMs with a NUMA topology, as the
+        compute reports it; None: what its servers have
     :ivar mempages: pages by size; no API shows them
     :ivar physnets: physical networks that nova-compute has affinity to it for; None:
         nobody tells
@@ -65,6 +67,7 @@ class HostCell:
     siblings: tuple[frozenset[int], ...] = ()
     pinned_cpus: frozenset[int] | None = None
     memory_usage_mb: int | None = None
+    cpu_usage: int | None = None
     mempages: tuple[PagePool, ...] = ()
     physnets: frozenset[str] | None = None
     socket: int | None = None

@@ -26,6 +26,9 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
         memory_usage_mb = cell.memory_usage_mb
         if memory_usage_mb is None:
             memory_usage_mb = sum(found.memory_mb for found in mine)
+        cpu_usage = cell.cpu_usage
+        if cpu_usage is None:
+            cpu_usage = sum(found.shared_vcpus for found in mine)
         cells.append(
             NUMACell(
                 id=cell.id,
@@ -36,6 +39,7 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
                 memory_usage_mb=memory_usage_mb,
                 siblings=cell.siblings,
                 mempages=cell.mempages,
+                cpu_usage=cpu_usage,
             )
         )
     return HostFacts(

@@ -178,6 +178,11 @@ class ServerCell:
     cpu_pinning: Mapping[int, int] = field(default_factory=dict)
     siblings: tuple[frozenset[int], ...] = ()
 
+    @property
+    def shared_vcpus(self) -> int:
+        """The number of its vCPUs that own no CPU."""
+        return len(self.vcpus) - len(self.cpu_pinning)
+
 
 # In these, Nova may be about to add or to remove allocations.
 _BUSY: Final = frozenset({"BUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING", "REBUILD"})

@@ -5,21 +5,34 @@ import collections
 import copy
 import dataclasses
 import itertools
+import logging
 import random
 
 import fixtures
 import testtools
 from hypothesis import given
 from hypothesis import strategies as st
+from nova import exception
+from nova.scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from nova.virt import hardware
 
 from nova_perfvm import constants as const
+from nova_perfvm.cloud import nova_database
+from nova_perfvm.diagnose.nova_filters import FILTERS, FilterCase
 from nova_perfvm.diagnose.nova_filters.numa import match_cells
 from nova_perfvm.diagnose.verdicts import judge, settings_for
 from nova_perfvm.facts import HostFacts, NUMACell, RequestCell, RequestFacts
-from nova_perfvm.facts.demand import Demand, Request
-from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import INVENTORY_FILE, ComputeHost
+from nova_perfvm.facts.demand import Demand, Request, RequestError, request_for
+from nova_perfvm.facts.host_view import HostView, views_of
+from nova_perfvm.facts.snapshot import (
+    INVENTORY_FILE,
+    NOVA_DATABASE,
+    ComputeHost,
+    Flavor,
+    Inventory,
+    Provider,
+    Snapshot,
+)
 from nova_perfvm.policy import HostShape
 from nova_perfvm.scheduler import adapters
 from tests.unit.facts.snapshot.clouds import POLICY
@@ -117,7 +130,7 @@ class AsNovaTest(testtools.TestCase):
             if spec.numa_topology is None:
                 continue
             cells = adapters.host_facts(states.host_state(topology=topology)).cells
-            ours = match_cells(adapters.request_facts(spec), cells)
+            ours = match_cells(adapters.request_facts(spec), cells, {})
             asked = copy.deepcopy(spec.numa_topology)
             theirs = hardware.numa_fit_instance_to_host(
                 topology, asked, provider_mapping=None
@@ -129,6 +142,82 @@ class AsNovaTest(testtools.TestCase):
         for policy in (None, "prefer", "isolate", "require"):
             for refused in (True, False):
                 self.assertGreater(found[policy, refused], 5, (policy, refused))
+
+
+# Of a flavor: with CPUs of its own or without, and all that NUMA nodes go by.
+KEYS = {
+    "hw:cpu_policy": ["dedicated", None],
+    "hw:numa_nodes": [None, "1", "2"],
+    "hw:mem_page_size": [None, None, "small", "large", "any", "2048", "1GB"],
+    "hw:emulator_threads_policy": [None, None, None, "isolate", "share"],
+    "hw:cpu_thread_policy": [None] * 4 + ["prefer", "isolate", "require"],
+    "trait:HW_CPU_HYPERTHREADING": [None] * 8 + ["required", "forbidden"],
+    "hw:pmem": [None] * 8 + ["6GB"],
+    "perfvm:class": [None, "general"],
+}
+
+
+class AsFilterTest(testtools.TestCase):
+    """NUMATopologyFilter itself, on what a snapshot has of the same hosts."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.FakeLogger(level=logging.CRITICAL))
+
+    def test_hosts_flavors_and_ratios(self):
+        rng = random.Random(5)
+        found = collections.Counter()
+        for number in range(2500):
+            topology, ratios = self.topology(rng), self.ratios(rng)
+            specs = {k: rng.choice(values) for k, values in KEYS.items()}
+            specs = {k: value for k, value in specs.items() if value is not None}
+            vcpus, memory_mb = rng.choice([1, 2, 4, 6]), rng.choice([512, 1024, 2050])
+            flavor = Flavor("f", "f", vcpus, memory_mb, 0, specs)
+            try:
+                spec = states.request_spec("f", vcpus, memory_mb, specs)
+            except exception.NovaException:
+                error = RequestError
+                self.assertRaises(error, request_for, flavor, volume_backed=True)
+                found["nova-api"] += 1
+                continue
+            state = states.host_state(topology=topology)
+            state.cpu_allocation_ratio = ratios["VCPU"]
+            state.ram_allocation_ratio = ratios["MEMORY_MB"]
+            passes = NUMATopologyFilter().host_passes(copy.deepcopy(state), spec)
+            request = request_for(flavor, volume_backed=True)
+            case = FilterCase(ELSEWHERE, request, self.view(topology, ratios))
+            reasons = list(FILTERS["NUMATopologyFilter"](case))
+            seen = number, flavor, ratios, topology
+            self.assertEqual(passes, not reasons, seen)
+            kind = "pinned" if "hw:cpu_policy" in specs else "shared"
+            found[kind, "hw:mem_page_size" in specs, passes] += 1
+        self.assertGreater(found["nova-api"], 100)
+        for kind in itertools.product(("pinned", "shared"), *[(True, False)] * 2):
+            self.assertGreater(found[kind], 15, (kind, found))
+
+    def topology(self, rng):
+        """Return a topology with VMs that share CPUs, or nodes without memory."""
+        found = drawn_topology(rng)
+        for cell in found.cells:
+            cell.cpu_usage = rng.choice([0, 0, 2, 6])
+            for pool in cell.mempages:
+                # Those reserved for the host count for VMs that share memory alone.
+                pool.total, pool.reserved = pool.total - pool.reserved, 0
+            if rng.random() < 0.1:
+                cell.memory, cell.memory_usage, cell.mempages = 0, 0, []
+        return found
+
+    def ratios(self, rng):
+        memory, cpus = rng.choice([0.9, 1.0, 1.5]), rng.choice([1.0, 1.0, 2.0, 16.0])
+        return {"MEMORY_MB": memory, "VCPU": cpus}
+
+    def view(self, topology, ratios):
+        cells = tuple(nova_database.cells_of(topology._to_json()))
+        host = ComputeHost("h", "h", "p", "s", cells=cells, cells_source=NOVA_DATABASE)
+        counted = {k: Inventory(1, 1, allocation_ratio=v) for k, v in ratios.items()}
+        root = Provider("p", "h", 1, counted, root="p")
+        taken = Snapshot("2026-01-01T00:00:00+00:00", (host,), (root,))
+        return views_of(taken)[0]
 
 
 class CellsTest(testtools.TestCase):
