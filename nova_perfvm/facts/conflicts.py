@@ -147,7 +147,10 @@ def hyperthreading(
 
 
 def _of_topology(pair: _Pair) -> Iterator[Conflict]:
-    """Yield the limits of a flavor's CPU topology that an image exceeds."""
+    """Yield the limits of a flavor's CPU topology and ports that an image exceeds."""
+    ports, more = (whole_number(text) or 0 for text in pair("hw:serial_port_count"))
+    if ports and more > ports:
+        yield "ImageSerialPortNumberExceedFlavorValue", ("hw:serial_port_count",)
     for kind in ("sockets", "cores", "threads"):
         most, own = f"hw:cpu_max_{kind}", f"hw:cpu_{kind}"
         flavor_most, image_most = (whole_number(text) or 0 for text in pair(most))

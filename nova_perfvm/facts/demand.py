@@ -51,8 +51,9 @@ _OF_ALIASES: Final = (_PCI_POLICY, _PCI_ALIAS)
 # version of its service that says so (MIN_COMPUTE_VERSION_OWNER_TRAIT).
 OWNED: Final = "OWNER_NOVA"
 _OWNS: Final = 73
-# Nova and Cyborg ask Placement for something on account of these, and explain does not.
-_UNSEEN: Final = ("accel:device_profile",)
+# Cyborg asks Placement for something on account of the first; the second, of an image,
+# names volumes to boot from.
+_UNSEEN: Final = ("accel:device_profile", "block_device_mapping")
 
 
 # By these vCPUs and NUMA nodes of a server differ.

@@ -49,6 +49,7 @@ COMPARED = {
     "hw:cpu_realtime_mask": [None, "^0"],
     "trait:HW_CPU_HYPERTHREADING": [None] * 7 + ["required"],
     "hw:cpu_max_sockets": [None] * 7 + ["2"],
+    "hw:serial_port_count": [None] * 9 + ["2"],
 }
 COMPARED_IMAGE = {
     "hw_cpu_policy": [None, None, None, "dedicated", "shared"],
@@ -61,6 +62,7 @@ COMPARED_IMAGE = {
     "hw_locked_memory": [None, None, None, "true", "false"],
     "hw_cpu_max_sockets": [None] * 7 + ["1", "4"],
     "hw_cpu_sockets": [None] * 7 + ["2", "4"],
+    "hw_serial_port_count": [None] * 7 + ["1", "3"],
 }
 IMAGE_VALUES = {
     "hw_cpu_policy": [None, None, None, "dedicated"],
@@ -173,6 +175,7 @@ def refused_by_nova(flavor, image_props):
         # In the order in which nova.compute.api asks.
         hardware.get_packed_virtqueue_constraint(theirs, image)
         hardware.get_pmu_constraint(theirs, image)
+        hardware.get_number_of_serial_ports(theirs, image)
         hardware.get_realtime_cpu_constraint(theirs, image)
         hardware.get_cpu_topology_constraints(theirs, image)
         hardware.get_vif_multiqueue_constraint(theirs, image)
@@ -207,6 +210,7 @@ class RefusedTest(testtools.TestCase):
                 "ImageCPUPinningForbidden",
                 "ImageCPUThreadPolicyForbidden",
                 "ImageNUMATopologyForbidden",
+                "ImageSerialPortNumberExceedFlavorValue",
                 "ImageVCPULimitsRangeExceeded",
                 "ImageVCPUTopologyRangeExceeded",
                 "InvalidRequest",
