@@ -30,6 +30,7 @@ from nova_perfvm.diagnose import explain
 from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.documents.config_file import read_settings
 from nova_perfvm.policy import loader
+from nova_perfvm.rules import REASON_CODES
 from nova_perfvm.sandbox.processes import waiting
 from nova_perfvm.sandbox.processes.sandbox import Sandbox
 from tests import request_specs
@@ -247,9 +248,11 @@ class Agreement:
 
 def _logged_as(verdict):
     """Return the code that the filter logs; None where it is not asked."""
-    if verdict.service or verdict.placement or not verdict.rules:
+    refused = [layer[0].code for layer in verdict.filters]
+    ours = REASON_CODES | {const.CELLS_UNKNOWN}
+    if verdict.before or verdict.placement or not {*refused[:1]} & ours:
         return None
-    return verdict.rules[0].code
+    return refused[0]
 
 
 def main():
