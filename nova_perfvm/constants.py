@@ -120,7 +120,7 @@ NOVA_PCI: Final = "nova.pci_passthrough"
 NOVA_PCI_NUMA: Final = "nova.pci_numa"
 # nova-compute does not know its NUMA nodes by the names that claims have.
 NOVA_NODES_UNNAMED: Final = "nova.nodes_unnamed"
-# Of other filters it is told what they want, and what they find.
+# Other filters of Nova, whose reasons have what each expected and found.
 FILTER_CODES: Final = {
     "AggregateImagePropertiesIsolation": "nova.aggregate_image_properties",
     "AggregateInstanceExtraSpecsFilter": "nova.aggregate_extra_specs",
@@ -133,7 +133,7 @@ FILTER_CODES: Final = {
     "NumInstancesFilter": "nova.num_instances",
     "SameHostFilter": "nova.with_server",
 }
-# What a filter cannot be judged by, as nobody tells it; it refuses nothing.
+# A filter lacks a fact of the host or the request; it refuses nothing.
 NOT_JUDGED: Final = "nova.not_judged"
 # The host has no resource provider.
 PLACEMENT_NO_PROVIDER: Final = "placement.no_provider"
@@ -149,7 +149,7 @@ PLACEMENT_TRAIT_MISSING: Final = "placement.trait_missing"
 PLACEMENT_TRAIT_FORBIDDEN: Final = "placement.trait_forbidden"
 # An aggregate of the host wants a trait that is not asked for.
 PLACEMENT_ISOLATED: Final = "placement.isolated_aggregate"
-# The project has aggregates, and the host is in none of them.
+# The host is in no aggregate of the project.
 PLACEMENT_TENANT: Final = "placement.tenant_aggregate"
 # Each group of the request fits, but not all at once.
 PLACEMENT_GROUPS: Final = "placement.groups"

@@ -214,7 +214,7 @@ def _with_room(
 
 
 def lacking(request: Request, view: HostView) -> Iterator[Reason]:
-    """Yield that a host does not have the devices, wherever they are."""
+    """Yield that a host lacks the devices, NUMA nodes left aside."""
     if request.pci and view.compute.pci_pools is None:
         yield Reason(const.PCI_UNKNOWN, {})
     elif request.pci and given(request.pci, view) is None:

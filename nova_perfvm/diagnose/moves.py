@@ -130,7 +130,7 @@ def request_of(snapshot: Snapshot, server: Server) -> Request:
     request = replace(request, pci_claimed=claimed)
     request = with_groups(request, list(_of_ports(snapshot, server)))
     request = in_cloud(request, snapshot)
-    # Scheduler hints are what servers were created with; no snapshot has them.
+    # No snapshot has the scheduler hints of servers.
     request = replace(request, keys=replace(request.keys, hints=None))
     # One that failed to build has no size yet.
     vcpus = server.vcpus if server.built else None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flavors that nova-api refuses with an image, because their keys contradict.
 
-The rules are those of :mod:`nova.virt.hardware` that ``_validate_flavor_image`` of
-nova.compute.api asks: ``numa_get_constraints``, ``get_cpu_topology_constraints``...
+nova.compute.api (``_validate_flavor_image``) calls :mod:`nova.virt.hardware` for them:
+``numa_get_constraints``, ``get_cpu_topology_constraints`` and others.
 """
 
 import re
@@ -113,7 +113,7 @@ def _of_threads(
 
 
 def _realtime_fits(flavor: Flavor, mask: str) -> bool:
-    """Return whether some vCPUs are real-time ones, and the emulator has others."""
+    """Return whether a mask names real-time vCPUs and leaves some to the emulator."""
     every = cpuset.parse(f"0-{flavor.vcpus - 1}")
     if mask.startswith("^") or not mask:
         mask = f"0-{flavor.vcpus - 1},{mask}".rstrip(",")

@@ -47,8 +47,8 @@ _PCI_ALIAS: Final = "pci_passthrough:alias"
 _MOST_DEVICES: Final = 256
 # Of PCI devices nobody can tell anything where [pci]alias is not known.
 _OF_ALIASES: Final = (_PCI_POLICY, _PCI_ALIAS)
-# What providers have of which nova-compute 34 says that they are Nova's, and the first
-# version of its service that says so (MIN_COMPUTE_VERSION_OWNER_TRAIT).
+# The trait by which nova-compute 34 marks its providers, and the first version of the
+# service that does (MIN_COMPUTE_VERSION_OWNER_TRAIT).
 OWNED: Final = "OWNER_NOVA"
 _OWNS: Final = 73
 # Cyborg asks Placement for something on account of the first; the second, of an image,
@@ -237,8 +237,8 @@ def in_cloud(request: Request, snapshot: Snapshot) -> Request:
     """Return a request as the Nova of a cloud asks Placement for it.
 
     ``owner_nova_filter`` asks for a trait once every nova-compute is new enough.  A
-    prefilter that older releases lack counts where any provider has traits of its kind;
-    where none has, nobody can tell, and it is named.
+    prefilter that older releases lack counts if a provider has any trait of its kind;
+    else the release may be too old, and the prefilter becomes a part of ``unseen``.
     """
     demands = (request.demand, request.fallback)
     owned = {OWNED} if snapshot.oldest_compute >= _OWNS else frozenset()

@@ -50,7 +50,7 @@ class HostView:
 
     @property
     def ratios(self) -> dict[str, float]:
-        """The allocation ratio of each resource class that the host itself has."""
+        """The allocation ratio of each resource class of the host's own provider."""
         found = self.root.inventories if self.tree else {}
         return {name: inventory.allocation_ratio for name, inventory in found.items()}
 

@@ -25,7 +25,7 @@ _OF_IMAGES: Final = {
     "hw_vif_model": "COMPUTE_NET_VIF_MODEL",
     "hw_architecture": "HW_ARCH",
     "hw_emulation_architecture": "COMPUTE_ARCH",
-    # Of these no trait has the name, and Nova then asks for none of any property.
+    # os-traits lacks these traits, so that Nova asks for none of the others, either.
     "hw_viommu_model": "COMPUTE_VIOMMU",
 }
 # What Glance calls otherwise than Nova (ImageMetaProps._legacy_property_map).
@@ -153,7 +153,7 @@ def _tpm_secret(keys: Keys, _options: Options) -> Iterator[str]:
 
 
 def _known(names: Iterable[str]) -> list[str]:
-    """Return traits, or none where any of them is not one of os-traits."""
+    """Return traits; none of them if os-traits lacks one."""
     found = list(names)
     return found if all(hasattr(os_traits, name) for name in found) else []
 
@@ -189,7 +189,7 @@ OF_HOSTS: Final = frozenset(
 )
 # Ports alone tell what these ask for; a new server has none yet.
 OF_PORTS: Final = frozenset({"routed_networks_filter", "remote_managed_ports_filter"})
-# Prefilters that the oldest Nova does not have, and what their traits begin with.
+# Prefilters that Nova 31 lacks, and the beginning of their traits.
 SINCE: Final = {
     "virtio_sound_filter": "COMPUTE_SOUND_MODEL_",
     "tpm_secret_security_filter": f"{_SECURITY}TPM_SECRET_SECURITY_",

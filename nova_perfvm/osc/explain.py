@@ -55,7 +55,7 @@ class Explain(LookingLister):
     """Say why no host takes a server, host by host, and what would help.
 
     Exits with 0 if a host would take it, 1 if none would, and 3 if one would as far as
-    seen, and something that Nova judges could not be judged.
+    seen: a filter, a key or a figure was not judged.
     """
 
     keeps_rules = False

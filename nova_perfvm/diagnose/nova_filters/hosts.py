@@ -71,12 +71,12 @@ def capabilities(case: FilterCase) -> Iterator[Reason]:
 
 
 def _of_hosts(name: str) -> bool:
-    """Return whether nova-scheduler has something of this name of every host."""
+    """Return whether every HostState of Nova has this attribute or statistic."""
     return bool(_ATTRIBUTES.fullmatch(name) or _STATS.fullmatch(name))
 
 
 def _told(view: HostView) -> Mapping[str, Any]:
-    """Return what is known of what nova-scheduler has of a host."""
+    """Return the known attributes of the HostState of a host."""
     compute = view.compute
     found: dict[str, Any] = {
         "host": compute.host,
@@ -193,12 +193,12 @@ def io_ops(case: FilterCase, most: int | None = None) -> Iterator[Reason]:
 
 
 def same_host(case: FilterCase) -> Iterator[Reason]:
-    """Yield that none of the servers is on a host with which a VM is to be."""
+    """Yield that a host has no server of the hint same_host."""
     yield from _hinted(case, "SameHostFilter", "same_host", together=True)
 
 
 def different_host(case: FilterCase) -> Iterator[Reason]:
-    """Yield that a server is on a host with which a VM is not to be."""
+    """Yield that a host has servers of the hint different_host."""
     yield from _hinted(case, "DifferentHostFilter", "different_host", together=False)
 
 

@@ -14,7 +14,7 @@ from nova_perfvm.rules.slots import node_fits
 
 
 def topology(case: FilterCase) -> Iterator[Reason]:
-    """Yield that no cells are found that are asked for, or no PCI devices beside them.
+    """Yield that a host has no cells for a request, or no PCI devices beside them.
 
     Of every VM that asks for cells, on every host: those that the policy does not
     manage, and whatever class the VM is of.

@@ -368,7 +368,7 @@ class Snapshot:
 
     @cached_property
     def oldest_compute(self) -> int:
-        """The version of the oldest nova-compute; 0 where nobody tells one of them."""
+        """The version of the oldest nova-compute; 0 if any is unknown."""
         return min((host.service_version or 0 for host in self.hosts), default=0)
 
     @cached_property

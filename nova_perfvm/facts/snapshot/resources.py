@@ -180,7 +180,7 @@ class ServerCell:
 
     @property
     def shared_vcpus(self) -> int:
-        """The number of its vCPUs that own no CPU."""
+        """The number of its vCPUs without a CPU of their own."""
         return len(self.vcpus) - len(self.cpu_pinning)
 
 
