@@ -182,9 +182,11 @@ def unjudged(
 ) -> tuple[str, ...]:
     """Return the filters, and the keys of a request, that Nova judges and nobody here.
 
-    :param verdicts: on the request
+    :param verdicts: on the request; only hosts that would take it count, if any would
     """
-    of_hosts = (name for verdict in verdicts for name in verdict.unjudged)
+    verdicts = tuple(verdicts)
+    taking = tuple(verdict for verdict in verdicts if verdict.accepted) or verdicts
+    of_hosts = (name for verdict in taking for name in verdict.unjudged)
     return tuple(dict.fromkeys((*settings.unknown, *request.unseen, *of_hosts)))
 
 

@@ -157,6 +157,13 @@ class UnjudgedTest(UnjudgedCase):
         status = self.explain(GENERAL, filters="IoOpsFilter")
         self.assertEqual(3, status, self.stderr)
         self.assertIn("IoOpsFilter (io_workload of the host) not judged", self.stderr)
+        # Where it is told of each host that takes the VM, nothing is left to judge.
+        host, told = self.cloud.hosts["c1"], {"stats": '{"io_workload": "2"}'}
+        self.cloud.hosts["c1"] = replace(host, capabilities=told)
+        self.cloud.add_host("full", "shared", memory_gb=1)
+        status = self.explain(GENERAL, filters="IoOpsFilter")
+        self.assertEqual(0, status, self.stderr)
+        self.assertIn("1 of 2 hosts would take it\n", self.stderr)
 
     def test_an_image_of_an_architecture(self):
         self.cloud.parts["images"] = (
