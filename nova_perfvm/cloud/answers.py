@@ -43,11 +43,6 @@ SHARED: Final = "shared"
 Hypervisors = Sequence[Mapping[str, Any]]
 
 # What a compute reports, beside its totals.
-_REPORTED: Final = (
-    *("disk_available_least", "free_disk_gb", "free_ram_mb", "hypervisor_version"),
-    *("running_vms", "vcpus_used"),
-)
-
 _CAPABILITIES: Final = ("hypervisor_type", "hypervisor_version")
 
 # What Nova says (2.69) of a service or a server that it knows of by its cell only.
@@ -424,7 +419,6 @@ def compute_host(
         forced_down=bool(told.get("forced_down")),
         disabled_reason=told.get("disabled_reason"),
         availability_zone=told.get("zone") or "",
-        reported={k: found[k] for k in _REPORTED if found.get(k) is not None},
         capabilities={k: str(found[k]) for k in _CAPABILITIES if found.get(k)},
     )
     provider = next((p for p in providers if p.uuid == made.provider), None)

@@ -285,19 +285,7 @@ def _with(host: ComputeHost, node: objects.ComputeNode) -> ComputeHost:
         num_instances=int((node.stats or {}).get("num_instances", 0)),
         pci_pools=_pools(node),
         capabilities={**host.capabilities, **dict(_capabilities(node))},
-        reported={**host.reported, **dict(_reported(node))} if host.reported else {},
     )
-
-
-def _reported(node: objects.ComputeNode) -> Iterator[tuple[str, float]]:
-    """Yield by what nova-scheduler weighs a host, and no API shows."""
-    stats = node.stats or {}
-    yield "cpu_allocation_ratio", node.cpu_allocation_ratio
-    yield "io_workload", int(stats.get("io_workload", 0))
-    yield "failed_builds", int(stats.get("failed_builds", 0))
-    yield "free_pci", sum(pool.count for pool in node.pci_device_pools or ())
-    for metric in objects.MonitorMetricList.from_json(node.metrics):
-        yield f"metrics.{metric.name}", metric.value
 
 
 def _capabilities(node: objects.ComputeNode) -> Iterator[tuple[str, str]]:

@@ -91,8 +91,7 @@ class ComputeHost:
     :ivar pci_pools: its free PCI devices; None where nobody looked
     :ivar unreadable: why what it reports cannot be read in Nova's database, if so
     :ivar service_version: of its nova-compute, by Nova's database
-    :ivar reported: what else the compute reports, and nova-scheduler weighs hosts by,
-        called as in Nova's database; the API shows some of it
+    :ivar reported: figures in older files, of which none is read any more
     :ivar capabilities: what nova-scheduler's filters look at, called as it has it
         (HostState); lists and the like as JSON; the API shows some of it
     """

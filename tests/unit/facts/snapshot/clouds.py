@@ -167,14 +167,6 @@ class Cloud:
         before = self.providers[host].allocations
         self.change_provider(host, allocations={**before, consumer: resources})
 
-    def report(self, name, vcpus=40, **more):
-        """Let a host report how much is free, and whatever else Nova weighs."""
-        alike = {"vcpus_used": 0, "free_ram_mb": 0, "free_disk_gb": 900}
-        alike |= {"hypervisor_version": 0, "running_vms": 3}
-        self.hosts[name] = dataclasses.replace(
-            self.hosts[name], vcpus=vcpus, reported=alike | more
-        )
-
     def change_provider(self, name, **changes):
         """Change members of a provider."""
         self.providers[name] = dataclasses.replace(self.providers[name], **changes)
