@@ -15,7 +15,7 @@ from nova_perfvm.diagnose.nova_filters import FILTERS, IN_CLAIMS, FilterCase, Ju
 from nova_perfvm.diagnose.nova_filters.aggregates import TENANT_KEY
 from nova_perfvm.diagnose.nova_filters.numa import topology
 from nova_perfvm.diagnose.nova_filters.perfvm import rules
-from nova_perfvm.facts import Reason
+from nova_perfvm.facts import Reason, prefilters
 from nova_perfvm.facts.demand import Demand, Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.prefilters import Options, root_traits
@@ -187,7 +187,13 @@ def unjudged(
     verdicts = tuple(verdicts)
     taking = tuple(verdict for verdict in verdicts if verdict.accepted) or verdicts
     of_hosts = (name for verdict in taking for name in verdict.unjudged)
-    return tuple(dict.fromkeys((*settings.unknown, *request.unseen, *of_hosts)))
+    names = (
+        *settings.unknown,
+        *prefilters.unjudged(request.keys, settings.options),
+        *request.unseen,
+        *of_hosts,
+    )
+    return tuple(dict.fromkeys(names))
 
 
 def _filtered(

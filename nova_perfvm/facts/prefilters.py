@@ -196,6 +196,15 @@ SINCE: Final = {
 }
 
 
+def unjudged(keys: Keys, options: Options) -> Iterator[str]:
+    """Yield the prefilters that options enable and that lack a fact."""
+    if _true(options, "query_placement_for_routed_network_aggregates"):
+        yield "routed_networks_filter"
+    by_type = _true(options, "query_placement_for_image_type_support")
+    if by_type and keys.image and not keys.disk_format:
+        yield "require_image_type_support"
+
+
 def root_traits(keys: Keys, options: Options) -> frozenset[str]:
     """Return the traits that prefilters require of the host's own provider."""
     found = (prefilter(keys, options) for prefilter in PREFILTERS.values())

@@ -193,6 +193,18 @@ class UnjudgedTest(UnjudgedCase):
                 self.cloud.change_provider("c1", traits=frozenset({trait}))
                 self.assertEqual(0, self.explain(*asked, **{option: "True"}))
 
+    def test_prefilters_that_lack_a_fact(self):
+        self.cloud.parts["images"] = (Image("i", "i", {}),)
+        asked = (GENERAL, "--image", "i")
+        for option, name in (
+            ("query_placement_for_image_type_support", "require_image_type_support"),
+            ("query_placement_for_routed_network_aggregates", "routed_networks_filter"),
+        ):
+            with self.subTest(option=option):
+                found = self.explain(*asked, **{option: "True"})
+                self.assertEqual(3, found, self.stderr)
+                self.assertIn(f"as far as seen: {name} not judged", self.stderr)
+
     def test_aggregates_of_projects_in_placement(self):
         option = {"limit_tenants_to_placement_aggregate": "True"}
         asked = (GENERAL, "--project", "p1")
