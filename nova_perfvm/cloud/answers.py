@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Final
@@ -42,8 +43,8 @@ SHARED: Final = "shared"
 # The hypervisors of some hosts, as Nova shows them.
 Hypervisors = Sequence[Mapping[str, Any]]
 
-# What a compute reports, beside its totals.
-_CAPABILITIES: Final = ("hypervisor_type", "hypervisor_version")
+# What Nova's filters look at; releases that show no shape show no cpu_info, either.
+_CAPABILITIES: Final = ("cpu_info", "hypervisor_type", "hypervisor_version")
 
 # What Nova says (2.69) of a service or a server that it knows of by its cell only.
 _CELL_IS_DOWN: Final = "UNKNOWN"
@@ -419,7 +420,11 @@ def compute_host(
         forced_down=bool(told.get("forced_down")),
         disabled_reason=told.get("disabled_reason"),
         availability_zone=told.get("zone") or "",
-        capabilities={k: str(found[k]) for k in _CAPABILITIES if found.get(k)},
+        capabilities={
+            key: value if isinstance(value, str) else json.dumps(value)
+            for key in _CAPABILITIES
+            if (value := found.get(key))
+        },
     )
     provider = next((p for p in providers if p.uuid == made.provider), None)
     if provider is None or made.shape is None:

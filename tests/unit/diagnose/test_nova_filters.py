@@ -17,7 +17,7 @@ from oslo_config import fixture as config_fixture
 from oslo_utils.fixture import uuidsentinel
 
 from nova_perfvm import constants as const
-from nova_perfvm.cloud import nova_database
+from nova_perfvm.cloud import answers, nova_database
 from nova_perfvm.diagnose.nova_filters import FILTERS, FilterCase
 from nova_perfvm.diagnose.nova_filters.case import differs, not_judged
 from nova_perfvm.diagnose.words import words
@@ -245,6 +245,37 @@ class AsNovaTest(testtools.TestCase):
         )
         request = dataclasses.replace(request, keys=keys, project=spec.project_id)
         return state, view, spec, request
+
+
+class OfTheAPITest(testtools.TestCase):
+    def test_what_the_api_shows_of_a_hypervisor(self):
+        shown = {
+            "id": "p",
+            "hypervisor_hostname": "hp1",
+            "service": {"host": "hp1"},
+            "state": "up",
+            "status": "enabled",
+            "hypervisor_type": "QEMU",
+            "hypervisor_version": 8002000,
+            "cpu_info": {"arch": "x86_64", "features": ["avx2", "aes"]},
+        }
+        host = answers.compute_host(shown, None, (), ())
+        (view,) = views_of(Snapshot("2026-01-01T00:00:00+00:00", hosts=(host,)))
+        for key, wanted, found in (
+            ("capabilities:cpu_info:features", "<in> avx2", []),
+            ("capabilities:cpu_info:features", "<in> avx512", ["nova.compute_"]),
+            ("capabilities:hypervisor_version", ">= 8000000", []),
+            ("hypervisor_type", "s== ironic", ["nova.compute_"]),
+            # No API shows what nova-compute counts.
+            ("capabilities:io_workload", "<= 3", [const.NOT_JUDGED]),
+        ):
+            with self.subTest(key=key, wanted=wanted):
+                flavor = Flavor("f", "f", 1, 512, 0, {key: wanted})
+                request = request_for(flavor, volume_backed=True)
+                case = FilterCase(POLICY, request, view)
+                reasons = FILTERS["ComputeCapabilitiesFilter"](case)
+                codes = [r.code.replace("capabilities", "") for r in reasons]
+                self.assertEqual(found, codes)
 
 
 class TableTest(testtools.TestCase):
