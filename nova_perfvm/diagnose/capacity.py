@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from nova_perfvm.diagnose.arrivals import arrived
 from nova_perfvm.diagnose.verdicts import SchedulerSettings, judge, settings_for
 from nova_perfvm.diagnose.words import in_words
-from nova_perfvm.facts.demand import Request, request_for, server_facts
+from nova_perfvm.facts.demand import Request, in_cloud, request_for, server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Flavor, Snapshot
 from nova_perfvm.generate.flavors import properties_of
@@ -57,7 +57,9 @@ def host_capacity(
     Hosts on which a class never has a slot have a total of 0.
     """
     settings = settings or settings_for(policy)
-    requests = [(c, request_of_class(policy, c)) for c in policy.pinned_classes]
+    requests = [
+        (c, request_of_class(policy, c, snapshot)) for c in policy.pinned_classes
+    ]
     wrong = {c.name for c, r in requests if check_request(policy, r.facts)}
     return tuple(
         _slots(policy, view, vm_class, request, settings, wrong)
@@ -97,7 +99,7 @@ def _sums(name: str, hosts: list[Slots]) -> Iterator[Slots]:
         )
 
 
-def request_of_class(policy: Policy, vm_class: VMClass) -> Request:
+def request_of_class(policy: Policy, vm_class: VMClass, snapshot: Snapshot) -> Request:
     """Return a request of the class's smallest flavor, as the policy makes it."""
     size = smallest_size(vm_class)
     memory_mb = size.memory_gb * 1024 if size else 0
@@ -109,7 +111,8 @@ def request_of_class(policy: Policy, vm_class: VMClass) -> Request:
         disk_gb=size.root_gb if size else 0,
         extra_specs=properties_of(policy, vm_class, memory_mb=memory_mb).flavor,
     )
-    return request_for(flavor, volume_backed=vm_class.disk.source == "volume")
+    request = request_for(flavor, volume_backed=vm_class.disk.source == "volume")
+    return in_cloud(request, snapshot)
 
 
 def _slots(

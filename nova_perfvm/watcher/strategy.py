@@ -160,7 +160,7 @@ class DefragmentStrategy(base.BaseStrategy):
         name, wanted = (self.input_parameters[key] for key in ("class", "keep_free"))
         vm_class = planning.policy.pinned_class(name or None)
         if wanted:
-            request = request_of_class(planning.policy, vm_class)
+            request = request_of_class(planning.policy, vm_class, planning.snapshot)
             plan = goals.free(planning, request, wanted)
         else:
             plan = goals.defragment(planning, vm_class)

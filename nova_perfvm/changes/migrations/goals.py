@@ -225,7 +225,8 @@ def _traded(
 def defragment(planning: Planning, vm_class: VMClass) -> MigrationPlan:
     """Return the migrations after which the most slots of a class are free."""
     start = Arrangement(planning)
-    kind = planning.kind_of_request(request_of_class(planning.policy, vm_class))
+    request = request_of_class(planning.policy, vm_class, planning.snapshot)
+    kind = planning.kind_of_request(request)
     most_moves = planning.wishes.max_moves
     end = enlarged(start, kind, ALL_SLOTS, most_moves)
     offers: tuple[str, ...] = ()

@@ -292,7 +292,7 @@ class OfferedTest(testtools.TestCase):
             resources = {"PCPU": vcpus, "MEMORY_MB": 1024}
             cloud.add(name, "h1", name, resources, cells=(cell,), pinned=True)
         seen = enrolled(cloud, MIXED)
-        request = request_of_class(MIXED, MIXED.get_class("c8"))
+        request = request_of_class(MIXED, MIXED.get_class("c8"), seen)
         settings = settings_for(MIXED)
 
         def codes_of(seen):

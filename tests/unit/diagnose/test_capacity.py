@@ -58,6 +58,17 @@ class CapacityCase(testtools.TestCase):
         self.assertIn("disabled", reasons["off"])
         self.assertEqual(f"odd: {reasons['odd']}, off: {reasons['off']}", total.why)
 
+    def test_what_every_new_nova_asks_of_a_host(self):
+        """As explain, which refuses hosts without the trait."""
+        for name in ("old", "new"):
+            self.cloud.add_host(name)
+            host = self.cloud.hosts[name]
+            self.cloud.hosts[name] = dataclasses.replace(host, service_version=73)
+        traits = self.cloud.providers["new"].traits | {"OWNER_NOVA"}
+        self.cloud.change_provider("new", traits=traits)
+        found = figures(self.hosts())
+        self.assertEqual({"old": (2, 0, 0, 2), "new": (2, 0, 2, 0)}, found)
+
     def test_what_placement_has_no_room_for_is_not_free(self):
         self.cloud.add_host("hp1")
         self.cloud.allocate("leaked", "hp1", {const.RC_SLOT: 1})

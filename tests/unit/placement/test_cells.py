@@ -16,7 +16,7 @@ from nova_perfvm.diagnose.residents import divide
 from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.facts import NUMACell, PagePool
 from nova_perfvm.facts.host_view import view_of
-from nova_perfvm.facts.snapshot import INVENTORY_FILE, Flavor, ServerCell
+from nova_perfvm.facts.snapshot import INVENTORY_FILE, Flavor, ServerCell, Snapshot
 from nova_perfvm.facts.snapshot.pci import PCIPool, PCIRequest
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.placement.candidates import ask
@@ -155,7 +155,7 @@ class HostTest(testtools.TestCase):
 
     def request(self, vcpus):
         (vm_class,) = [c for c in POLICY.pinned_classes if c.vcpus == vcpus]
-        return capacity.request_of_class(POLICY, vm_class)
+        return capacity.request_of_class(POLICY, vm_class, Snapshot(""))
 
     def test_an_empty_host(self):
         found = {
