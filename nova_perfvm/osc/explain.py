@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from cliff.columns import FormattableColumn
@@ -89,7 +90,10 @@ class Explain(LookingLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Judge all hosts; the exit status says whether one would take it."""
-        parsed_args.nova_conf = parsed_args.nova_conf or parsed_args.from_nova_db
+        nova = parsed_args.from_nova_db
+        # Where there is no such file, who reads the database says so.
+        if parsed_args.nova_conf is None and nova and Path(nova).is_file():
+            parsed_args.nova_conf = nova
         policy = self.policy(parsed_args)
         settings = self.settings(parsed_args, policy)
         snapshot = self.snapshot(parsed_args, policy)
