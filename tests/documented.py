@@ -187,6 +187,10 @@ NOT_RUN = (
     NotRun("python -m tests.benchmark.dry_run_cost", "minutes; make benchmark"),
     NotRun("python -m tests.benchmark.overgranting", "hours; make overgranting"),
     NotRun("make bench", "half an hour; tests/bench/test_scheduling.py has a part"),
+    NotRun(
+        "PERFVM_DRAWN_VERDICTS=",
+        "minutes; tests/functional/test_drawn.py has fewer verdicts",
+    ),
     NotRun("PERFVM_NUMA_REQUESTS=", "minutes; make unit has fewer requests"),
     NotRun("PERFVM_SANDBOX_STORM=", _HOURS),
     NotRun("PERFVM_REFUSALS=", _HOURS),

@@ -124,7 +124,7 @@ class OperatedCloud(EmbeddedCloud):
         self.aggregate_hosts({"perfvm:class": class_name}, *hosts)
 
     def aggregate_hosts(self, metadata, *hosts):
-        """Put hosts into an aggregate with some metadata."""
+        """Put hosts into an aggregate with some metadata; return its ID."""
         body = {"aggregate": {"name": str(uuid.uuid4())}}
         aggregate = self.api.post_aggregate(body)["id"]
         self.api.api_post(
@@ -133,6 +133,7 @@ class OperatedCloud(EmbeddedCloud):
         )
         for host in hosts:
             self.api.add_host_to_aggregate(aggregate, host)
+        return aggregate
 
     def boot_at_once(self, flavors, *, images=None):
         """Create a server of each flavor, all at the same time.
