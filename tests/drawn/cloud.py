@@ -9,7 +9,7 @@ from nova.tests.fixtures import CyborgFixture
 from nova.tests.fixtures import libvirt as fakelibvirt
 from oslo_utils import units
 
-from nova_perfvm.sandbox.embedded import DEFAULT_FILTERS
+from tests.cloud import DEFAULT_FILTERS
 from tests.embedded import OperatedCloud
 from tests.embedded.hosts import UnevenHostSettings
 
