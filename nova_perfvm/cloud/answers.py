@@ -380,6 +380,8 @@ def image(found: Mapping[str, Any]) -> Image:
         owner=found.get("owner") or "",
         visibility=found["visibility"],
         disk_format=found.get("disk_format") or "",
+        min_ram_mb=found.get("min_ram") or 0,
+        min_disk_gb=found.get("min_disk") or 0,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from nova import context as nova_context
 from nova import exception, objects
+from nova.accelerator import cyborg
 from nova.compute import api as compute_api
 from nova.compute import vm_states
 from nova.conductor.tasks import live_migrate
@@ -74,7 +75,8 @@ def asked(admin: nova_context.RequestContext, question: Question) -> Asked:
         if question.server:
             return _of_server(admin, question)
         return _of_new(admin, question)
-    except exception.NovaException as exc:
+    # ValueError: "alias:count" of PCI devices with a count that is none.
+    except (exception.NovaException, ValueError) as exc:
         raise RequestRefusedError(f"{type(exc).__name__}: {first_line(exc)}") from exc
 
 
@@ -113,6 +115,9 @@ def _of_new(admin: nova_context.RequestContext, question: Question) -> Asked:
         user_id=admin.user_id,
         request_level_params=objects.RequestLevelParams(),
     )
+    if profile := flavor.extra_specs.get("accel:device_profile"):
+        groups = cyborg.get_device_profile_request_groups(admin, profile)
+        spec.requested_resources.extend(groups)
     spec.is_bfv = question.volume_backed
     spec.num_instances = question.count
     spec.requested_networks = objects.NetworkRequestList(objects=[])

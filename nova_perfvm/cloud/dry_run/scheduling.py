@@ -250,7 +250,11 @@ class DryRun:
             host.allocation_candidates = copy.deepcopy(by_provider[host.uuid])
         handler = self._hosts.filter_handler = Tracing(every=every)
         passed = self._filtered(hosts, found.spec, 0)
-        offered = dict.fromkeys(by_provider, (NO_STATE,))
+        # PCI devices and NUMA nodes are providers, too, below that of their host.
+        roots = {
+            summaries[uuid].get("root_provider_uuid") or uuid for uuid in by_provider
+        }
+        offered: dict[str, tuple[str, ...]] = dict.fromkeys(roots, (NO_STATE,))
         for host in hosts:
             here = [] if any(host is one for one in passed) else [DESTINATION]
             offered[host.uuid] = tuple(handler.by.get(_key(host), here))

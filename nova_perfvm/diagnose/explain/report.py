@@ -18,7 +18,7 @@ from nova_perfvm.diagnose.verdicts import (
 )
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
-from nova_perfvm.facts.demand import OWNED, Request, in_cloud, request_for
+from nova_perfvm.facts.demand import OWNED, Request, RequestError, in_cloud, request_for
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import (
     ASSUMED,
@@ -155,6 +155,8 @@ def request_of(
                 "taken to ask for nothing"
             )
         chosen = one("image", image, snapshot.images)
+        for why in _unfit(chosen, wanted, local=not volume_backed):
+            raise RequestError(f"nova-api refuses image {chosen.title}: {why}")
     if volume_backed is None and wanted.disk_gb:
         volume_backed = False
     request = request_for(
@@ -166,6 +168,21 @@ def request_of(
         project=project,
         group=None if group is None else _group(snapshot, group),
     ), ()
+
+
+def _unfit(image: Image, flavor: Flavor, *, local: bool) -> Iterator[str]:
+    """Yield why nova-api boots no new server of a flavor from an image.
+
+    As ``nova.compute.api.API._validate_flavor_image``.
+
+    :param local: whether the root disk is on the host
+    """
+    if flavor.memory_mb < image.min_ram_mb:
+        yield f"min_ram is {image.min_ram_mb} MB, {flavor.name} has {flavor.memory_mb}"
+    if local and 0 < flavor.disk_gb < image.min_disk_gb:
+        yield f"min_disk is {image.min_disk_gb} GB, {flavor.name} has {flavor.disk_gb}"
+    if local and image.properties.get("cinder_encryption_key_id"):
+        yield "it was made of an encrypted volume, and boots from a volume only"
 
 
 def _zone(snapshot: Snapshot, name: str) -> str:

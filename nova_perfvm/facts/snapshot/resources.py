@@ -402,6 +402,8 @@ class Image:
     owner: str = ""
     visibility: str = "public"
     disk_format: str = ""
+    min_ram_mb: int = 0
+    min_disk_gb: int = 0
 
     @property
     def title(self) -> str:
