@@ -110,6 +110,8 @@ NOVA_NO_STATE: Final = "nova.no_host_state"
 # Not in the zone that is asked for; an aggregate is for other projects.
 NOVA_AVAILABILITY_ZONE: Final = "nova.availability_zone"
 NOVA_TENANT_AGGREGATE: Final = "nova.tenant_aggregate"
+# The filter of the server group's policy is not enabled.
+NOVA_GROUP_POLICY: Final = "nova.group_policy"
 # ServerGroupAffinityFilter, or the other, keeps servers of a group together, or apart.
 NOVA_GROUP_AFFINITY: Final = "nova.group_affinity"
 NOVA_GROUP_ANTI_AFFINITY: Final = "nova.group_anti_affinity"
@@ -171,6 +173,7 @@ OUTER_CODES: Final = frozenset(
         NOVA_NO_STATE,
         NOVA_AVAILABILITY_ZONE,
         NOVA_TENANT_AGGREGATE,
+        NOVA_GROUP_POLICY,
         NOVA_GROUP_AFFINITY,
         NOVA_GROUP_ANTI_AFFINITY,
         NOVA_NUMA_TOPOLOGY,

@@ -19,6 +19,7 @@ from nova_perfvm.facts import Reason, prefilters
 from nova_perfvm.facts.demand import Demand, Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.prefilters import Options, root_traits
+from nova_perfvm.facts.snapshot.groups import AFFINITY, ANTI_AFFINITY
 from nova_perfvm.generate.options import (
     ENABLED_FILTERS,
     FILTER,
@@ -38,6 +39,11 @@ from nova_perfvm.rules import check_request
 
 TENANT_FILTER: Final = "AggregateMultiTenancyIsolation"
 _SERVICE_FILTER: Final = "ComputeFilter"
+# Without the filter Nova refuses the policy (nova.scheduler.utils._get_group_details).
+_FILTERS_OF_GROUPS: Final = {
+    AFFINITY: "ServerGroupAffinityFilter",
+    ANTI_AFFINITY: "ServerGroupAntiAffinityFilter",
+}
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -251,6 +257,11 @@ def _before(
         yield Reason(const.NOVA_SAME_HOST, {})
     if not host.enabled and _SERVICE_FILTER not in settings.filters:
         yield Reason(const.SERVICE_DISABLED, {"why": host.disabled_reason or ""})
+    if (group := request.group) is not None:
+        needed = _FILTERS_OF_GROUPS.get(group.policy)
+        if needed is not None and needed not in settings.filters:
+            data = {"group": str(group), "filter": needed}
+            yield Reason(const.NOVA_GROUP_POLICY, data)
     zone = request.availability_zone
     if zone and zone != host.availability_zone:
         yield Reason(

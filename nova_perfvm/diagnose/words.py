@@ -126,6 +126,10 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     const.NOVA_TENANT_AGGREGATE: lambda d: (
         f"filter_tenant_id of aggregates keeps project {d['project']} off the host"
     ),
+    const.NOVA_GROUP_POLICY: lambda d: (
+        f"nova-conductor schedules no server of {d['group']}: {d['filter']} is not "
+        "enabled"
+    ),
     const.NOVA_GROUP_AFFINITY: lambda d: (
         f"{d['group']} has no server here, and servers on {', '.join(d['hosts'])}"
     ),

@@ -56,6 +56,8 @@ def conflicts(flavor: Flavor, properties: Mapping[str, str]) -> Iterator[Conflic
     def pair(key: str) -> tuple[str, str]:
         return specs.get(key, ""), properties.get(key.replace(":", "_"), "")
 
+    if properties.get("img_config_drive", "optional") not in {"optional", "mandatory"}:
+        yield "InvalidImageConfigDrive", ("img_config_drive",)
     yield from _of_cpus(flavor, properties, pair)
     if all(pair(const.NUMA_NODES)):
         yield "ImageNUMATopologyForbidden", (const.NUMA_NODES,)

@@ -29,15 +29,13 @@ _SCOPE: Final = "capabilities"
 _CAPABILITIES: Final = "ComputeCapabilitiesFilter"
 _IMAGE: Final = "ImagePropertiesFilter"
 # Other names that Nova takes for the same (canonicalize() of nova.objects.fields).
-_ALIASES: Final = {
-    "i386": "i686",
-    "x86": "i686",
-    "amd64": "x86_64",
-    "xapi": "xen",
-    "powervm": "phyp",
-    "pv": "xen",
-    "hv": "hvm",
-    "baremetal": "hvm",
+_ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
+    "hw_architecture": {
+        **dict.fromkeys(("i386", "i486", "i586", "x86_32", "x86_32p"), "i686"),
+        "amd64": "x86_64",
+    },
+    "img_hv_type": {"xapi": "xen"},
+    "hw_vm_mode": {"pv": "xen", "hv": "hvm", "baremetal": "hvm"},
 }
 
 
@@ -125,7 +123,7 @@ def image_properties(case: FilterCase) -> Iterator[Reason]:
         "img_hv_type": properties.get("img_hv_type", ""),
         "hw_vm_mode": properties.get("hw_vm_mode", ""),
     }
-    asked = {k: _ALIASES.get(v.lower(), v.lower()) for k, v in names.items() if v}
+    asked = {k: _ALIASES[k].get(v.lower(), v.lower()) for k, v in names.items() if v}
     if not asked:
         return
     told = case.view.compute.capabilities
