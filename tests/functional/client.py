@@ -28,6 +28,14 @@ KEYSTONE = types.SimpleNamespace(api_version="3")
 CLIENT_MANAGER = "openstackclient.common.clientmanager.ClientManager"
 
 
+def _answer(_nova_conf, question):
+    """Run Nova's scheduler dry in this process."""
+    # Nova must not be imported before the cloud has prepared it.
+    from nova_perfvm.cloud.dry_run.scheduling import DryRun
+
+    return DryRun().answer(question)
+
+
 class Operator(io.StringIO):
     """Who says yes at a terminal."""
 
@@ -185,6 +193,8 @@ class ClientMixin(SDKMixin):
                 f"{CONNECTION}.identity",
                 connection.identity if self.keystone else KEYSTONE,
             ),
+            # The databases of this cloud are in this process alone.
+            fixtures.MonkeyPatch("nova_perfvm.cloud.dry_run.process.ask", _answer),
             services_apart(),
             # Each run adds one for its own stderr.
             fixtures.MonkeyPatch("logging.root.handlers", []),

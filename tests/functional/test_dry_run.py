@@ -10,8 +10,6 @@ from pathlib import Path
 import fixtures
 from nova.conf import CONF
 
-from nova_perfvm.cloud.dry_run import process
-from nova_perfvm.cloud.dry_run.scheduling import DryRun
 from nova_perfvm.generate.flavors import generate_flavors
 from tests.functional import base, client
 
@@ -27,8 +25,6 @@ class TestSlots(client.ClientMixin, base.FunctionalTest):
         # The databases of this cloud are in this process.
         configure = "nova_perfvm.cloud.nova_database.configure"
         self.useFixture(fixtures.MonkeyPatch(configure, lambda _: None))
-        answer = lambda _, question: DryRun().answer(question)  # noqa: E731
-        self.useFixture(fixtures.MockPatchObject(process, "ask", answer))
         for host in ("hp1", "hp2"):
             self.cloud.start_configured(host, self.policy, "dedicated")
         self.cloud.start_configured("g1", self.policy, "shared")

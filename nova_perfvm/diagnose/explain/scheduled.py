@@ -7,6 +7,7 @@ where it knows the part; else the part is named.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.explain.fixes import Fixer
@@ -14,6 +15,7 @@ from nova_perfvm.diagnose.explain.report import Explanation, named
 from nova_perfvm.diagnose.nova_filters import FILTERS, FilterCase
 from nova_perfvm.diagnose.nova_filters.numa import no_cells
 from nova_perfvm.diagnose.verdicts import HostVerdict, SchedulerSettings, judge_all
+from nova_perfvm.diagnose.words import in_words
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.dry_run import DESTINATION, NO_STATE, SchedulerAnswer
@@ -54,7 +56,14 @@ def explain_scheduled(
         reasons = check_request(policy, request.facts)
     fixer = Fixer(policy, snapshot, request, everything, settings)
     fixes = tuple(map(fixer.fix, verdicts))
-    return Explanation(request, verdicts, reasons, fixes, answer.notes)
+    doubts = (
+        f"nova-scheduler takes {one.view.name}; in its claim, nova-compute may refuse: "
+        f"{in_words(chain.from_iterable(one.filters))}"
+        for one, verdict in zip(found, verdicts, strict=True)
+        if verdict.accepted and one.filters
+    )
+    notes = (*answer.notes, *doubts)
+    return Explanation(request, verdicts, reasons, fixes, notes)
 
 
 def _verdict(
