@@ -19,7 +19,7 @@ from nova_perfvm.facts import Reason, prefilters
 from nova_perfvm.facts.demand import Demand, Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.prefilters import Options, root_traits
-from nova_perfvm.facts.snapshot.groups import AFFINITY, ANTI_AFFINITY
+from nova_perfvm.facts.snapshot import groups
 from nova_perfvm.generate.options import (
     ENABLED_FILTERS,
     FILTER,
@@ -39,11 +39,6 @@ from nova_perfvm.rules import check_request
 
 TENANT_FILTER: Final = "AggregateMultiTenancyIsolation"
 _SERVICE_FILTER: Final = "ComputeFilter"
-# Without the filter Nova refuses the policy (nova.scheduler.utils._get_group_details).
-_FILTERS_OF_GROUPS: Final = {
-    AFFINITY: "ServerGroupAffinityFilter",
-    ANTI_AFFINITY: "ServerGroupAntiAffinityFilter",
-}
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -121,7 +116,7 @@ class HostVerdict:
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """All that stands against it, in the order in which Nova would see it."""
+        """The reasons of all layers, in the order in which Nova asks the layers."""
         return sum(self.filters, self.before + self.placement)
 
     @property
@@ -258,7 +253,7 @@ def _before(
     if not host.enabled and _SERVICE_FILTER not in settings.filters:
         yield Reason(const.SERVICE_DISABLED, {"why": host.disabled_reason or ""})
     if (group := request.group) is not None:
-        needed = _FILTERS_OF_GROUPS.get(group.policy)
+        needed = groups.FILTERS.get(group.policy)
         if needed is not None and needed not in settings.filters:
             data = {"group": str(group), "filter": needed}
             yield Reason(const.NOVA_GROUP_POLICY, data)

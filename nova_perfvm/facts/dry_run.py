@@ -16,7 +16,7 @@ NO_STATE: Final = "no host state"
 
 @dataclass(frozen=True)
 class Question:
-    """A server that shall be scheduled: one that is there, or a new one.
+    """A server to schedule: an existing one or a new one.
 
     :ivar server: ID of one that is there; empty for a new one
     :ivar flavor: flavor ID of a new one

@@ -51,9 +51,9 @@ def ask(
             "--hint": parsed_args.hint,
             "--count": parsed_args.count != 1,
         }
-        for option in (name for name, given in asked.items() if given):
+        if options := ", ".join(name for name, given in asked.items() if given):
             raise PerfVMError(
-                f"{option} asks Nova's own scheduler: use --from-nova-db, on a "
+                f"{options}: only Nova's own scheduler tells: use --from-nova-db, on a "
                 "controller"
             )
         return None

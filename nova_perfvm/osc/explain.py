@@ -91,7 +91,7 @@ class Explain(LookingLister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Judge all hosts; the exit status says whether one would take it."""
         nova = parsed_args.from_nova_db
-        # Where there is no such file, who reads the database says so.
+        # A missing file is reported by the reader of the database.
         if parsed_args.nova_conf is None and nova and Path(nova).is_file():
             parsed_args.nova_conf = nova
         policy = self.policy(parsed_args)

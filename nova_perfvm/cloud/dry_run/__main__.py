@@ -21,7 +21,7 @@ from nova_perfvm.printable import first_line
 
 def main() -> None:
     """Read the question, and write the answer."""
-    # What Nova prints is no answer.
+    # Libraries of Nova print to standard output, too.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     question = Question(**json.load(sys.stdin))

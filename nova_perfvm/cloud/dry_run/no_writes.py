@@ -14,10 +14,12 @@ from sqlalchemy.engine import Engine
 
 # How statements begin that read, or that set up a connection.
 _READS: Final = frozenset({"BEGIN", "PRAGMA", "SELECT", "SET", "SHOW"})
+# By which the report client changes Placement.
+_WRITING_VERBS: Final = ("delete", "post", "put")
 
 
 class WriteError(Exception):
-    """Something was about to be written."""
+    """A dry run has tried to write to a database or to Placement."""
 
 
 @contextlib.contextmanager
@@ -58,6 +60,3 @@ def no_writes() -> Iterator[None]:
         for owner, name, value in before:
             setattr(owner, name, value)
         event.remove(Engine, "before_cursor_execute", refuse)
-
-
-_WRITING_VERBS: Final = ("delete", "post", "put")

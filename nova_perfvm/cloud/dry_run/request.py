@@ -21,6 +21,7 @@ from oslo_utils import uuidutils
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.dry_run import Question
+from nova_perfvm.facts.snapshot import groups
 from nova_perfvm.printable import first_line
 
 # Fields of nova/objects/request_spec.py that Nova does not store.
@@ -28,11 +29,6 @@ _NOT_STORED: Final = (
     *("ignore_hosts", "network_metadata", "request_level_params", "retry"),
     *("requested_destination", "requested_networks", "requested_resources"),
 )
-# Which part of the scheduler has to be enabled for a server group's policy.
-_FILTERS_OF_GROUPS: Final = {
-    "affinity": "ServerGroupAffinityFilter",
-    "anti-affinity": "ServerGroupAntiAffinityFilter",
-}
 
 
 class RequestRefusedError(Exception):
@@ -116,14 +112,14 @@ def _of_new(admin: nova_context.RequestContext, question: Question) -> Asked:
         request_level_params=objects.RequestLevelParams(),
     )
     if profile := flavor.extra_specs.get("accel:device_profile"):
-        groups = cyborg.get_device_profile_request_groups(admin, profile)
-        spec.requested_resources.extend(groups)
+        devices = cyborg.get_device_profile_request_groups(admin, profile)
+        spec.requested_resources.extend(devices)
     spec.is_bfv = question.volume_backed
     spec.num_instances = question.count
     spec.requested_networks = objects.NetworkRequestList(objects=[])
     spec.obj_reset_changes()
     found = Asked(admin, spec, "made as nova-api makes it")
-    found.sources["requested_networks"] = "none, as no ports are named"
+    found.sources["requested_networks"] = "none: no ports are named"
     return found
 
 
@@ -134,7 +130,7 @@ def _group(admin: nova_context.RequestContext, identity: str) -> objects.Instanc
     member already.
     """
     group = objects.InstanceGroup.get_by_uuid(admin, identity)
-    wanted = _FILTERS_OF_GROUPS.get(group.policy)
+    wanted = groups.FILTERS.get(group.policy)
     if wanted is not None and not scheduler_utils.validate_filter(wanted):
         raise exception.UnsupportedPolicyException(reason=f"{wanted} not configured")
     hosts_of = scheduler_utils._get_instance_group_hosts_all_cells  # noqa: SLF001

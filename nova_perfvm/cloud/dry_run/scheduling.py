@@ -71,9 +71,8 @@ class BatchedHostManager(host_manager.HostManager):  # type: ignore[misc]
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         nodes, services = super()._get_computes_for_cells(context, cells, compute_uuids)
         # A cell that answers has a list, be it empty.
-        self.unseen = {cell.name or cell.uuid for cell in cells} - {
-            cell.name or cell.uuid for cell in cells if cell.uuid in nodes
-        }
+        self.unseen = {one.name or one.uuid for one in cells if one.uuid not in nodes}
+        self._servers = {}
         for cell in cells:
             hosts = [node.host for node in nodes.get(cell.uuid, ())]
             if not hosts:
@@ -112,24 +111,26 @@ class Tracing:
         self.by = {_key(host): [] for host in hosts}
         asked_of = [one for one in filters if one.run_filter_for_index(index)]
         for number, one in enumerate(asked_of):
-            offers = {_key(h): list(h.allocation_candidates) for h in hosts}
-            before = {_key(host): host for host in hosts}
-            passed = one.filter_all(hosts, spec_obj)
-            if passed is None:
-                return []
-            hosts = list(passed)
-            # NUMATopologyFilter and PciPassthroughFilter take candidates away; Nova
-            # claims nothing on a host without any.
-            left = {_key(h) for h in hosts if h.allocation_candidates}
-            left |= {key for key, found in offers.items() if not found} & {
-                _key(host) for host in hosts
-            }
-            for key in before.keys() - left:
-                behind = asked_of[number + 1 :] if self._every else ()
-                host = _copy(before[key], offers[key])
+            before = {_key(h): (h, list(h.allocation_candidates)) for h in hosts}
+            hosts = _passing(one, hosts, spec_obj)
+            behind = asked_of[number + 1 :] if self._every else ()
+            for key in before.keys() - set(map(_key, hosts)):
+                host = _copy(*before[key])
                 self.by[key] += [type(one).__name__, *_refusing(behind, host, spec_obj)]
-            hosts = [host for host in hosts if _key(host) in left]
         return hosts
+
+
+def _passing(
+    one: Any, hosts: Sequence[HostState], spec_obj: objects.RequestSpec
+) -> list[HostState]:
+    """Return the hosts that pass a filter with a candidate left.
+
+    NUMATopologyFilter and PciPassthroughFilter take candidates away, and Nova claims
+    nothing on a host without candidates.
+    """
+    had = {_key(host) for host in hosts if host.allocation_candidates}
+    passed = list(one.filter_all(hosts, spec_obj) or ())
+    return [h for h in passed if h.allocation_candidates or _key(h) not in had]
 
 
 def _refusing(
@@ -138,9 +139,7 @@ def _refusing(
     """Yield the names of further filters that refuse a host."""
     for one in behind:
         tried = _copy(host, host.allocation_candidates)
-        had = bool(tried.allocation_candidates)
-        left = list(one.filter_all([tried], copy.deepcopy(spec_obj)) or ())
-        if not left or (had and not left[0].allocation_candidates):
+        if not _passing(one, [tried], copy.deepcopy(spec_obj)):
             yield type(one).__name__
 
 
@@ -181,30 +180,22 @@ class DryRun:
         """
         try:
             added = tuple(_prefiltered(found))
-            limit, candidates, summaries = self._offered(found)
+            candidates, summaries = self._offered(found)
         except RequestRefusedError as exc:
             return SchedulerAnswer(refused=str(exc))
-        notes = list(found.notes)
-        if limit is not None and len(candidates) > limit:
-            notes.append(
-                f"nova-scheduler reads {limit} of {len(candidates)} allocation "
-                "candidates ([scheduler]max_placement_results): hosts behind them "
-                "are none to it"
-            )
         answer = self._scheduled(found, candidates, summaries, count, every=every)
-        return replace(answer, added=added, notes=tuple(notes))
+        return replace(answer, added=added, notes=tuple(found.notes))
 
-    def _offered(
-        self, found: Asked
-    ) -> tuple[int | None, list[dict[str, Any]], Summaries]:
+    def _offered(self, found: Asked) -> tuple[list[dict[str, Any]], Summaries]:
         """Ask Placement as ``SchedulerManager.select_destinations`` does.
 
-        Without the limit of candidates, which is returned beside them.
+        All candidates are read; a note tells where Nova's limit would cut them.
         """
         client = report.report_client_singleton()
-        limit, candidates, summaries = None, [], {}
-        queries = [True]
-        for translated in queries:
+        candidates: list[dict[str, Any]] = []
+        summaries: dict[str, Any] = {}
+        # PCPU, as flavors of pinned VMs are translated, then VCPU in its place.
+        for translated in (True, False):
             try:
                 query = scheduler_utils.resources_from_request_spec(
                     found.context,
@@ -220,13 +211,16 @@ class DryRun:
             ) or (None, None, None)
             candidates += more or []
             summaries.update(of_providers or {})
-            if (
-                translated
-                and query.cpu_pinning_requested
-                and not CONF.workarounds.disable_fallback_pcpu_query
-            ):
-                queries.append(False)
-        return limit, candidates, summaries
+            if limit is not None and len(more or ()) > limit:
+                found.notes.append(
+                    f"nova-scheduler reads {limit} of {len(more)} allocation "
+                    "candidates ([scheduler]max_placement_results), and considers no "
+                    "host behind them"
+                )
+            fallback = not CONF.workarounds.disable_fallback_pcpu_query
+            if not (query.cpu_pinning_requested and fallback):
+                break
+        return candidates, summaries
 
     def _scheduled(
         self,
@@ -250,13 +244,16 @@ class DryRun:
             host.allocation_candidates = copy.deepcopy(by_provider[host.uuid])
         handler = self._hosts.filter_handler = Tracing(every=every)
         passed = self._filtered(hosts, found.spec, 0)
+        left = set(map(_key, passed))
         # PCI devices and NUMA nodes are providers, too, below that of their host.
         roots = {
             summaries[uuid].get("root_provider_uuid") or uuid for uuid in by_provider
         }
         offered: dict[str, tuple[str, ...]] = dict.fromkeys(roots, (NO_STATE,))
         for host in hosts:
-            here = [] if any(host is one for one in passed) else [DESTINATION]
+            # Filters are not asked about hosts that the request excludes, and about
+            # none where an administrator forces a host.
+            here = [] if _key(host) in left else [DESTINATION]
             offered[host.uuid] = tuple(handler.by.get(_key(host), here))
         ranked, order = self._ranked(passed, found.spec)
         return SchedulerAnswer(

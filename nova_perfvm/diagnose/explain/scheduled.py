@@ -45,7 +45,7 @@ def explain_scheduled(
     views = named(snapshot, everything, host)
     if request is None:
         verdicts = tuple(_verdict(HostVerdict(view), None, answer) for view in views)
-        return Explanation(None, verdicts, (), (None,) * len(views), answer.notes)
+        return Explanation(None, verdicts, (), (None,) * len(views), _notes(answer))
     found = judge_all(policy, request, views, settings)
     verdicts = tuple(
         _verdict(one, FilterCase(policy, request, one.view, settings.options), answer)
@@ -62,8 +62,17 @@ def explain_scheduled(
         for one, verdict in zip(found, verdicts, strict=True)
         if verdict.accepted and one.filters
     )
-    notes = (*answer.notes, *doubts)
+    notes = (*_notes(answer), *doubts)
     return Explanation(request, verdicts, reasons, fixes, notes)
+
+
+def _notes(answer: SchedulerAnswer) -> tuple[str, ...]:
+    """Return what the scheduler's answer lacks."""
+    if not answer.unseen:
+        return answer.notes
+    cells = ", ".join(answer.unseen)
+    down = f"Nova's cells {cells} do not answer: nova-scheduler takes no host of theirs"
+    return (*answer.notes, down)
 
 
 def _verdict(

@@ -14,7 +14,7 @@ from nova_perfvm.diagnose.nova_filters import aggregates, hosts, numa
 from nova_perfvm.diagnose.nova_filters.case import FilterCase
 from nova_perfvm.diagnose.nova_filters.perfvm import rules
 from nova_perfvm.facts import Reason
-from nova_perfvm.facts.snapshot.groups import AFFINITY, ANTI_AFFINITY
+from nova_perfvm.facts.snapshot.groups import FILTERS as FILTERS_OF_GROUPS
 
 __all__ = ["FILTERS", "IN_CLAIMS", "FilterCase", "Judge"]
 
@@ -50,13 +50,11 @@ FILTERS: Final[Mapping[str, Judge]] = {
     "PerfVMFilter": rules,
     "PerfVMNUMATopologyFilter": numa.topology,
     "SameHostFilter": hosts.same_host,
-    "ServerGroupAffinityFilter": _group(AFFINITY),
-    "ServerGroupAntiAffinityFilter": _group(ANTI_AFFINITY),
+    **{name: _group(policy) for policy, name in FILTERS_OF_GROUPS.items()},
 }
 # What nova-compute looks at when it claims, whichever filters are enabled.
 IN_CLAIMS: Final = (
-    "ServerGroupAffinityFilter",
-    "ServerGroupAntiAffinityFilter",
+    *FILTERS_OF_GROUPS.values(),
     "NUMATopologyFilter",
     "PciPassthroughFilter",
 )

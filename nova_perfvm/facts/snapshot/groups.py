@@ -11,6 +11,12 @@ from nova_perfvm.printable import one_line
 AFFINITY: Final = "affinity"
 ANTI_AFFINITY: Final = "anti-affinity"
 SOFT: Final = "soft-"
+# Without the filter of its policy Nova schedules no server of a group
+# (nova.scheduler.utils._get_group_details).
+FILTERS: Final = {
+    AFFINITY: "ServerGroupAffinityFilter",
+    ANTI_AFFINITY: "ServerGroupAntiAffinityFilter",
+}
 
 
 @dataclass(frozen=True)

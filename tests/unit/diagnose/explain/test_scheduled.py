@@ -52,3 +52,15 @@ class WordsTest(testtools.TestCase):
                 self.assertEqual(code, verdict.code)
                 self.assertIn(said, in_words(verdict.reasons))
                 self.assertEqual((), found.unjudged)
+
+
+class NotesTest(testtools.TestCase):
+    def test_cells_that_do_not_answer(self):
+        cloud = Cloud()
+        cloud.add_host("c1", "shared")
+        answer = SchedulerAnswer(notes=("told",), unseen=("cell2", "cell3"))
+        settings = settings_for(POLICY)
+        found = explain_scheduled(POLICY, cloud.snapshot(), None, settings, answer)
+        told, down = found.notes
+        self.assertEqual("told", told)
+        self.assertIn("cell2, cell3", down)
