@@ -165,18 +165,6 @@ class AuditChecksDirective(TableDirective):
             yield check.title, ", ".join(commands) + need, literal(module)
 
 
-class OuterCodesDirective(TableDirective):
-    """What ``explain`` says of other layers, which have no codes of their own."""
-
-    header = ("code", "layer")
-    widths = (60, 40)
-
-    def rows(self) -> Iterator[Row]:
-        """Yield a row for each code."""
-        for code in sorted(const.OUTER_CODES):
-            yield literal(code), code.partition(".")[0]
-
-
 class ValidatorsDirective(TableDirective):
     """The validators of extra specs that nova-api gets, with the built-in policy."""
 
@@ -270,7 +258,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Tell Sphinx the directives."""
     app.add_directive("perfvm-rules", RulesDirective)
     app.add_directive("perfvm-reasons", ReasonsDirective)
-    app.add_directive("perfvm-outer-codes", OuterCodesDirective)
     app.add_directive("perfvm-audit-codes", AuditCodesDirective)
     app.add_directive("perfvm-audit-checks", AuditChecksDirective)
     app.add_directive("perfvm-validators", ValidatorsDirective)

@@ -206,7 +206,8 @@ class CodesTest(testtools.TestCase):
             sorted((c, LEVELS[c].value) for c in LEVELS if c not in AUDIT_CODES),
             sorted(documented),
         )
-        documented = self.rows("explain", r"^``([a-z]+\.[a-z_]+)``  ")
+        text = (ROOT / "doc/source/reference/reasons.rst").read_text()
+        documented = re.findall(r"^``([a-z]+\.[a-z_]+)``  ", text, re.MULTILINE)
         self.assertEqual(sorted(const.OUTER_CODES), sorted(documented))
 
     def test_of_machines(self):

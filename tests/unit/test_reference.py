@@ -56,11 +56,6 @@ class DirectivesTest(testtools.TestCase):
             for text in (meaning, remedy):
                 self.assertRegex(text, r"^[\w`].*[^.]$", code)
 
-    def test_every_code_of_other_layers(self):
-        self.assertEqual(
-            sorted(const.OUTER_CODES), self.first_column("OuterCodesDirective")
-        )
-
     def test_every_code_of_the_audit_the_worst_first(self):
         self.assertEqual(sorted(AUDIT_CODES), self.first_column("AuditCodesDirective"))
         levels = [row[1] for row in self.rows("AuditCodesDirective")]
