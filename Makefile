@@ -46,7 +46,7 @@ demo: $(STAMP)  ## place VMs of both classes on a real Nova in this process
 	@$(BIN)/python -m tests.demo
 
 sandbox: $(STAMP)  ## a real OpenStack of separate processes, on pretended SANDBOX_HOSTS
-	@$(BIN)/nova-perfvm sandbox up $(if $(SANDBOX_HOSTS),--hosts $(SANDBOX_HOSTS))
+	@$(BIN)/python -m tests.sandbox up $(if $(SANDBOX_HOSTS),--hosts $(SANDBOX_HOSTS))
 
 # Two suites at a time, as the workers of one end at different times; what takes
 # longest comes first.

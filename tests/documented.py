@@ -163,7 +163,6 @@ TARGET = "a target of make, which .ci/run runs"
 
 # What is of one of these is not run, whatever RUN says of its page.
 NOT_RUN = (
-    NotRun("pip install", "the tests have what it installs"),
     NotRun("apt-get install", "it changes the machine; .ci/run installs the same"),
     NotRun("sudo apt-get install", "it changes the machine; .ci/run installs the same"),
     NotRun("systemctl kill", "it needs systemd; tests send the signal"),
@@ -229,10 +228,13 @@ NOT_RUN = (
     ),
     # Of sandboxes
     NotRun("make sandbox", _HERE),
-    NotRun("nova-perfvm sandbox up", _HERE),
-    NotRun('eval "$(nova-perfvm sandbox openrc)"', "that of the tutorial is run"),
     NotRun(
-        ".venv/bin/nova-perfvm sandbox wipe",
+        'eval "$(.venv/bin/python -m tests.sandbox openrc)"',
+        "that of the tutorial is run",
+        "doc/source/user/sandbox.rst",
+    ),
+    NotRun(
+        ".venv/bin/python -m tests.sandbox wipe",
         "the sandbox is that of other tests, too",
     ),
     # Of Tempest and DevStack

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
     from nova_perfvm.generate.options import FileOptions
 
-# What `nova-perfvm sandbox openrc` sets, too.
+# What `python -m tests.sandbox openrc` sets, too.
 POLICY_VARIABLE: Final = "PERFVM_POLICY"
 # As commands call the built-in policy in place of a file.
 BUILT_IN: Final = "built-in"

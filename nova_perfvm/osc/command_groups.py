@@ -34,10 +34,7 @@ GROUPS: Final = {
         *("prove", "plan disk", "bench run", "bench import", "bench compare"),
         *("bench scaling", "bench report", "fleet playbook"),
     ),
-    "Try and test": (
-        *("sandbox up", "sandbox status", "sandbox openrc", "sandbox restart"),
-        *("sandbox down", "sandbox wipe", "tempest config"),
-    ),
+    "Test": ("tempest config",),
 }
 _REST: Final = "Others"
 

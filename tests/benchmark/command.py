@@ -5,7 +5,7 @@ import argparse
 import signal
 import sys
 
-from nova_perfvm.sandbox.processes.errors import SandboxError
+from tests.processes.errors import SandboxError
 
 
 def positive(text):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pymysql
 
-from nova_perfvm.sandbox.processes import settings as sandbox_settings
-from nova_perfvm.sandbox.processes.files import database_options
-from nova_perfvm.sandbox.processes.layout import Layout
-from nova_perfvm.sandbox.processes.process import Processes
-from nova_perfvm.sandbox.processes.programs import find_programs
-from nova_perfvm.sandbox.processes.servers import SandboxServers
+from tests.processes import settings as sandbox_settings
+from tests.processes.files import database_options
+from tests.processes.layout import Layout
+from tests.processes.process import Processes
+from tests.processes.programs import find_programs
+from tests.processes.servers import SandboxServers
 
 
 class Database:

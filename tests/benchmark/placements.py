@@ -14,8 +14,8 @@ from wsgiref import simple_server
 
 from placement import wsgi
 
-from nova_perfvm.sandbox.processes import waiting
-from nova_perfvm.sandbox.processes.errors import SandboxError
+from tests.processes import waiting
+from tests.processes.errors import SandboxError
 
 CPU_HEADER = "X-Process-Cpu-Ms"
 TOKEN = "admin"

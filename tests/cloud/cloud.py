@@ -20,13 +20,13 @@ from nova_perfvm.generate.options import (
     WEIGHT_CLASSES,
 )
 from nova_perfvm.policy import HostShape
-from nova_perfvm.sandbox.topology import pretended_topology
 from tests.cloud import guest
 from tests.cloud.decisions import Decisions
 from tests.cloud.hosts import HostSettings
 from tests.cloud.log import Quiet
 from tests.cloud.servers import Servers
 from tests.cloud.services import Services
+from tests.hypervisor.topology import pretended_topology
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

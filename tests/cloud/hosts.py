@@ -18,7 +18,7 @@ from nova.virt.libvirt import driver as libvirt_driver
 
 from nova_perfvm import constants as const
 from nova_perfvm.policy import HostShape
-from nova_perfvm.sandbox.hypervisor.libvirt import Connection, Hardware
+from tests.hypervisor.libvirt import Connection, Hardware
 from tests.nova_differences import PIN_CHECK, pin_check_owner
 
 if TYPE_CHECKING:

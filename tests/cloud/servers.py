@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nova.tests import fixtures as nova_fixtures
 
-from nova_perfvm.sandbox.processes import waiting
+from tests.processes import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,12 +14,12 @@ from nova import conf as nova_conf
 from nova.api.validation.extra_specs import validators
 from nova.tests.functional.libvirt.base import ServersTestBase
 
-from nova_perfvm.sandbox.hypervisor.pretences import HARDWARE
 from tests.cloud.cells import Cells
 from tests.cloud.connections import Connections
 from tests.cloud.hosts import HostConf
 from tests.cloud.once import Statements
 from tests.cloud.ports import let_threads_share
+from tests.hypervisor.pretences import HARDWARE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

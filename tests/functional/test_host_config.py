@@ -13,8 +13,8 @@ from oslo_config import cfg
 
 from nova_perfvm.generate.hosts import HostRequest, generate, rendering
 from nova_perfvm.policy import HostShape, loader
-from nova_perfvm.sandbox.topology import pretended_topology
 from tests.functional import base
+from tests.hypervisor.topology import pretended_topology
 
 SHAPES = ("2x20", "2x20x2", "2x22", "4x20")
 TRAIT = "CUSTOM_PERFVM_HIGH_PERFORMANCE"

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import sqlalchemy as sa
 
 from nova_perfvm import findings as codes
-from nova_perfvm.sandbox.processes import computes, waiting
 from tests import judge
+from tests.processes import computes, waiting
 from tests.sandbox import base, clients, storms
 
 # Half a minute more than [DEFAULT]rpc_response_timeout, after which Nova

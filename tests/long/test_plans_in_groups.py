@@ -23,8 +23,8 @@ import sqlalchemy as sa
 from openstackclient import shell
 
 from nova_perfvm.osc import audit, migrations  # noqa: F401 - imported once, for all
-from nova_perfvm.sandbox.processes import waiting
 from tests import judge
+from tests.processes import waiting
 from tests.sandbox import base, storms
 
 COUNT = int(os.environ.get("PERFVM_GROUP_PLANS", "100"))

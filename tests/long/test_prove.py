@@ -3,7 +3,7 @@
 import json
 import signal
 
-from nova_perfvm.sandbox.processes import waiting
+from tests.processes import waiting
 from tests.sandbox import base
 from tests.sandbox.proofs import HOST, ProofCase
 

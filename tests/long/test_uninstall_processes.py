@@ -9,9 +9,9 @@ import re
 import time
 
 from nova_perfvm.cloud import apply
-from nova_perfvm.sandbox.processes import computes, waiting
 from tests import shown
 from tests.embedded import FILTERS_WITHOUT_PERFVM
+from tests.processes import computes, waiting
 from tests.sandbox import base
 from tests.sandbox.base import GENERAL, HP
 from tests.sandbox.documented import DocumentedCommands

@@ -31,9 +31,9 @@ from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.documents.config_file import read_settings
 from nova_perfvm.policy import loader
 from nova_perfvm.rules import REASON_CODES
-from nova_perfvm.sandbox.processes import waiting
-from nova_perfvm.sandbox.processes.sandbox import Sandbox
 from tests import request_specs
+from tests.processes import waiting
+from tests.processes.sandbox import Sandbox
 from tests.sandbox.labelled_states import LabelledStates
 from tests.sandbox.states import States
 

@@ -14,9 +14,9 @@ from xml.etree import ElementTree as ET
 import testtools
 from testtools.content import text_content
 
-from nova_perfvm.sandbox.processes import content, ports, waiting
-from nova_perfvm.sandbox.processes.layout import default_directory
-from nova_perfvm.sandbox.processes.sandbox import Sandbox
+from tests.processes import content, ports, waiting
+from tests.processes.layout import default_directory
+from tests.processes.sandbox import Sandbox
 
 HP = "hp.20c.64g"
 GENERAL = "g.2c.4g"
@@ -24,6 +24,11 @@ GENERAL = "g.2c.4g"
 # That of the sandbox of `make sandbox`: it takes minutes to make.
 ENVIRONMENT = os.environ.get("PERFVM_SANDBOX_ENVIRONMENT") or (
     default_directory() / "venv"
+)
+# The sandbox's own, wherever it runs.
+PROGRAM = (
+    *("env", f"PYTHONPATH={Path(__file__).parents[2]}"),
+    *(sys.executable, "-m", "tests.sandbox"),
 )
 # On a starved machine everything takes its time.
 SECONDS = 240
@@ -112,10 +117,11 @@ class SandboxTest(testtools.TestCase):
         """Run the openstack client; return what it prints as JSON."""
         return json.loads(self.command("openstack", *arguments, "-f", "json").stdout)
 
-    def nova_perfvm(self, command):
+    def run_sandbox(self, command):
+        """Run a command of the sandbox's program; return what has ended."""
         where = ("--directory", str(self.sandbox.layout.directory))
         where += ("--environment", str(self.sandbox.environment.directory))
-        return self.command("nova-perfvm", "sandbox", command, *where, check=False)
+        return self.command(*PROGRAM, command, *where, check=False)
 
     # Servers
 

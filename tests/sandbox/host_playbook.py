@@ -12,8 +12,8 @@ import yaml
 
 from nova_perfvm.cloud.api import API
 from nova_perfvm.generate.hosts import playbook
-from nova_perfvm.sandbox.processes.computes import PREFIX
 from tests import ansible
+from tests.processes.computes import PREFIX
 from tests.sandbox import base
 
 REASON = "nova-perfvm: host playbook"
@@ -47,7 +47,7 @@ class HostPlaybookMixin:
         """
         layout = self.sandbox.layout
         restart = [
-            *(self.sandbox.environment.program("nova-perfvm"), "sandbox", "restart"),
+            *(*base.PROGRAM, "restart"),
             *("--directory", str(layout.directory)),
             *("--environment", str(self.sandbox.environment.directory)),
         ]

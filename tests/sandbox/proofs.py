@@ -16,8 +16,8 @@ from nova_perfvm.cloud import proof_servers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.proof_servers import WantedServers
 from nova_perfvm.osc.proof_machines import make_key
-from nova_perfvm.sandbox.processes import content, waiting
 from tests.bench import machine
+from tests.processes import content, waiting
 from tests.sandbox import base
 from tests.sandbox.base import HP
 from tests.sandbox.volumes import TYPE, VolumesMixin

@@ -7,7 +7,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.placement.schemes import units
-from nova_perfvm.sandbox.processes import content, waiting
+from tests.processes import content, waiting
 
 NO_ZONE = ""
 ELSEWHERE = "elsewhere"

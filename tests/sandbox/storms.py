@@ -5,8 +5,8 @@ import collections
 import os
 import random
 
-from nova_perfvm.sandbox.processes import waiting
 from tests import judge
+from tests.processes import waiting
 from tests.sandbox import base, clients, looking
 from tests.sandbox.base import GENERAL, HP
 

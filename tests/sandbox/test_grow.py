@@ -4,17 +4,14 @@
 import os
 import signal
 import subprocess
-import sys
-from pathlib import Path
 
-from nova_perfvm.sandbox.processes import computes, waiting
 from tests import documented
+from tests.processes import computes, waiting
 from tests.sandbox import base, tutorial
 from tests.sandbox.base import HP
 
 PAGE = "doc/source/user/grow.rst"
 ADDED = "1xshared:2x20"
-_PROGRAM = Path(sys.executable).with_name("nova-perfvm")
 
 
 class GrowTest(base.SandboxTest):
@@ -105,7 +102,7 @@ class GrowTest(base.SandboxTest):
         # Where tests run in a shell's background, SIGINT is ignored.
         heeding = ("env", "--default-signal=INT")
         return subprocess.Popen(
-            [*heeding, _PROGRAM, "sandbox", "up", *where, "--add", *options],
+            [*heeding, *base.PROGRAM, "up", *where, "--add", *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

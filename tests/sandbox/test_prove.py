@@ -15,10 +15,10 @@ import fixtures
 from nova_perfvm.cloud import proof_servers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError
-from nova_perfvm.sandbox.processes import content
 from tests import documented
 from tests.guest import image, reached
 from tests.guest.machine import GATEWAY
+from tests.processes import content
 from tests.sandbox import base
 from tests.sandbox.base import HP
 from tests.sandbox.documented import DocumentedCommands

@@ -5,8 +5,8 @@ import contextlib
 import itertools
 
 from nova_perfvm import constants as const
-from nova_perfvm.sandbox.processes.errors import SandboxError
 from tests import documented
+from tests.processes.errors import SandboxError
 from tests.sandbox import base, looking
 from tests.sandbox.base import GENERAL, HP
 from tests.sandbox.documented import DocumentedCommands
@@ -180,7 +180,7 @@ class SlotsTest(
         server = self.boot(HP, host="dedicated1")
         before = self.assert_high_performance(server)
         self.sandbox.processes.kill("nova-compute-dedicated1")
-        self.assertIn("dead", self.nova_perfvm("status").stdout)
+        self.assertIn("dead", self.run_sandbox("status").stdout)
 
         self.sandbox.start("nova-compute-dedicated1")
         self.await_report("nova-compute", "dedicated1")
@@ -215,7 +215,7 @@ class SlotsTest(
     def test_up_twice(self):
         said = str(self.assertRaises(SandboxError, self.sandbox.up))
         self.assertIn("is up already", said)
-        result = self.nova_perfvm("up")
+        result = self.run_sandbox("up")
         self.assertEqual(1, result.returncode)
         self.assertIn("is up already", result.stderr)
         self.assertNotIn("Traceback", result.stderr)

@@ -21,8 +21,8 @@ import termios
 from pathlib import Path
 from typing import NamedTuple
 
-from nova_perfvm.sandbox.processes.sandbox import Sandbox
 from tests import documented
+from tests.processes.sandbox import Sandbox
 
 PAGE = "doc/source/user/tutorial.rst"
 ROOT = Path(__file__).parents[2]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers of a class whose root disks are volumes, in a sandbox with Cinder."""
 
-from nova_perfvm.sandbox.processes import waiting
+from tests.processes import waiting
 from tests.sandbox import base
 from tests.sandbox.base import HP
 

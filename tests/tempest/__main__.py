@@ -22,9 +22,9 @@ import tempfile
 import tempest
 from stestr.repository import util
 
-from nova_perfvm.sandbox.processes.layout import default_directory
-from nova_perfvm.sandbox.processes.sandbox import Sandbox
 from tests import count
+from tests.processes.layout import default_directory
+from tests.processes.sandbox import Sandbox
 from tests.tempest.conf import sandbox_conf
 
 # Migrations need two hosts for either class.  A policy is the built-in one, if there

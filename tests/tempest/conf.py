@@ -6,7 +6,7 @@ import io
 
 from nova_perfvm.osc.tempest import tempest_conf
 from nova_perfvm.policy import loader
-from nova_perfvm.sandbox.processes.content import IMAGE
+from tests.processes.content import IMAGE
 
 # On a starved machine everything takes its time.
 BUILD_TIMEOUT = 300

@@ -39,7 +39,6 @@ ROOMS = (
     "scheduler",
     "api",
     "watcher",
-    "sandbox",
     "osc",
     "tempest_plugin",
 )

@@ -20,9 +20,9 @@ from oslo_log import log as oslo_log
 from nova_perfvm.cloud.dry_run.no_writes import no_writes
 from nova_perfvm.cloud.dry_run.request import Asked
 from nova_perfvm.cloud.dry_run.scheduling import DryRun
-from nova_perfvm.sandbox.processes.errors import SandboxError
 from tests.benchmark.scheduling import flavors, limits, rows
 from tests.benchmark.scheduling.counts import Counts
+from tests.processes.errors import SandboxError
 
 _GRACE_S = 5
 

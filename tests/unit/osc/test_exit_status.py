@@ -31,8 +31,6 @@ ON_A_CLOUD = {
 # What they do they do to this machine.
 LOCAL = {
     *("host collect", "guest collect", "host playbook", "fleet playbook"),
-    *(f"sandbox {name}" for name in ("up", "down", "wipe", "restart", "openrc")),
-    "sandbox status",
 }
 # What they have to be told beside files.
 ARGUMENTS = {

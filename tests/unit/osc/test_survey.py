@@ -71,7 +71,7 @@ class SurveyTest(SurveyCase):
         other = ("--policy-out", self.directory / "other")
         self.assertEqual(3, self.survey(clouds.pools(), "--policy", mine, *other))
         self.assertIn("none is proposed beside it", self.stderr)
-        # As after `eval "$(nova-perfvm sandbox openrc)"`, which names one.
+        # As after `eval "$(python -m tests.sandbox openrc)"`, which names one.
         self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY", mine))
         self.assertEqual(0, self.survey(clouds.pools(), *other), self.stderr)
         self.assertTrue(other[1].exists())

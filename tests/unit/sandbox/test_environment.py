@@ -7,8 +7,8 @@ from pathlib import Path
 import fixtures
 import testtools
 
-from nova_perfvm.sandbox.processes.environment import Environment
-from nova_perfvm.sandbox.processes.errors import SandboxError
+from tests.processes.environment import Environment
+from tests.processes.errors import SandboxError
 
 
 class EnvironmentTest(testtools.TestCase):
@@ -19,9 +19,7 @@ class EnvironmentTest(testtools.TestCase):
         self.log = directory / "log"
         self.commands = []
         self.useFixture(
-            fixtures.MonkeyPatch(
-                "nova_perfvm.sandbox.processes.running.run", self.run_command
-            )
+            fixtures.MonkeyPatch("tests.processes.running.run", self.run_command)
         )
 
     def run_command(self, command, *, log):
@@ -63,7 +61,7 @@ class EnvironmentTest(testtools.TestCase):
             self.commands.append(command)
 
         other = threading.Thread(target=self.prepare)
-        with fixtures.MonkeyPatch("nova_perfvm.sandbox.processes.running.run", meet):
+        with fixtures.MonkeyPatch("tests.processes.running.run", meet):
             self.prepare()
             other.join()
 
@@ -72,14 +70,14 @@ class EnvironmentTest(testtools.TestCase):
     def test_an_update_that_fails_is_repeated(self):
         """Even by the version that was installed before."""
         self.prepare()
-        mine = "nova_perfvm.sandbox.processes.environment._setup"
+        mine = "tests.processes.environment.OPENSTACK"
 
         def fail(*_args, **_options):
             raise SandboxError("no network")
 
         with (
-            fixtures.MonkeyPatch(mine, lambda _: "newer"),
-            fixtures.MonkeyPatch("nova_perfvm.sandbox.processes.running.run", fail),
+            fixtures.MonkeyPatch(mine, ("newer",)),
+            fixtures.MonkeyPatch("tests.processes.running.run", fail),
         ):
             self.assertRaises(SandboxError, self.prepare)
         self.prepare()

@@ -7,14 +7,14 @@ import yaml
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.policy import loader
-from nova_perfvm.sandbox.processes import files
-from nova_perfvm.sandbox.processes.environment import Environment
-from nova_perfvm.sandbox.processes.hostspec import host_configs, parse_hosts
-from nova_perfvm.sandbox.processes.layout import Layout
-from nova_perfvm.sandbox.processes.policy import sandbox_policy
-from nova_perfvm.sandbox.processes.ports import NAMES
-from nova_perfvm.sandbox.processes.settings import SandboxSettings
 from tests.directory import DirectoryCase
+from tests.processes import files
+from tests.processes.environment import Environment
+from tests.processes.hostspec import host_configs, parse_hosts
+from tests.processes.layout import Layout
+from tests.processes.policy import sandbox_policy
+from tests.processes.ports import NAMES
+from tests.processes.settings import SandboxSettings
 
 SEVERAL = Path(__file__).parents[2] / "long" / "several-classes.yaml"
 PORTS = {name: 21000 + number for number, name in enumerate(NAMES)}
@@ -85,7 +85,7 @@ class FilesTest(DirectoryCase):
             self.assertEqual(volumes, there)
         conf = self.read("cinder/cinder.conf")
         module, _, name = conf["pretended"]["volume_driver"].rpartition(".")
-        path = Path(files.__file__).parents[3] / f"{module.replace('.', '/')}.py"
+        path = Path(files.__file__).parents[2] / f"{module.replace('.', '/')}.py"
         self.assertIn(f"class {name}(", path.read_text())
 
     def test_services(self):

@@ -3,8 +3,8 @@
 import testtools
 
 from nova_perfvm.policy import HostShape
-from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.hostspec import (
+from tests.processes.errors import SandboxError
+from tests.processes.hostspec import (
     DEFAULT_HOSTS,
     PretendedHost,
     more_hosts,

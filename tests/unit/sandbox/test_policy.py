@@ -7,8 +7,8 @@ import testtools
 
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.policy import loader
-from nova_perfvm.sandbox.processes.hostspec import parse_hosts
-from nova_perfvm.sandbox.processes.policy import sandbox_policy
+from tests.processes.hostspec import parse_hosts
+from tests.processes.policy import sandbox_policy
 
 
 def policy_for(hosts, path=None, **how):

@@ -7,10 +7,10 @@ from pathlib import Path
 import fixtures
 import testtools
 
-from nova_perfvm.sandbox.processes import waiting
-from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.layout import Layout
-from nova_perfvm.sandbox.processes.process import Processes
+from tests.processes import waiting
+from tests.processes.errors import SandboxError
+from tests.processes.layout import Layout
+from tests.processes.process import Processes
 
 SLEEP = "import time; time.sleep(600)"
 DEAF = f"import signal; signal.signal(15, signal.SIG_IGN); print('deaf'); {SLEEP}"

@@ -5,8 +5,8 @@ from pathlib import Path
 import fixtures
 import testtools
 
-from nova_perfvm.sandbox.processes import programs
-from nova_perfvm.sandbox.processes.errors import SandboxError
+from tests.processes import programs
+from tests.processes.errors import SandboxError
 
 
 class ProgramsTest(testtools.TestCase):

@@ -10,9 +10,9 @@ import fixtures
 import testtools
 from openstack import exceptions as sdk_exceptions
 
-from nova_perfvm.sandbox.processes import ports, waiting
-from nova_perfvm.sandbox.processes import settings as kept_settings
-from nova_perfvm.sandbox.processes.sandbox import Sandbox
+from tests.processes import ports, waiting
+from tests.processes import settings as kept_settings
+from tests.processes.sandbox import Sandbox
 
 OURS = "127.0.0.1,localhost"
 

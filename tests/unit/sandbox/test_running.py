@@ -7,8 +7,8 @@ from pathlib import Path
 import fixtures
 import testtools
 
-from nova_perfvm.sandbox.processes import running
-from nova_perfvm.sandbox.processes.errors import SandboxError
+from tests.processes import running
+from tests.processes.errors import SandboxError
 
 
 class RunTest(testtools.TestCase):

@@ -8,11 +8,11 @@ import fixtures
 import testtools
 
 from nova_perfvm.policy import loader
-from nova_perfvm.sandbox.processes import ports, state
-from nova_perfvm.sandbox.processes import settings as kept_settings
-from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.layout import default_directory
-from nova_perfvm.sandbox.processes.sandbox import Sandbox
+from tests.processes import ports, state
+from tests.processes import settings as kept_settings
+from tests.processes.errors import SandboxError
+from tests.processes.layout import default_directory
+from tests.processes.sandbox import Sandbox
 
 
 class SandboxTest(testtools.TestCase):
@@ -24,9 +24,7 @@ class SandboxTest(testtools.TestCase):
         self.sandbox = Sandbox(self.directory)
         # Whether the servers are installed here does not matter.
         self.useFixture(
-            fixtures.MonkeyPatch(
-                "nova_perfvm.sandbox.processes.programs.find_programs", lambda: None
-            )
+            fixtures.MonkeyPatch("tests.processes.programs.find_programs", lambda: None)
         )
 
     def refused(self, **options):
@@ -47,7 +45,7 @@ class SandboxTest(testtools.TestCase):
         self.sandbox.down()
         self.sandbox.wipe()
         error = self.assertRaises(SandboxError, self.sandbox.exports)
-        self.assertIn("nova-perfvm sandbox up", str(error))
+        self.assertIn("python -m tests.sandbox up", str(error))
         self.assertFalse(self.directory.exists())
 
     def test_other_hosts_or_processes_than_it_was_made_with(self):
@@ -85,7 +83,7 @@ class SandboxTest(testtools.TestCase):
         path = self.sandbox.layout.settings
         self.assertEqual(0o600, path.stat().st_mode & 0o777)
         path.write_text('{"hosts": 1}')
-        self.assertIn("nova-perfvm sandbox wipe", self.refused())
+        self.assertIn("python -m tests.sandbox wipe", self.refused())
 
     def test_wipe(self):
         self.keep()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables that are kept; tests/sandbox has them made and read by MariaDB."""
 
-from nova_perfvm.sandbox.processes import ports, programs
-from nova_perfvm.sandbox.processes.databases import Databases
-from nova_perfvm.sandbox.processes.environment import Environment
-from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.layout import Layout
-from nova_perfvm.sandbox.processes.settings import SandboxSettings
 from tests.directory import DirectoryCase
+from tests.processes import ports, programs
+from tests.processes.databases import Databases
+from tests.processes.environment import Environment
+from tests.processes.errors import SandboxError
+from tests.processes.layout import Layout
+from tests.processes.settings import SandboxSettings
 
 _DUMP = """#!/bin/sh
 for argument; do

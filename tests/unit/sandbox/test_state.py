@@ -10,10 +10,10 @@ from unittest import mock
 import fixtures
 import testtools
 
-from nova_perfvm.sandbox.processes import state
-from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.layout import Layout
-from nova_perfvm.sandbox.processes.sandbox import Sandbox
+from tests.processes import state
+from tests.processes.errors import SandboxError
+from tests.processes.layout import Layout
+from tests.processes.sandbox import Sandbox
 
 
 class StateTest(testtools.TestCase):
@@ -83,7 +83,7 @@ class ClaimTest(StateTest):
         with state.claim(self.layout):
             error = self.assertRaises(SandboxError, self.claim)
 
-        self.assertIn("another nova-perfvm sandbox command", str(error))
+        self.assertIn("another tests.sandbox command", str(error))
 
     def test_a_directory_that_cannot_be_made(self):
         def refuse(*_args, **_kwargs):
@@ -106,9 +106,7 @@ class WipeTest(StateTest):
             ("environment.Environment.prepare", self.prepare),
             ("starter.Starter.start_all", self.bring_up),
         ):
-            self.useFixture(
-                fixtures.MonkeyPatch(f"nova_perfvm.sandbox.processes.{name}", double)
-            )
+            self.useFixture(fixtures.MonkeyPatch(f"tests.processes.{name}", double))
 
     @staticmethod
     def prepare(environment, _log, _tell, **_how):

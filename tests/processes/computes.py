@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from nova_perfvm.sandbox.processes import running, waiting
-from nova_perfvm.sandbox.processes.environment import Environment
-from nova_perfvm.sandbox.processes.hostspec import MEMORY_GB, PretendedHost
-from nova_perfvm.sandbox.processes.layout import Layout
-from nova_perfvm.sandbox.processes.process import Processes
+from tests.processes import running, waiting
+from tests.processes.environment import Environment
+from tests.processes.hostspec import MEMORY_GB, PretendedHost
+from tests.processes.layout import Layout
+from tests.processes.process import Processes
 
 PREFIX: Final = "nova-compute-"
 
-_MODULE: Final = "nova_perfvm.sandbox.hypervisor.fork"
+_MODULE: Final = "tests.hypervisor.fork"
 _REPORT_S_EACH: Final = 6
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from nova_perfvm.documents import textfile
-from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.hostspec import PretendedHost, parse_hosts
-from nova_perfvm.sandbox.processes.ports import ADDRESS, choose_ports
+from tests.processes.errors import SandboxError
+from tests.processes.hostspec import PretendedHost, parse_hosts
+from tests.processes.ports import ADDRESS, choose_ports
 
 CLOUD: Final = "perfvm"
 REGION: Final = "RegionOne"
@@ -24,7 +24,7 @@ SERVICE_PROJECT: Final = "service"
 class SandboxSettings:
     """Everything that does not change while the sandbox has data.
 
-    :ivar hosts: see :func:`nova_perfvm.sandbox.processes.hostspec.parse_hosts`
+    :ivar hosts: see :func:`tests.processes.hostspec.parse_hosts`
     :ivar policy_digest: SHA-256 of the policy's meaning
     :ivar ports: by the name of the service
     :ivar password: of every user in every service
@@ -99,8 +99,8 @@ def load(path: Path) -> SandboxSettings | None:
         return None
     except (OSError, ValueError, TypeError) as exc:
         raise SandboxError(
-            f"{path} cannot be used ({exc}): end the sandbox with nova-perfvm sandbox "
-            "wipe"
+            f"{path} cannot be used ({exc}): end the sandbox with "
+            "python -m tests.sandbox wipe"
         ) from exc
 
 

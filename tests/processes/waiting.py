@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.ports import ADDRESS
-from nova_perfvm.sandbox.processes.process import Processes, ProcessRecord
+from tests.processes.errors import SandboxError
+from tests.processes.ports import ADDRESS
+from tests.processes.process import Processes, ProcessRecord
 
 _TAIL: Final = 12
 

@@ -13,22 +13,22 @@ from typing import Any
 
 from nova_perfvm.generate.hosts import HostConfig
 from nova_perfvm.policy import Policy, loader
-from nova_perfvm.sandbox.processes import computes, files, ports, programs, state
-from nova_perfvm.sandbox.processes import settings as kept_settings
-from nova_perfvm.sandbox.processes.environment import Environment
-from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.hostspec import (
+from tests.processes import computes, files, ports, programs, state
+from tests.processes import settings as kept_settings
+from tests.processes.environment import Environment
+from tests.processes.errors import SandboxError
+from tests.processes.hostspec import (
     DEFAULT_HOSTS,
     PretendedHost,
     host_configs,
     more_hosts,
     parse_hosts,
 )
-from nova_perfvm.sandbox.processes.layout import Layout, default_directory
-from nova_perfvm.sandbox.processes.policy import sandbox_policy
-from nova_perfvm.sandbox.processes.process import Processes, ProcessRecord
-from nova_perfvm.sandbox.processes.settings import CLOUD, SandboxSettings
-from nova_perfvm.sandbox.processes.starter import Starter
+from tests.processes.layout import Layout, default_directory
+from tests.processes.policy import sandbox_policy
+from tests.processes.process import Processes, ProcessRecord
+from tests.processes.settings import CLOUD, SandboxSettings
+from tests.processes.starter import Starter
 
 # In this order, each group at once: whoever needs another ends before it.
 _STOP_ORDER = (
@@ -73,7 +73,7 @@ class Sandbox:
         if found is None:
             raise SandboxError(
                 f"there is no sandbox in {self.layout.directory}: start one with "
-                "nova-perfvm sandbox up"
+                "python -m tests.sandbox up"
             )
         return found
 
@@ -87,7 +87,7 @@ class Sandbox:
     ) -> None:
         """Start everything; on failure nothing is left running.
 
-        :param hosts: see :func:`nova_perfvm.sandbox.processes.hostspec.parse_hosts`;
+        :param hosts: see :func:`tests.processes.hostspec.parse_hosts`;
             None for what there is already, or the default
         :param policy: a policy file; None for the built-in policy, fitted
         :param schedulers: number of nova-schedulers
@@ -129,7 +129,7 @@ class Sandbox:
         They come as computes do that were just installed: with the configuration of
         the generator, in the cell, and not enrolled.
 
-        :param hosts: see :func:`nova_perfvm.sandbox.processes.hostspec.more_hosts`
+        :param hosts: see :func:`tests.processes.hostspec.more_hosts`
         :return: by the name of each, what it was configured with
         :raises PerfVMError: when the sandbox is not up, the policy forbids a host, or
             one does not come up
@@ -202,7 +202,7 @@ class Sandbox:
     def connect(self) -> Any:
         """Return an SDK connection of the administrator."""
         # The command line imports this module and seldom needs the SDK.
-        import openstack  # noqa: PLC0415
+        import openstack
 
         connection = openstack.connect(
             load_yaml_config=False, load_envvars=False, **self.settings.cloud
@@ -255,7 +255,7 @@ class Sandbox:
         if any(record.alive for record in self.status()):
             raise SandboxError(
                 f"the sandbox in {self.layout.directory} is up already: take it down "
-                "first (nova-perfvm sandbox down)"
+                "first (python -m tests.sandbox down)"
             )
         self.processes.sweep(0)
 
@@ -273,7 +273,7 @@ class Sandbox:
         wanted |= {computes.PREFIX + host.name for host in self.settings.pretended}
         if dead := sorted(wanted - alive):
             raise SandboxError(
-                f"of the sandbox in {directory} not all runs: nova-perfvm sandbox "
+                f"of the sandbox in {directory} not all runs: python -m tests.sandbox "
                 f"restart {' '.join(dead)}, and then up --add"
             )
 

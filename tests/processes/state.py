@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from nova_perfvm.documents import textfile
-from nova_perfvm.sandbox.processes.environment import Environment
-from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.layout import Layout
+from tests.processes.environment import Environment
+from tests.processes.errors import SandboxError
+from tests.processes.layout import Layout
 
 # What the lock file says.  Its name alone is no sign: dpkg's directory has one.
 MARK: Final = b"nova-perfvm sandbox: its wipe removes all of this directory\n"
@@ -31,12 +31,12 @@ def claim(layout: Layout) -> Iterator[None]:
         if not _is_ours(layout):
             raise SandboxError(
                 f"{directory} has other files in it: expected an empty directory, or "
-                "one that nova-perfvm sandbox up has made; use another --directory"
+                "one that python -m tests.sandbox up has made; use another --directory"
             )
         with textfile.open_lock(layout.lock) as lock:
             if not textfile.locks(lock, layout.lock):
                 raise SandboxError(
-                    f"another nova-perfvm sandbox command works on {directory}"
+                    f"another tests.sandbox command works on {directory}"
                 )
             if os.fstat(lock.fileno()).st_size == 0:
                 lock.write(MARK)
@@ -64,7 +64,7 @@ def clear(layout: Layout) -> None:
     except OSError as exc:
         raise SandboxError(
             f"cannot remove {exc.filename or layout.directory}: {exc.strerror}; see to "
-            "that, and repeat nova-perfvm sandbox wipe"
+            "that, and repeat python -m tests.sandbox wipe"
         ) from exc
 
 

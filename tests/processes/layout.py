@@ -6,10 +6,21 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tests.processes.errors import SandboxError
+
 
 def default_directory() -> Path:
-    """Return ``~/.cache/nova_perfvm/sandbox``, or what XDG_CACHE_HOME says."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    """Return ``~/.cache/nova_perfvm/sandbox``, or the same below XDG_CACHE_HOME.
+
+    :raises SandboxError: for a user without a home directory
+    """
+    try:
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        raise SandboxError(
+            "this user has no home directory: set XDG_CACHE_HOME, or name one with "
+            "--directory"
+        ) from None
     return Path(cache) / "nova_perfvm" / "sandbox"
 
 

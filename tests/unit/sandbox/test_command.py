@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import contextlib
+import io
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import fixtures
+import testtools
 
-from nova_perfvm.sandbox.processes import settings as kept_settings
-from nova_perfvm.sandbox.processes import state
-from nova_perfvm.sandbox.processes.layout import Layout
-from tests.unit.osc.base import CommandCase
+from tests.processes import settings as kept_settings
+from tests.processes import state
+from tests.processes.layout import Layout
+from tests.sandbox.__main__ import main
 
 # As somebody would have who has just sourced the openrc of another cloud.
 PRODUCTION = {
@@ -22,6 +25,27 @@ PRODUCTION = {
     "OS_CLOUD": "production",
     "OS_CLIENT_SECURE_FILE": "/etc/openstack/secure.yaml",
 }
+
+
+class CommandCase(testtools.TestCase):
+    """A command in this process, in a directory of its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.directory = Path(self.useFixture(fixtures.TempDir()).path)
+
+    def run_command(self, *arguments):
+        """Run a command; return its exit status, and keep what it has printed."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = main(list(arguments))
+        self.stdout, self.stderr = out.getvalue(), err.getvalue()
+        return status
+
+    def assert_refused(self, words, *arguments):
+        self.assertEqual(1, self.run_command(*arguments), self.stdout)
+        self.assertIn(words, self.stderr)
+        self.assertEqual("", self.stdout)
 
 
 class OpenRCTest(CommandCase):
@@ -42,7 +66,7 @@ class OpenRCTest(CommandCase):
     def variables(self, shell, environment):
         """Return the environment of a command after openrc in a strict shell."""
         self.assertEqual(
-            0, self.run_command("sandbox", "openrc", "--directory", str(self.directory))
+            0, self.run_command("openrc", "--directory", str(self.directory))
         )
         result = subprocess.run(
             [shell, "-c", f"set -eu; {self.stdout}env -0"],
@@ -74,9 +98,7 @@ class OpenRCTest(CommandCase):
     def test_without_a_sandbox_nothing_is_printed(self):
         """The shell that evaluates it keeps its variables."""
         nowhere = str(self.directory.parent)
-        self.assert_refused(
-            1, "no sandbox", "sandbox", "openrc", "--directory", nowhere
-        )
+        self.assert_refused("no sandbox", "openrc", "--directory", nowhere)
 
 
 class NobodyTest(CommandCase):
@@ -91,15 +113,15 @@ class NobodyTest(CommandCase):
     def test_it_is_asked_for_a_directory(self):
         for command in ("up", "status", "down", "wipe", "openrc"):
             with self.subTest(command):
-                self.assert_refused(1, "home directory", "sandbox", command)
+                self.assert_refused("home directory", command)
 
 
 class StatusTest(CommandCase):
     def test_there_is_none_or_it_is_down(self):
         directory = str(self.directory / "state")
-        command = ("sandbox", "status", "--directory", directory)
+        command = ("status", "--directory", directory)
         self.assert_refused(
-            1, f"there is no sandbox in {directory}: start one with", *command
+            f"there is no sandbox in {directory}: start one with", *command
         )
         layout = Layout(Path(directory))
         settings = kept_settings.new_settings("dedicated:2x20", "0")

@@ -8,12 +8,12 @@ import os
 from dataclasses import dataclass
 from typing import Any, Final
 
-from nova_perfvm.sandbox.processes import running, waiting
-from nova_perfvm.sandbox.processes.layout import Layout
-from nova_perfvm.sandbox.processes.ports import ADDRESS
-from nova_perfvm.sandbox.processes.process import Processes
-from nova_perfvm.sandbox.processes.programs import Programs
-from nova_perfvm.sandbox.processes.settings import SandboxSettings
+from tests.processes import running, waiting
+from tests.processes.layout import Layout
+from tests.processes.ports import ADDRESS
+from tests.processes.process import Processes
+from tests.processes.programs import Programs
+from tests.processes.settings import SandboxSettings
 
 DATABASES: Final = (
     *("keystone", "placement", "glance", "neutron"),

@@ -10,7 +10,7 @@ import yaml
 
 from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.policy import Policy, loader
-from nova_perfvm.sandbox.processes.hostspec import PretendedHost
+from tests.processes.hostspec import PretendedHost
 
 ROOT_GB = 20
 

@@ -64,7 +64,7 @@ class SandboxDomain(fakelibvirt.Domain):
         if not flags & fakelibvirt.VIR_DOMAIN_XML_MIGRATABLE:
             return super().XMLDesc(flags)
         # Each interface has the PCI address that libvirt would have chosen.
-        root = ET.fromstring(self.kept_xml)  # noqa: S314
+        root = ET.fromstring(self.kept_xml)
         for slot, interface in enumerate(root.findall("devices/interface"), start=3):
             if interface.find("address") is None:
                 ET.SubElement(interface, "address", type="pci", slot=hex(slot))
@@ -135,8 +135,8 @@ class Connection(fakelibvirt.Connection):
         domain = SandboxDomain(self, xml)
         known = self._vms.get(domain.name())
         if known is not None and known.isActive():
-            domain._state = known._state  # noqa: SLF001
-            domain._id = known._id  # noqa: SLF001
+            domain._state = known._state
+            domain._id = known._id
         self._vms[domain.name()] = domain
         _write(self._file(domain.name(), "xml"), xml)
         self._emit_lifecycle(domain, fakelibvirt.VIR_DOMAIN_EVENT_DEFINED, 0)
@@ -174,7 +174,7 @@ class Connection(fakelibvirt.Connection):
                 domain = SandboxDomain(self, xml)
                 self._vms[domain.name()] = domain
                 if path.with_suffix(".on").exists():
-                    domain._state = fakelibvirt.VIR_DOMAIN_RUNNING  # noqa: SLF001
+                    domain._state = fakelibvirt.VIR_DOMAIN_RUNNING
                     self._mark_running(domain)
 
     def _mark_running(self, domain: Any) -> None:

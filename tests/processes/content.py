@@ -16,8 +16,8 @@ from nova_perfvm.generate.flavors import generate_flavors, generate_image_proper
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
-from nova_perfvm.sandbox.processes.hostspec import PretendedHost
-from nova_perfvm.sandbox.processes.settings import (
+from tests.processes.hostspec import PretendedHost
+from tests.processes.settings import (
     REGION,
     SERVICE_PROJECT,
     SERVICE_USER,

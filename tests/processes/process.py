@@ -15,14 +15,20 @@ from pathlib import Path
 from typing import Final
 
 from nova_perfvm.documents import textfile
-from nova_perfvm.sandbox.processes import ports
-from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.layout import Layout
+from tests.processes import ports
+from tests.processes.errors import SandboxError
+from tests.processes.layout import Layout
 
 # In the environment of every process of a sandbox: whatever they start in turn
 # is known by it.
 MARK: Final = "NOVA_PERFVM_SANDBOX"
 
+# Where the processes find the pretended hypervisor and drivers, and the entry point of
+# Neutron's, which no other neutron-server is to see.
+_IMPORTED: Final = (
+    Path(__file__).parents[2],
+    Path(__file__).with_name("plugins"),
+)
 _PAUSE_S: Final = 0.1
 
 
@@ -54,9 +60,10 @@ class Processes:
         self._layout = layout
 
     def environment(self, changes: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the environment of a process: ours without what is not its own.
+        """Return the environment of a process of the sandbox.
 
-        Its requests to the sandbox pass proxies by.
+        This process's variables without those of Python and of cloud clients; requests
+        to the sandbox bypass proxies.
         """
         kept = {
             name: value
@@ -64,7 +71,11 @@ class Processes:
             if not name.startswith(("OS_", "PYTHON", "RABBITMQ_"))
         }
         kept |= ports.without_proxies(kept)
-        return kept | {MARK: str(self._layout.directory)} | dict(changes or {})
+        own = {
+            MARK: str(self._layout.directory),
+            "PYTHONPATH": os.pathsep.join(map(str, _IMPORTED)),
+        }
+        return kept | own | dict(changes or {})
 
     def output(self, name: str) -> Path:
         """Return where a process's stdout and stderr go."""
@@ -85,7 +96,7 @@ class Processes:
         """
         self.refuse_running(name)
         with self.output(name).open("ab") as output:
-            child = subprocess.Popen(  # noqa: S603
+            child = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import importlib.metadata
-import json
 import shutil
 import sys
-import urllib.parse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-import nova_perfvm
 from nova_perfvm.documents import textfile
-from nova_perfvm.sandbox.processes import running
+from tests.processes import running
 
+_CHECKOUT: Final = Path(__file__).parents[2]
 CONSTRAINTS: Final = Path(__file__).with_name("constraints.txt")
 
 # Released together; all else follows from the constraints.
@@ -75,9 +72,11 @@ class Environment:
         :param volumes: whether Cinder is needed, too
         :raises SandboxError: when something cannot be installed
         """
-        plugin = _plugin()
         constraints = CONSTRAINTS.read_text(encoding="utf-8")
-        made_of = (constraints, *OPENSTACK, sys.version, *plugin, _setup(plugin))
+        # Of the checkout pip reads setup.cfg; the sources are used in place, so that a
+        # service that is started anew runs what was edited.
+        setup = (_CHECKOUT / "setup.cfg").read_text(encoding="utf-8")
+        made_of = (constraints, *OPENSTACK, sys.version, str(_CHECKOUT), setup)
         wanted = [hashlib.sha256("\n".join(made_of).encode()).hexdigest()]
         if volumes:
             wanted.append(CINDER)
@@ -94,7 +93,7 @@ class Environment:
                 running.run(command, log=log)
                 self._pip(log, *OPENSTACK)
                 shutil.rmtree(self.schemas, ignore_errors=True)
-                self._pip(log, "--no-build-isolation", *plugin)
+                self._pip(log, "--no-build-isolation", "--editable", str(_CHECKOUT))
                 self._stamp.write_text(wanted[0], encoding="utf-8")
             if not self._has(wanted):
                 tell(f"installing {CINDER}")
@@ -115,26 +114,3 @@ class Environment:
             ],
             log=log,
         )
-
-
-def _setup(plugin: Sequence[str]) -> str:
-    """Return what pip would do anew; the sources are used in place."""
-    setup = Path(plugin[-1]) / "setup.cfg"
-    return setup.read_text(encoding="utf-8") if setup.exists() else ""
-
-
-def _plugin() -> tuple[str, ...]:
-    """Return pip's arguments for this package as it is here.
-
-    A checkout is used in place, so that a service that is started anew runs what
-    was edited.  Otherwise it is installed from where it was installed here.
-    """
-    checkout = Path(nova_perfvm.__file__).parents[1]
-    if (checkout / "setup.cfg").exists():
-        return "--editable", str(checkout)
-    distribution = importlib.metadata.distribution("nova-perfvm")
-    origin = json.loads(distribution.read_text("direct_url.json") or "{}")
-    url = urllib.parse.urlsplit(origin.get("url", ""))
-    if url.scheme == "file":
-        return (urllib.parse.unquote(url.path),)
-    return (f"nova-perfvm=={distribution.version}",)

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable
 from typing import Final
 
-from nova_perfvm.sandbox.processes.errors import SandboxError
+from tests.processes.errors import SandboxError
 
 # Daemons are not on the PATH of an ordinary user.  RabbitMQ's scripts on the
 # PATH insist on root or on their own user; those behind them do not.

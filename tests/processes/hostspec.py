@@ -11,8 +11,8 @@ from typing import Final, cast
 from nova_perfvm.exceptions import ShapeError
 from nova_perfvm.generate.hosts import MODES, HostConfig, HostRequest, Mode, generate
 from nova_perfvm.policy import HostShape, Policy
-from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.topology import pretended_topology
+from tests.hypervisor.topology import pretended_topology
+from tests.processes.errors import SandboxError
 
 DEFAULT_HOSTS: Final = "2xdedicated:2x20,1xshared:2x20"
 MEMORY_GB: Final = 500

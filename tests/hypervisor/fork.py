@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start nova-compute processes that share what all of them import.
 
-``python -m nova_perfvm.sandbox.hypervisor.fork ORDERS`` imports once, and
+``python -m tests.hypervisor.fork ORDERS`` imports once, and
 forks for each order in a JSON list: ``{"log": ..., "output": ..., "config_files":
 [...], "hardware": {...}}``.  The first configuration file is the same for all.  It
 prints a pid for each, and ends.  A compute that was forked costs less than half the
@@ -28,7 +28,7 @@ SHARED: Final = (
     "nova.network.neutron",
     "oslo_messaging._drivers.impl_rabbit",
     "kombu.transport.pyamqp",
-    "nova_perfvm.sandbox.hypervisor.pretences",
+    "tests.hypervisor.pretences",
 )
 
 

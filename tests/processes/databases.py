@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
-from nova_perfvm.sandbox.processes import running
-from nova_perfvm.sandbox.processes.environment import Environment
-from nova_perfvm.sandbox.processes.layout import Layout
-from nova_perfvm.sandbox.processes.programs import Programs
-from nova_perfvm.sandbox.processes.settings import REGION, SandboxSettings
+from tests.processes import running
+from tests.processes.environment import Environment
+from tests.processes.layout import Layout
+from tests.processes.programs import Programs
+from tests.processes.settings import REGION, SandboxSettings
 
 # What makes the tables of a database: a program, its configuration files in the
 # directory of the service, and its arguments.

@@ -10,18 +10,18 @@ from typing import Any, Final, NamedTuple
 
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
-from nova_perfvm.sandbox.processes import content, running, waiting
-from nova_perfvm.sandbox.processes.computes import PREFIX, Computes, forget
-from nova_perfvm.sandbox.processes.databases import Databases
-from nova_perfvm.sandbox.processes.environment import Environment
-from nova_perfvm.sandbox.processes.errors import SandboxError
-from nova_perfvm.sandbox.processes.hostspec import PretendedHost
-from nova_perfvm.sandbox.processes.layout import Layout
-from nova_perfvm.sandbox.processes.ports import ADDRESS
-from nova_perfvm.sandbox.processes.process import Processes, ProcessRecord
-from nova_perfvm.sandbox.processes.programs import Programs
-from nova_perfvm.sandbox.processes.servers import SandboxServers
-from nova_perfvm.sandbox.processes.settings import CLOUD, SandboxSettings
+from tests.processes import content, running, waiting
+from tests.processes.computes import PREFIX, Computes, forget
+from tests.processes.databases import Databases
+from tests.processes.environment import Environment
+from tests.processes.errors import SandboxError
+from tests.processes.hostspec import PretendedHost
+from tests.processes.layout import Layout
+from tests.processes.ports import ADDRESS
+from tests.processes.process import Processes, ProcessRecord
+from tests.processes.programs import Programs
+from tests.processes.servers import SandboxServers
+from tests.processes.settings import CLOUD, SandboxSettings
 
 SCHEDULER: Final = "nova-scheduler"
 CONDUCTOR: Final = "nova-conductor"
@@ -215,7 +215,8 @@ class Starter:
             self._start_service(name, SCHEDULER, *of_scheduler)
         else:
             raise SandboxError(
-                f"the sandbox has no process {name!r}: see nova-perfvm sandbox status"
+                f"the sandbox has no process {name!r}: see "
+                "python -m tests.sandbox status"
             )
 
     def _await_api(self, name: str) -> None:

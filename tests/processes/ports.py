@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from nova_perfvm.sandbox.processes.errors import SandboxError
+from tests.processes.errors import SandboxError
 
 ADDRESS: Final = "127.0.0.1"
 NAMES: Final = (

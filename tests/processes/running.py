@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from nova_perfvm.sandbox.processes.errors import SandboxError
+from tests.processes.errors import SandboxError
 
 
 def run(
@@ -23,7 +23,7 @@ def run(
     :param password: what is not to be seen in messages and in the file
     :raises SandboxError: with the end of its output, when it fails
     """
-    result = subprocess.run(  # noqa: S603
+    result = subprocess.run(
         command,
         check=False,
         text=True,

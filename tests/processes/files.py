@@ -13,17 +13,17 @@ import yaml
 from nova_perfvm.generate.hosts import HostConfig, rendering
 from nova_perfvm.microversions import COMPUTE, PLACEMENT
 from nova_perfvm.policy import Policy, loader
-from nova_perfvm.sandbox.processes.environment import Environment
-from nova_perfvm.sandbox.processes.layout import Layout
-from nova_perfvm.sandbox.processes.ports import ADDRESS
-from nova_perfvm.sandbox.processes.servers import DATABASES, VHOSTS
-from nova_perfvm.sandbox.processes.settings import (
+from tests.processes.environment import Environment
+from tests.processes.layout import Layout
+from tests.processes.ports import ADDRESS
+from tests.processes.servers import DATABASES, VHOSTS
+from tests.processes.settings import (
     CLOUD,
     SERVICE_PROJECT,
     SERVICE_USER,
     SandboxSettings,
 )
-from nova_perfvm.sandbox.processes.starter import SCHEDULER
+from tests.processes.starter import SCHEDULER
 
 # How a service authenticates at another.
 _CREDENTIALS: Final = """\
@@ -157,7 +157,7 @@ quota_snapshots = -1
 quota_gigabytes = -1
 
 [pretended]
-volume_driver = nova_perfvm.sandbox.processes.volumes.PretendedDriver
+volume_driver = tests.processes.volumes.PretendedDriver
 volume_backend_name = pretended
 
 [oslo_concurrency]

@@ -11,12 +11,7 @@ from nova.virt.libvirt import driver as libvirt_driver
 from nova.virt.libvirt import host as libvirt_host
 from oslo_utils import units
 
-from nova_perfvm.sandbox.hypervisor.libvirt import (
-    Connection,
-    Hardware,
-    fakelibvirt,
-    imagebackend,
-)
+from tests.hypervisor.libvirt import Connection, Hardware, fakelibvirt, imagebackend
 
 # What the host itself uses, as seen by libvirt: Nova reports it as used.
 _HOST_MEMORY_KB: Final = 2 * units.Mi
@@ -35,7 +30,7 @@ def _power_off(
     driver: Any, _context: Any, instance: Any, *_args: Any, **_kwargs: Any
 ) -> str:
     """Stop a guest whose disks need not be moved, as there are none."""
-    driver._destroy(instance)  # noqa: SLF001
+    driver._destroy(instance)
     return "{}"
 
 
