@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which of a host's allocation candidates Nova claims.
 
-On an elastic host each free child provider makes a candidate.  Nova claims the
-first candidate of each HostState that has passed the filters, one after the
-other, until a claim succeeds.  So a claim that meets another one on the same
+On an elastic host each free child provider makes a candidate.  Nova
+(nova/scheduler/manager.py, ``_schedule``) claims the first candidate of each HostState
+that has passed the filters, one after the other, until a claim succeeds.  So a claim
+that meets another one on the same
 child would end on that host, whatever else is free there.  Here a host becomes
 one HostState for each of its free children: a request is refused only when
 every child is taken.
@@ -50,7 +51,9 @@ class Attempt(HostState):
         self.claimed_for: str | None = None
 
     def consume_from_request(self, spec_obj: objects.RequestSpec) -> None:
-        """Take note of a claim; Nova calls it when one has succeeded.
+        """Take note of a claim that has succeeded.
+
+        nova/scheduler/manager.py calls it then, in ``_consume_selected_host``.
 
         Afterwards one attempt stands for each host, with all candidates but
         those of the child that was claimed.  Among these Nova looks for hosts

@@ -3,11 +3,7 @@
 
 from __future__ import annotations
 
-import ast
-import hashlib
-import inspect
-import textwrap
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Final
 
 from nova import objects
@@ -16,13 +12,20 @@ from nova.scheduler.host_manager import HostState
 from nova.virt import hardware
 from oslo_log import log as logging
 
-from nova_perfvm.scheduler import alike, candidates, steering, unreadable
+from nova_perfvm.scheduler import (
+    alike,
+    candidates,
+    nova_internals,
+    steering,
+    unreadable,
+)
 
 LOG = logging.getLogger(__name__)
 
-# SHA-256 of the method of Nova's filter that is replaced, without comments and layout:
-# Nova 31 to 34 have the same.
-_KNOWN: Final = "454d4273c4b04884fd29c83a10c748fd4b55d76efa995ff17024640712fec806"
+# The method of Nova's filter that is replaced.
+REPLACED: Final = (
+    "nova.scheduler.filters.numa_topology_filter.NUMATopologyFilter.host_passes"
+)
 
 
 class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
@@ -47,7 +50,7 @@ class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
     def __init__(self) -> None:
         """Look once whether Nova's method is the known one."""
         super().__init__()
-        self._replaces = is_known(type(self).host_passes)
+        self._replaces = nova_internals.is_known(REPLACED, type(self).host_passes)
         self._unnamed = unreadable.UnreadableHosts(type(self).__name__, "steer VMs on")
         if not self._replaces:
             LOG.warning(
@@ -82,18 +85,6 @@ class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
                 host_state, spec_obj.flavor.extra_specs, spec_obj.image.properties
             )
         )
-
-
-def is_known(host_passes: Callable[..., bool]) -> bool:
-    """Return whether a method is the one of Nova that is replaced here.
-
-    Comments and layout do not count.  Where there is no source, nobody knows.
-    """
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(host_passes)))
-    except (OSError, TypeError, SyntaxError):
-        return False
-    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest() == _KNOWN
 
 
 class NUMATopologyOfOneRequest(numa_topology_filter.NUMATopologyFilter):

@@ -32,7 +32,7 @@ from nova_perfvm.placement.settings import (
 )
 from nova_perfvm.policy import Policy, advice, loader
 from nova_perfvm.printable import first_line
-from nova_perfvm.scheduler import nova_fixes, numa_filter
+from nova_perfvm.scheduler import nova_fixes, nova_internals, numa_filter
 
 _CODES: Final = {
     Level.UNKNOWN: Code.WARNING,
@@ -159,6 +159,22 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
             return Result(Code.WARNING, "not checked: the policy cannot be read")
         return _result(_settings(policy))
 
+    def check_internals(self) -> Result:
+        """Return which parts of Nova differ from those that the tests ran with."""
+        found = [
+            f"{name} ({nova_internals.internals()[name].why})"
+            for name in nova_internals.unknown()
+        ]
+        if not found:
+            return _result(())
+        return Result(
+            Code.WARNING,
+            f"Nova {importlib.metadata.version('nova')} differs from the releases that "
+            f"nova_perfvm was tested with in {'; '.join(found)}: run the tests of "
+            "nova_perfvm with this Nova, or take a release of nova_perfvm that knows "
+            "it",
+        )
+
     _upgrade_checks = (
         ("Policy", check_policy),
         ("Filters", check_filters),
@@ -166,6 +182,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         ("Users' scheduler hints", check_rebuild_hint),
         ("Known bugs", check_known_bugs),
         ("Options of Nova", check_settings),
+        ("Parts of Nova that are no API", check_internals),
     )
 
 
@@ -185,7 +202,7 @@ def _filters() -> Iterator[Finding]:
             codes.FILTERS_UNAVAILABLE,
             f"{available} lacks {' and '.join(sorted(missing))}: add a line for each",
         )
-    known = numa_filter.is_known(numa_filter.PerfVMNUMATopologyFilter.host_passes)
+    known = nova_internals.is_known(numa_filter.REPLACED)
     if options.NUMA_FILTER in enabled and not known:
         yield _of_nova(
             codes.COSTLY_FILTER,

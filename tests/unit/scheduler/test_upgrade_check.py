@@ -16,7 +16,7 @@ from nova_perfvm.generate import options
 from nova_perfvm.known_bugs import known_release
 from nova_perfvm.placement.settings import FALLBACK_QUERY, NUMA_PACKING
 from nova_perfvm.policy import loader
-from nova_perfvm.scheduler import upgrade_check
+from nova_perfvm.scheduler import numa_filter, upgrade_check
 from tests import documented
 from tests.unit.generate import filter_lists
 from tests.unit.scheduler.case import ConfigCase
@@ -107,9 +107,17 @@ class ChecksTest(ConfigCase):
         right = enabled("PerfVMFilter,PerfVMNUMATopologyFilter")
         # Bugs of this Nova are named beside.
         self.assertNotIn("is not", self.check(0, "", right, policy=QUIET))
-        name = "nova_perfvm.scheduler.numa_filter.is_known"
-        self.useFixture(fixtures.MonkeyPatch(name, lambda _method: False))
+        method = numa_filter.REPLACED
+        name = "nova_perfvm.scheduler.nova_internals.source_hash"
+        self.useFixture(fixtures.MonkeyPatch(name, lambda _part: "another"))
         self.check(1, "is not the one", right, policy=QUIET)
+        self.check(
+            1,
+            f"differs from the releases that nova_perfvm was tested with in "
+            f"{method} (scheduler/numa_filter.py",
+            right,
+            policy=QUIET,
+        )
 
     def test_options_of_a_scheme(self):
         accepted = "accept: [options.fallback_query]\n"
