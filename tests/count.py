@@ -33,6 +33,7 @@ class Totals(testtools.StreamResult):
         self._began = {}
         self.reasons = {}
         self._traces = collections.defaultdict(bytes)
+        self._rows = collections.defaultdict(bytes)
 
     def status(self, test_id=None, test_status=None, **kwargs):
         """Take one event of the stream."""
@@ -48,6 +49,8 @@ class Totals(testtools.StreamResult):
             self.ended[test_id] = test_status
         if (name or "").startswith("traceback"):
             self._traces[test_id] += content
+        if (name or "").startswith("row"):
+            self._rows[test_id] += content
 
     @property
     def counts(self):
@@ -64,7 +67,9 @@ class Totals(testtools.StreamResult):
         for test_id, state in self.ended.items():
             if state in BAD:
                 trace = self._traces[test_id].decode(errors="replace")
-                yield f"FAILED {test_id}: {raised(trace)}"
+                row = " ".join(self._rows[test_id].decode(errors="replace").split())
+                row = f"[{row[:_LONGEST]}] " if row else ""
+                yield f"FAILED {test_id}: {row}{raised(trace)}"
 
 
 def read(run):

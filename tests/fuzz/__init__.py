@@ -5,3 +5,7 @@ Each is made of a good one by a seeded mutation and given to the real command
 line in this process: no command may fail in a way that was not foreseen, take
 for ever, or leave half a file.
 """
+
+from tests import rows
+
+rows.install()

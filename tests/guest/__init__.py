@@ -3,3 +3,7 @@
 
 Figures of them are of no hardware.
 """
+
+from tests import rows
+
+rows.install()

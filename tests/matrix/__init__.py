@@ -5,3 +5,7 @@ A row gives each factor a value (:mod:`.factors`).  It is done on two clouds of 
 hosts, with nova_perfvm and on Nova by itself (:mod:`.clouds`, :mod:`.operations`),
 and judged (:mod:`.judge`, :mod:`.rows`).
 """
+
+from tests import rows
+
+rows.install()

@@ -5,3 +5,7 @@ Each test needs a tool that is too large, or not to be had everywhere, for conti
 integration; a variable of the environment says where it is.  A test whose variable is
 not set fails: ``make recipes RECIPES_TESTS=kolla`` runs only those of one tool.
 """
+
+from tests import rows
+
+rows.install()

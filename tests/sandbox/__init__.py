@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from tests import rows
+
+rows.install()
