@@ -198,19 +198,19 @@ def run(name):
         state = "failed" if done.returncode else "passed"
         sys.stdout.write(f"{target}: {state}, {minutes:.1f} minutes\n")
         sys.stdout.flush()
-        ended.update({part.name: state for part in mine})
+        ended.update(dict.fromkeys(mine, state))
         return target, round(minutes, 1)
 
     jobs = commands(shard)
     longest = sorted(jobs, key=lambda target: -sum(p.minutes for p in jobs[target][1]))
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         record["minutes"] = dict(pool.map(make, longest))
-    counts, seconds = counted(first)
+    counts, seconds, passed = counted(first)
     wanted = expected(shard)
     if (missing := wanted - sum(counts.values())) > 0:
         sys.stdout.write(f"{missing} of {wanted} tests did not run\n")
-        ended = dict.fromkeys(ended, "failed")
-    record |= {"counts": counts, "expected": wanted, "parts": ended}
+    parts_ended = settled(ended, passed, whole=missing <= 0)
+    record |= {"counts": counts, "expected": wanted, "parts": parts_ended}
     record["class_minutes"] = {
         tests: round(taken / 60, 1) for tests, taken in sorted(seconds.items())
     }
@@ -221,17 +221,47 @@ def run(name):
     return int("failed" in ended.values() or counts["failed"] > 0)
 
 
+def settled(states, passed, *, whole):
+    """Return which parts passed, by their names.
+
+    A class needs no other run because another class of its target failed.
+
+    :param states: {part: how its target ended}
+    :param passed: how many tests did not fail, by suite and class
+    :param whole: whether all tests ran
+    """
+    found = {}
+    for part, state in states.items():
+        if part.tests:
+            suite = table()["classes"][part.target]["suite"]
+            good = passed[suite, part.tests] == expected([part])
+        else:
+            good = whole and state == "passed"
+        found[part.name] = "passed" if good else "failed"
+    return found
+
+
 def counted(first):
-    """Return the counts of stestr's runs from one on, and the seconds of classes."""
+    """Return what stestr's runs from one on have in sum.
+
+    :returns: counts of outcomes; seconds by class; by suite and class, how many tests
+        did not fail
+    """
     stored = util.get_repo_open(repo_url=str(ROOT))
     counts, seconds = collections.Counter(passed=0, failed=0), collections.Counter()
+    passed = collections.Counter()
     for number in range(first, stored.latest_id() + 1):
         totals = count.read(stored.get_test_run(number))
         sys.stdout.writelines(f"{line}\n" for line in totals.failures())
         counts.update(totals.counts)
         for test, taken in totals.seconds.items():
             seconds[class_of(test)] += taken
-    return dict(counts), seconds
+        passed.update(
+            (test.split(".")[1], class_of(test))
+            for test, state in totals.ended.items()
+            if state not in count.BAD
+        )
+    return dict(counts), seconds, passed
 
 
 def not_passed(whole, records, current):

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import fixtures
 from nova.conf import CONF
+from testtools.matchers import StartsWith
 
+from nova_perfvm.cloud.dry_run.scheduling import DryRun
+from nova_perfvm.facts.dry_run import Question
 from nova_perfvm.generate.flavors import generate_flavors
 from tests.functional import base, client
 
@@ -98,6 +101,17 @@ class TestSlots(client.ClientMixin, base.FunctionalTest):
         )
         self.assertEqual(0, status, said)
         self.assertIn('"Host": "g1"', stdout)
+
+    def test_a_request_that_ends_in_the_scheduler(self):
+        """nova-scheduler finds the conflict when it makes the query for Placement."""
+        disabled = {"os:secure_boot": "disabled"}
+        flavor = self.cloud.create_flavor("disabled", 2, 2048, 0, disabled)
+        image = self.cloud.create_image(os_secure_boot="required")
+        question = Question(
+            flavor=flavor, image=self.cloud._services.glance.show(None, image)
+        )
+        answer = DryRun().answer(question)
+        self.assertThat(answer.refused, StartsWith("FlavorImageConflict: "))
 
     def test_a_plan_that_nova_refuses(self):
         """No migration is begun that the scheduler would refuse."""

@@ -133,6 +133,9 @@ CONSTRAINTS = {
     "scheme=cells, size=class, operation=forced": (
         "Nova gives each VM of a forced request the same NUMA node"
     ),
+    "group=affinity, beside=alike, operation=forced": (
+        "nova-compute refuses one of two that come where no member is, by the moment"
+    ),
     "group=anti-affinity, operation=forced": (
         "nova-compute keeps members apart, whoever forces them"
     ),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import collections
 import re
 
 import fixtures
@@ -88,6 +89,24 @@ class DivideTest(testtools.TestCase):
             [test.removeprefix("tests.") for test in found],
         )
         self.assertEqual(len(found), shards.expected([part]))
+
+    def test_a_class_is_settled_by_its_own_tests(self):
+        good, bad = (
+            shards.Part("long", f"test_races.{name}", 5)
+            for name in ("TestSlots", "TestSlotsWithoutFilter")
+        )
+        unit = shards.Part("unit", "", 5)
+        states = {good: "failed", bad: "failed", unit: "passed"}
+        # As many of another suite's class of that name say nothing.
+        passed = collections.Counter(
+            {("long", good.tests): 2, ("random", bad.tests): 1}
+        )
+        self.assertEqual(
+            {good.name: "passed", bad.name: "failed", unit.name: "passed"},
+            shards.settled(states, passed, whole=True),
+        )
+        found = shards.settled(states, passed, whole=False)
+        self.assertEqual("failed", found[unit.name])
 
 
 class StatusTest(testtools.TestCase):

@@ -203,8 +203,9 @@ class DryRun:
                     self._hosts,
                     enable_pinning_translate=translated,
                 )
-            except exception.NoValidHost as exc:
-                raise RequestRefusedError(first_line(exc)) from exc
+            except exception.NovaException as exc:
+                # NoValidHost, or keys of flavor and image that conflict.
+                raise RequestRefusedError(_refusal(exc)) from exc
             limit, query._limit = query._limit, None  # noqa: SLF001
             more, of_providers, _ = client.get_allocation_candidates(
                 found.context, query
@@ -361,13 +362,16 @@ def _prefiltered(found: Asked) -> Iterator[tuple[str, tuple[str, ...]]]:
         before = set(_asked_of_placement(found.spec))
         try:
             prefilter(found.context, found.spec)
-        except exception.RequestFilterFailed as exc:
-            raise RequestRefusedError(
-                f"{prefilter.__name__}: {first_line(exc)}"
-            ) from exc
+        except exception.NovaException as exc:
+            raise RequestRefusedError(f"{prefilter.__name__}: {_refusal(exc)}") from exc
         more = sorted(set(_asked_of_placement(found.spec)) - before)
         if more:
             yield prefilter.__name__, tuple(more)
+
+
+def _refusal(exc: exception.NovaException) -> str:
+    """Return the exception that ends a request in nova-scheduler, as Nova shows it."""
+    return f"{type(exc).__name__}: {first_line(exc)}"
 
 
 def _asked_of_placement(spec: objects.RequestSpec) -> Iterator[str]:
