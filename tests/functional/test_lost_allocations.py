@@ -173,7 +173,7 @@ class TestSlots(SlotsCase):
 
         self.assertEqual(2, status)
         self.assertIn(codes.TOO_MANY_ON_HOST, found)
-        self.assertIn("hp1 has no room for it left, migrate it: Placement", said)
+        self.assertIn("hp1 has no room for the VM, migrate the VM: Placement", said)
         self.assertEqual({}, self.held(servers[1]))
 
 
