@@ -200,7 +200,7 @@ class EnrollTest(PlanCase):
             ),
             ("and takes 2 of the former", view(*map(high, "abc")), POLICY, backfill),
             *(
-                ("is not as VMs of a class", view(found), POLICY, backfill)
+                ("matches no class", view(found), POLICY, backfill)
                 for found in (
                     server("a", 4, pinned=True),
                     server("a", 4, pinned=True, **odd),
