@@ -218,7 +218,7 @@ class TestCells(LostMixin, CellsCase):
                 self.assertEqual(2, status)
                 lost = {codes.ALLOCATION_MISSING, codes.ALLOCATION_ELSEWHERE}
                 self.assertLessEqual(lost, {*found})
-                self.assertIn("instead of what it holds of h2\n", said)
+                self.assertIn("instead of its allocation on h2\n", said)
 
                 status, found, said = self.heal("--yes")
                 self.assertEqual((0, []), (status, found), said)
