@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans: the ordered steps from a cloud as it is to a cloud as it should be.
+"""Plans: the ordered steps that turn a cloud into the one that the policy wants.
 
-Pure: a plan is computed from a snapshot, without a request to the cloud.
+Pure: a plan is computed from a snapshot, without requests to the cloud.
 """

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan to let servers hold in Placement the child providers that Nova runs them on.
+"""Plan to align servers' allocations with the child providers that Nova runs them on.
 
-All of a host at once: two that hold each other's NUMA node can only change places.
+All servers of a host are changed in one request: two servers that hold each other's
+NUMA node can only change places at once.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,14 +17,17 @@ from nova_perfvm.placement.schemes import enrolled_by_another, scheme_of
 from nova_perfvm.placement.schemes.residents import Holding
 from nova_perfvm.policy import Policy
 
-# Returns those of some servers, by ID, that have a migration that is not over.
+# Given IDs of servers, returns the IDs of those with an unfinished migration.
 Migrating = Callable[[Sequence[str]], Collection[str]]
 
 
 def plan_align(policy: Policy, view: HostView, migrating: Migrating) -> do.Plan:
-    """Return the step after which servers of a host hold no other children than theirs.
+    """Return the step after which servers hold the children of the nodes they run on.
 
-    Servers that cannot be aligned now are left, and those that these are in the way of.
+    Servers that cannot be aligned now keep their children; servers that need these
+    children are left, too.
+
+    :param migrating: returns the servers with an unfinished migration
     """
     scheme = scheme_of(policy)
     enroll = commands.enroll(scheme, view.host)
@@ -44,17 +48,17 @@ def plan_align(policy: Policy, view: HostView, migrating: Migrating) -> do.Plan:
         elif server.busy or server.id in moving:
             why = (
                 f"it is in Nova's hands ({server.task or server.status}): run this "
-                "again when that is over, or confirmed or reverted"
+                "again when Nova has finished, or after confirm or revert"
             )
         else:
             continue
         found.remove(drift)
         left.append(do.Left("server", str(server), why))
     for resident in away(policy, view):
-        why = "where it would come back to shows only then: confirm or revert it, and "
+        why = "the node that it may return to is not known: confirm or revert it, and "
         name = view.describe(resident.consumer)
         left.append(do.Left("consumer", name, f"{why}run this again"))
-    # Who is left keeps what it holds, and so others may have no room.
+    # Servers that stay unaligned keep their allocation, so other servers may lack room.
     without_room = []
     while full := _too_full(view, found):
         without_room.append(full)
@@ -63,7 +67,7 @@ def plan_align(policy: Policy, view: HostView, migrating: Migrating) -> do.Plan:
         if _too_full(view, [*found, drift]):
             left.append(do.Left("server", str(drift.server), why))
         else:
-            # Those for which it had none are left themselves.
+            # The servers in its way have been left meanwhile: there is room now.
             found.append(drift)
     if not found:
         return do.Plan(left=tuple(left))
@@ -76,9 +80,10 @@ def plan_align(policy: Policy, view: HostView, migrating: Migrating) -> do.Plan:
 
 
 def _too_full(view: HostView, found: Sequence[Drift]) -> tuple[Drift, str] | None:
-    """Return one that a child has no room for, if all of these changed, and why.
+    """Return a server that overfills a child if all of `found` changed, and the reason.
 
-    The smallest of those without which there is room, else the largest.
+    Of the servers on the first child that is too full: the smallest one without which
+    the others fit, else the largest.
     """
     for child in view.children:
         rest = child.without({drift.server.id for drift in found})
@@ -103,8 +108,8 @@ def _too_full(view: HostView, found: Sequence[Drift]) -> tuple[Drift, str] | Non
             holders = map(view.describe, sorted(others - {drift.server.id}))
             return drift, (
                 f"{child.name} has {inventory.capacity} {name}, and {after} would be "
-                f"held, with what {', '.join(holders) or 'nobody else'} holds: "
-                "wait for what Nova does with these, or move one away"
+                f"held, by this server and {', '.join(holders) or 'nobody else'}: "
+                "wait until Nova has finished with these, or move one away"
             )
     return None
 

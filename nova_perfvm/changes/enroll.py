@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps that make a host elastic, in an order that fails closed.
 
-First the host is isolated, so that nothing without units comes to it any more;
-last comes the trait, without which nothing with units does.  Between the two, no
-VM can arrive; those on the host are counted then.
+The first step isolates the host, so that VMs without units cannot come any more; the
+last step sets the trait that VMs with units require.  Between the two no VM can arrive,
+and the VMs on the host are counted.
 
-A host that was enrolled for another number of children is closed first, and
-goes from one isolated aggregate to the other: it is in both for a moment, in
-which no flavor brings anybody, and never in none.
+A host that was enrolled with another number of children is closed first.  Then the host
+moves from one isolated aggregate to the other: for a moment it is in both, where no
+flavor can reach it; the host is never outside of isolation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from nova_perfvm.placement.schemes import (
 from nova_perfvm.policy import Policy
 
 _NONE: Final = Inventory(0, 0)
-# How the names of the aggregates begin that enrolling makes.
+# Prefixes of the names of aggregates that enrolling creates.
 AGGREGATE_PREFIXES: Final = ("perfvm-elastic", "perfvm-cells")
 
 
@@ -52,11 +52,11 @@ def plan_enroll(
     backfill: bool = False,
     delete_children: bool = False,
 ) -> do.Plan:
-    """Return the steps that make the host elastic, given its present state.
+    """Return the steps that make a host elastic, from its present state.
 
     :param slots: see :func:`nova_perfvm.diagnose.sizing.slots_to_enroll`
-    :param backfill: give VMs that run on the host the units that they should have
-    :param delete_children: delete those that earlier runs have detached
+    :param backfill: give the VMs that run on the host the units that they should hold
+    :param delete_children: delete children that earlier runs have detached
     """
     scheme = scheme_of(policy)
     if not scheme.enrolls:
@@ -95,10 +95,10 @@ def plan_enroll(
 
 
 def _label(policy: Policy, view: HostView) -> str:
-    """Return the label that a host lacks; empty where it has one, or needs none.
+    """Return the label that a host lacks; empty if it has a label or needs none.
 
-    One for all classes, as the hosts of an aggregate may be of any mode; what keeps
-    the classes apart on them is units and traits.
+    The label allows all classes, as hosts of one aggregate may have different modes;
+    units and traits keep the classes apart on these hosts.
     """
     if policy.managed_hosts == "all" or view.facts.labels:
         return ""
@@ -106,13 +106,13 @@ def _label(policy: Policy, view: HostView) -> str:
 
 
 def plan_close(view: HostView) -> do.Plan:
-    """Return the steps that keep VMs with units off a host, if they may come."""
+    """Return the steps that keep VMs with units off a host."""
     root = [_set_root(view, view.root.traits - view.root.elastic_traits)]
     return do.Plan((*(root if view.enrolled else ()), *close_children(view)))
 
 
 def close_children(view: HostView) -> Iterator[do.Change]:
-    """Return the steps that keep off who asks for the trait of a child, not a host."""
+    """Yield the steps that remove the traits by which requests find children."""
     for child in view.children:
         if away := child.elastic_traits:
             traits = child.traits - away
@@ -128,8 +128,8 @@ def _steps(
     yield from _names(view, trait, children)
     traits = view.root.traits
     if view.enrolled and (changing or view.root.elastic_traits != {trait}):
-        # Who came now could take what belongs to those who lack units, or come
-        # by a flavor of the old number of children.
+        # A VM that came now could take the resources of VMs that lack units, or come by
+        # a flavor for the old number of children.
         traits = traits - view.root.elastic_traits
         yield _set_root(view, traits)
     yield from _isolate(view, trait, _label(policy, view))
@@ -151,10 +151,11 @@ def _steps(
         if name not in wanted:
             yield from detach_child(provider)
     if compute.interrupted or (changing and compute.enabled):
-        # nova-compute then reads the traits anew, and may write what it read before,
-        # which Placement takes: Nova sends its newest generation with old traits
-        # (set_traits_for_provider() of nova/scheduler/client/report.py).  So the
-        # trait of enrolling comes after, and makes that generation an old one.
+        # nova-compute then reads the traits again, and may write traits that it read
+        # before: Placement accepts them, because Nova sends the newest generation with
+        # old traits (set_traits_for_provider() of nova/scheduler/client/report.py).
+        # Therefore the trait of enrolling is set last, which makes nova-compute's
+        # generation stale.
         yield do.SetService(compute.service, view.host, enabled=True)
         traits = traits - {DISABLED}
     desired = traits - {const.TRAIT_HIGH_PERFORMANCE}
@@ -170,28 +171,28 @@ def _in_the_way(
     trait: str,
     aggregate: str,
 ) -> Iterator[str]:
-    """Return what a change of the children or of the aggregate would break."""
+    """Yield the reasons why the children or the aggregate cannot be changed."""
     for found in _others(view, trait):
         if found.name == aggregate:
             yield (
                 f"aggregate {aggregate} is for hosts with "
-                f"{', '.join(sorted(found.elastic_traits - {trait}))}, and this "
-                f"policy's have {trait}: openstack aggregate set --name NEW {aggregate}"
+                f"{', '.join(sorted(found.elastic_traits - {trait}))}, and policy "
+                f"hosts have {trait}: openstack aggregate set --name NEW {aggregate}"
             )
     wanted = {child.name: child for child in children}
     for name, other in view.elsewhere.items():
         yield (
-            f"provider {name} ({other}) exists below another one than "
+            f"provider {name} ({other}) exists outside of the tree of "
             f"{view.root.name}: openstack resource provider show --allocations {other} "
-            "says where, and what holds it; delete it when nothing does"
+            "shows its parent and consumers; delete it when it has no consumers"
         )
     for provider in view.children:
         child = wanted.get(provider.name)
         if child and scheme.steers and not view.is_own(provider):
             yield (
                 f"nova-scheduler does not know {provider.name} ({provider.uuid}): it "
-                f"was not made for the provider that {view.host} has: openstack perfvm "
-                f"host unenroll {quote(view.host)}, and enroll it again"
+                f"was created for another provider than {view.host}'s: openstack "
+                f"perfvm host unenroll {quote(view.host)}, and enroll it again"
             )
         held = provider.held_of_child()
         names = ", ".join(view.describe(consumer) for consumer in sorted(held))
@@ -207,7 +208,7 @@ def _in_the_way(
                     f"{names}: move them away"
                 )
             elif scheme.by_slots and provider.total(name) > left.total:
-                # What they hold is less than the whole, by which it counts.
+                # VMs hold part of the child, but the scheme counts it by its total.
                 yield (
                     f"{provider.name} has {provider.total(name)} {name} and is to have "
                     f"{left.total}, while it is in use by {names}: move them away"
@@ -217,7 +218,7 @@ def _in_the_way(
 def _unsettled(
     scheme: Scheme, view: HostView, children: Sequence[Child], shares: Shares
 ) -> Iterator[str]:
-    """Return what changes allocations, which is done only where it is asked for."""
+    """Yield the reasons to change allocations, which only --backfill does."""
     if shares.lacking:
         names = ", ".join(view.describe(consumer) for consumer in shares.lacking)
         yield (
@@ -228,15 +229,15 @@ def _unsettled(
         names = ", ".join(view.describe(consumer) for consumer in shares.surplus)
         yield (
             f"{view.host} has {len(children)} children under this policy, and VMs "
-            f"hold {scheme.noun} of others: {names}: move them away, or take these "
-            "from them with --backfill"
+            f"hold {scheme.noun} of other children: {names}: move them away, or remove "
+            "that part of their allocations with --backfill"
         )
 
 
 def _give(
     view: HostView, shares: Shares, known: dict[str, Provider]
 ) -> Iterator[do.Change]:
-    """Yield the steps that add what servers lack to their allocations."""
+    """Yield the steps that add the resources that servers lack to their allocations."""
     for consumer, lacking in shares.lacking.items():
         resources: dict[str, dict[str, int]] = {
             _uuid(view, child, known): dict(amounts)
@@ -260,9 +261,9 @@ def _names(
 
 
 def _isolate(view: HostView, trait: str, label: str) -> Iterator[do.Change]:
-    """Return the steps after which an aggregate with this very trait has the host.
+    """Yield the steps that put the host into an aggregate for exactly this trait.
 
-    :param label: for the host, empty for none
+    :param label: for the host; empty for none
     """
     isolating = [a for a in view.isolated_by if a.elastic_traits == {trait}]
     if isolating:
@@ -271,7 +272,7 @@ def _isolate(view: HostView, trait: str, label: str) -> Iterator[do.Change]:
             yield do.IsolateAggregate(isolating[0].name, trait, label=label)
         known = view.root.aggregates
         if not mine & known:
-            # Nova tells Placement, and only logs where that fails.
+            # Nova adds the host to Placement's aggregate, too, but only logs a failure.
             known |= mine
         known -= {a.uuid for a in _others(view, trait) if view.host not in a.hosts}
         if known != view.root.aggregates:
@@ -291,12 +292,12 @@ def _isolate(view: HostView, trait: str, label: str) -> Iterator[do.Change]:
 
 
 def _others(view: HostView, trait: str) -> list[Aggregate]:
-    """Return the aggregates that keep out who asks for this trait only."""
+    """Return the aggregates that require another trait of the project than this one."""
     return [a for a in view.cloud.aggregates if a.elastic_traits - {trait}]
 
 
 def _leave_others(view: HostView, trait: str) -> Iterator[do.Change]:
-    """Return the steps out of aggregates for another number of children."""
+    """Yield the steps that take a host out of aggregates for other traits."""
     for aggregate in _others(view, trait):
         if view.host in aggregate.hosts:
             yield do.RemoveHost(aggregate.name, view.host)
@@ -324,7 +325,7 @@ def _child(
 
 
 def detach_child(provider: Provider) -> Iterator[do.Change]:
-    """Return the steps that remove a child, refused by Placement if it is in use."""
+    """Yield the steps that detach a child; Placement refuses them if it is in use."""
     if provider.inventories:
         yield do.SetInventory(provider.uuid, provider.name, {})
     if provider.traits:
@@ -336,9 +337,9 @@ def detach_child(provider: Provider) -> Iterator[do.Change]:
 def delete_detached(
     detached: Iterable[Provider], wanted: AbstractSet[str] = frozenset()
 ) -> Iterator[do.Change]:
-    """Return the steps that delete detached children, the last letter first.
+    """Yield the steps that delete detached children, the last letter first.
 
-    :param wanted: names of those that the host is to have
+    :param wanted: names of the children that the host should have
     """
     for provider in sorted(detached, key=lambda p: p.name, reverse=True):
         if provider.name not in wanted:
@@ -346,7 +347,7 @@ def delete_detached(
 
 
 def _uuid(view: HostView, name: str, known: dict[str, Provider]) -> str:
-    """Return the UUID of a child; that of a new one is the same in every run."""
+    """Return the UUID of a child; a new child gets the same UUID in every run."""
     if name in known:
         return known[name].uuid
     return child_uuid(view.root.uuid, name)

@@ -28,7 +28,7 @@ _NOT_SYNCED: Final = (
 
 @dataclass(frozen=True)
 class SeenFlavor(Flavor):
-    """A flavor as Nova shows it, with the fields that sync compares.
+    """A flavor in Nova, with the fields that sync compares.
 
     :ivar swap_mb: swap disk in MiB
     """
@@ -39,7 +39,7 @@ class SeenFlavor(Flavor):
 
     @property
     def claims(self) -> bool:
-        """Return whether it is marked as a flavor of a policy."""
+        """Return whether the flavor is marked as a policy's."""
         created = (self.description or "").startswith(_MARK)
         return created or const.CLASS_KEY in self.extra_specs
 
@@ -55,12 +55,11 @@ class CreateFlavor(Change):
 
     @property
     def name(self) -> str:
-        """The flavor's name."""
         return self.flavor.name
 
     @property
     def detail(self) -> str:
-        """The size; extra specs follow from the class."""
+        """The class and the sizes; extra specs follow from the class."""
         flavor = self.flavor
         return (
             f"class {flavor.class_name}: {flavor.vcpus} vCPUs, {flavor.memory_mb} MiB, "
@@ -69,7 +68,7 @@ class CreateFlavor(Change):
 
     @property
     def description(self) -> str:
-        """The description that marks it as the policy's from its creation on."""
+        """The description that marks a new flavor as the policy's."""
         return _MARK + self.flavor.class_name
 
 
@@ -77,7 +76,7 @@ class CreateFlavor(Change):
 class SetSpecs(Change):
     """Set extra specs of a flavor.
 
-    :ivar before: the values of those that it has
+    :ivar before: the present values of keys that the flavor has already
     """
 
     words = "set {0.detail} on flavor {0.name}"
@@ -90,7 +89,7 @@ class SetSpecs(Change):
 
     @property
     def detail(self) -> str:
-        """The new values and the old ones."""
+        """The new values, with the old ones."""
         return assignments(self.extra_specs, self.before)
 
 
@@ -119,11 +118,11 @@ def plan_flavors(
     *,
     adopt: Collection[str] = (),
 ) -> Plan:
-    """Return the steps from the flavors of a cloud to those of a policy.
+    """Return the steps that turn a cloud's flavors into those of a policy.
 
-    :param observed: all flavors of the cloud, private ones too
+    :param observed: all flavors of the cloud, including private ones
     :param known: custom traits and resource classes that Placement knows
-    :param adopt: names of flavors to take over although nothing marks them as a
+    :param adopt: names of flavors to take over although they are not marked as a
         policy's
     """
     by_name = {flavor.name: flavor for flavor in observed}
@@ -179,7 +178,7 @@ def _foreign(seen: SeenFlavor, adopt: Collection[str]) -> str | None:
 
 
 def _other_size(seen: SeenFlavor, flavor: PolicyFlavor) -> str | None:
-    """Return how a flavor's size differs, which Nova cannot change; None if not."""
+    """Return how a flavor's sizes differ, which Nova cannot change; None if equal."""
     pairs = (
         ("vCPUs", seen.vcpus, flavor.vcpus),
         ("MiB of memory", seen.memory_mb, flavor.memory_mb),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan to restore allocations that running servers have lost in Placement.
 
-A rebuild that fails takes all that a server has been allocated away, and Nova never
-gives it back.  What a server lacks is added, and an allocation of another host is given
-up for it.  Placement refuses what other servers have taken meanwhile.
+A rebuild that fails removes the server's whole allocation, and Nova never restores it.
+Healing adds the resources that a server lacks, and drops the server's allocation on
+other hosts.  Placement refuses if other servers have taken the capacity meanwhile.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _HEALED: Final = frozenset(
 
 @dataclass(frozen=True)
 class Healing:
-    """What the servers of a host get back, by ID.
+    """The plan to heal the allocations of a host's servers.
 
-    :ivar steps: what to add to the allocation of each
-    :ivar left: which of those that lack something stay as they are, why, and the
-        remedy
+    :ivar steps: {ID of a server: the resources to add to its allocation}
+    :ivar left: {ID of a server that lacks resources but cannot be healed: the reason
+        and the remedy}
     """
 
     steps: dict[str, Allocate] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Healing:
 
 
 def hosts_to_heal(snapshot: Snapshot, findings: Iterable[Finding]) -> list[str]:
-    """Return the hosts with servers that lack allocations, as an audit found them."""
+    """Return the hosts of servers that lack allocations by an audit's findings."""
     hosts = {str(server): server.host for server in snapshot.servers}
     hosts |= {host.host: host.host for host in snapshot.hosts}
     found = {hosts.get(f.subject) for f in findings if f.code in _HEALED}
@@ -56,9 +56,9 @@ def hosts_to_heal(snapshot: Snapshot, findings: Iterable[Finding]) -> list[str]:
 def plan_heal(
     policy: Policy, view: HostView, migrating: Collection[str] = ()
 ) -> Healing:
-    """Return what the servers of a host lack.
+    """Return the resources that each server of a host lacks.
 
-    :param migrating: servers with a migration that is not over
+    :param migrating: servers with an unfinished migration
     """
     lacking: dict[str, dict[str, dict[str, int]]] = {}
     left: dict[str, str] = {}
@@ -88,10 +88,11 @@ def plan_heal(
 
 
 def _of_root(policy: Policy, view: HostView, server: Server) -> dict[str, int]:
-    """Return what a server lacks of its host's own provider.
+    """Return the resources that a server lacks of its host's root provider.
 
-    :raises LostError: when the provider does not have it, or it cannot be known
-    :raises RequestError: when nova-api would refuse its flavor today
+    :raises LostError: when the provider lacks a resource class, or an amount cannot be
+        known
+    :raises RequestError: when nova-api would refuse the server's flavor today
     """
     held = view.root.allocations.get(server.id, {})
     amounts = {} if held else root_amounts(view, server)
@@ -118,7 +119,7 @@ def _add_units(
     lacking: dict[str, dict[str, dict[str, int]]],
     left: dict[str, str],
 ) -> None:
-    """Add the units that servers of an enrolled host lack."""
+    """Add the units that servers of an enrolled host lack to `lacking` or `left`."""
     uuids = {child.name: child.uuid for child in view.children}
     shares = shares_as_enrolled(policy, view)
     for consumer, units in shares.lacking.items():

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare a cloud's image properties with the policy's, and plan the changes.
 
-The policy applies to an image once an operator has named it, which gives it a tag.
-Tags, unlike properties, are not inherited by the snapshots of servers.  Only properties
-that the policy generates are changed, and those that it generated before: the image
-keeps a record of them.
+The policy applies to an image once an operator has named the image, which gives it a
+tag.  Snapshots of servers inherit properties but not tags.  Only properties that the
+policy generates now, or generated before, are changed; a record on the image lists
+them.
 
-A tenant may write tag and record on an image of his own.  So such an image never stops
-changes of the others, and nothing is removed from it.
+A tenant may write the tag and the record on his own images.  Therefore such an image
+never stops changes of other images, and no property is removed from it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from nova_perfvm.printable import one_line
 
 TAG: Final = "nova-perfvm"
 RECORD: Final = const.IMAGE_RECORD
-# The other fast disk bus.
+# An alternative to the virtio-blk bus that is fast, too.
 _VIRTIO_SCSI: Final = {"hw_disk_bus": "scsi", "hw_scsi_model": "virtio-scsi"}
 
 
 @dataclass(frozen=True)
 class ChangeImage(Change):
-    """Change properties and tags of an image, all at once.
+    """Change properties and tags of an image in one request.
 
-    :ivar properties: to be set
-    :ivar before: the values of those that the image has
-    :ivar surplus: to be removed, with their values
-    :ivar tags: all tags that it is to have
-    :ivar new_tags: those that it does not have yet
+    :ivar properties: properties to set
+    :ivar before: the present values of properties that the image has already
+    :ivar surplus: properties to remove, with their values
+    :ivar tags: all tags of the image after the change
+    :ivar new_tags: tags that the image does not have yet
     :ivar record: the present record and the new one; empty for none
     :ivar unasked: whether it is a tenant's image that no operator has named
     """
@@ -61,7 +61,7 @@ class ChangeImage(Change):
 
     @property
     def detail(self) -> str:
-        """What is set, unset and tagged."""
+        """The properties to set and unset, and the tags to add."""
         parts = [assignments(self.properties, self.before)]
         parts += [f"unset {key} (was {value})" for key, value in self.surplus.items()]
         parts += [f"tag {tag}" for tag in sorted(self.new_tags)]
@@ -69,16 +69,16 @@ class ChangeImage(Change):
 
 
 def tag_of(class_name: str | None) -> str:
-    """Return the tag of images for one class, or for all of them."""
+    """Return the tag of images for one class, or for all classes (None)."""
     return TAG if class_name is None else f"{TAG}:{class_name}"
 
 
 def tagged_properties(
     policy: Policy, generators: Mapping[str, Generator]
 ) -> dict[str, dict[str, str]]:
-    """Return the properties of images by the tag that they have.
+    """Return the image properties of each tag.
 
-    The tag for all classes is missing where no image can serve them all.
+    The tag for all classes is missing if no image can serve all classes.
 
     :raises PropertiesError: see :func:`nova_perfvm.generate.properties.combine`
     """
@@ -99,14 +99,14 @@ def plan_images(
     named: Mapping[str, str],
     project: str,
 ) -> Plan:
-    """Return the steps from images as they are to images as they should be.
+    """Return the steps that turn images into those that the policy wants.
 
     :param desired: properties by tag
     :param observed: the images that are named, and those that have a tag
-    :param named: tags by the IDs of the images that are to get one
+    :param named: {ID of an image: the tag that it should get}
     :param project: ID of the administrators' project
-    :raises PropertiesConflictError: when an image has two tags that contradict
-        each other
+    :raises PropertiesConflictError: when an image has two tags that contradict each
+        other
     """
     changes: list[Change] = []
     left = []
@@ -160,13 +160,13 @@ def _change(
 ) -> ChangeImage | None:
     wanted = dict(properties)
     if _VIRTIO_SCSI.items() <= image.properties.items():
-        # On another bus a guest may not find the disk that it boots from.
+        # After a change of the bus a guest may not find its root disk.
         wanted.pop("hw_disk_bus", None)
     found = differences(image.properties, wanted)
     before = after = image.properties.get(RECORD, "")
     surplus = {}
-    # By the record of an image of his own, a tenant could have properties removed
-    # that Glance protects from him.
+    # A tenant could write a record that makes us remove properties which Glance does
+    # not let him remove.
     if not image.belongs_to_tenant(project):
         recorded = set(filter(None, before.split(",")))
         after = ",".join(sorted(recorded & wanted.keys() | found.set.keys()))

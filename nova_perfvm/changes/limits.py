@@ -11,15 +11,15 @@ from nova_perfvm.changes.steps import Change, Left, Plan
 from nova_perfvm.generate.limits import UNLIMITED, Limit
 from nova_perfvm.printable import some_of
 
-# More projects make no line.
+# More projects do not fit on a line.
 _MOST_NAMED: Final = 20
 
 
 class Home(NamedTuple):
-    """Whose limits they are.
+    """The service and region that limits belong to.
 
-    :ivar service: ID of Nova's
-    :ivar region: ID of that of its endpoint, None for an endpoint without one
+    :ivar service: ID of Nova's service
+    :ivar region: ID of the region of Nova's endpoint; None for an endpoint without one
     """
 
     service: str
@@ -27,7 +27,7 @@ class Home(NamedTuple):
 
 
 class SeenLimit(NamedTuple):
-    """A limit as Keystone has it; that of a domain counts as a project's."""
+    """A limit in Keystone; a domain's limit has the domain's ID as its project."""
 
     id: str
     resource: str
@@ -37,10 +37,10 @@ class SeenLimit(NamedTuple):
 
 @dataclass(frozen=True)
 class ChangeLimit(Change):
-    """Create a limit, or set another value.
+    """Create a limit, or change its value.
 
-    :ivar before: the limit that is there, None to create one
-    :ivar over: how much projects have now that get no more then, by ID
+    :ivar before: the present limit; None to create one
+    :ivar over: {ID of a project whose usage exceeds the new limit: its usage}
     """
 
     words = "{0.action} {0.kind} {0.name} = {0.detail}"
@@ -51,39 +51,38 @@ class ChangeLimit(Change):
 
     @property
     def lowers(self) -> bool:
-        """Return whether projects may then have less than before."""
+        """Return whether the new limit is lower than the present one."""
         before = self.before.value if self.before else UNLIMITED
         return self.limit.value != UNLIMITED and not -1 < before <= self.limit.value
 
     @property
     def action(self) -> str:
-        """What is done."""
         return "set" if self.before else "create"
 
     @property
     def kind(self) -> str:
-        """What Keystone calls it."""
+        """Keystone's name for the kind of limit."""
         return self.limit.kind
 
     @property
     def name(self) -> str:
-        """The resource, and the project that it is for."""
+        """The resource, and the project that the limit is for."""
         project = self.limit.project
         return self.limit.resource + (f" of {project}" if project else "")
 
     @property
     def detail(self) -> str:
-        """The value, and what it means."""
+        """The value with its meaning, and projects above it."""
         was = f", was {self.before.value}" if self.before else ""
         said = f"{self.limit.value} ({self.limit.detail}{was})"
         names = some_of([f"{p} has {n}" for p, n in self.over.items()], _MOST_NAMED)
-        return f"{said}; refused any more: {names}" if names else said
+        return f"{said}; already above it: {names}" if names else said
 
 
 def plan_limits(limits: Iterable[Limit], seen: Sequence[SeenLimit], home: Home) -> Plan:
-    """Return the steps from a cloud's limits to those of a policy.
+    """Return the steps that turn a cloud's limits into those of a policy.
 
-    :param seen: all that there are of Nova in the region
+    :param seen: all limits of Nova in the region
     """
     changes: list[Change] = []
     refusals: list[str] = []
@@ -101,6 +100,6 @@ def plan_limits(limits: Iterable[Limit], seen: Sequence[SeenLimit], home: Home) 
             refusals.append(
                 f"Keystone keeps {limit.resource} at {before.value} while projects "
                 f"have limits of their own: openstack limit delete {' '.join(own)}, "
-                "then run this again with --project for each of them"
+                "then run this again with --project for each project"
             )
     return Plan(() if refusals else tuple(changes), tuple(refusals), tuple(left))

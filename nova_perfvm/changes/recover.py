@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many unfit slots migrations would make free, with no rule in force yet."""
+"""Find the migrations that would free unfit slots, before any rule is enforced."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.policy import Policy, VMClass
 
-# More is for plan defragment, with a budget of the operator's own.
+# ``plan defragment`` allows more, with a limit that the operator chooses.
 MOST_MOVES: Final = 100
 
 
 def recovery(policy: Policy, snapshot: Snapshot) -> MigrationPlan:
-    """Return migrations that win back unfit slots of the first pinned class.
+    """Return migrations that free unfit slots of the first pinned class.
 
-    In a cloud that has been taken in, by the policy's rules.  Elsewhere by Nova's
-    alone: VMs of other sizes may go wherever they have room, as they may today.
+    A cloud that uses the project already is judged by the policy's rules.  Any other
+    cloud is judged by Nova's rules alone: VMs of other sizes may go to any host with
+    room, as today.
     """
     if not is_taken_in(snapshot):
         mine, *_ = policy.pinned_classes
@@ -43,7 +44,7 @@ def recovery(policy: Policy, snapshot: Snapshot) -> MigrationPlan:
 
 
 def _others(policy: Policy, snapshot: Snapshot) -> Iterator[VMClass]:
-    """Yield a class for each other size of pinned VMs, so that these may move, too."""
+    """Yield a class for each other size of pinned VMs, so that plans move them."""
     known = {size for vm_class in policy.pinned_classes for size in vm_class.sizes}
     for size in pinned_sizes(snapshot):
         if size.vcpus not in known:

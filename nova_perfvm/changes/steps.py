@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps by which a cloud is changed, and what each does to a snapshot of one.
+"""The steps that change a cloud, and the effect of each step on a snapshot.
 
-A run may end after any of them, and every run decides by what it sees, not by what an
-earlier one did.  So a step that is taken twice, or that another run takes meanwhile,
-must do no harm.
+A run may end after any step, and every run plans from the cloud's present state, not
+from the steps of an earlier run.  So a step must be harmless if it is made twice, or by
+two runs at once.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from nova_perfvm.facts.snapshot import (
 )
 from nova_perfvm.placement.candidates import DISABLED
 
-# Of aggregates that there are in no cloud.
+# Namespace of UUIDs for aggregates that exist only in a supposed cloud.
 _NAMESPACE: Final = uuid.UUID("6f0d5c1e-64b7-4b3a-9d0b-0f1f0c8a8f5d")
 
 
 def with_changes(seen: Snapshot, changes: Iterable[Change]) -> Snapshot:
-    """Return a cloud when changes have been made to it.
+    """Return the snapshot after `changes` are applied.
 
-    What Nova does by itself then, it has done, too: a host's provider is in the
-    aggregates of the host, and has a trait while the host is disabled.  Generations
-    are left as they are.
+    Nova's own reactions are applied, too: a host's provider is in the host's
+    aggregates, and has the trait COMPUTE_STATUS_DISABLED while the host is disabled.
+    Generations stay unchanged.
 
     :raises ValueError: when Placement would refuse a change
     """
@@ -49,9 +49,9 @@ def with_changes(seen: Snapshot, changes: Iterable[Change]) -> Snapshot:
 class Change:
     """One step.
 
-    :cvar words: what it does, with fields of the step
-    :cvar look_again: whether to plan again after this step, because later steps
-        depend on what Nova changes meanwhile
+    :cvar words: describes the step, as a format with the step's fields
+    :cvar look_again: whether to plan again after this step, because later steps depend
+        on Nova's reaction to it
     """
 
     words: ClassVar[str]
@@ -61,13 +61,13 @@ class Change:
         return self.words.format(self)
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud after the step; see :func:`with_changes`."""
+        """Return the snapshot after the step; see :func:`with_changes`."""
         raise NotImplementedError(repr(self))
 
 
 @dataclass(frozen=True)
 class CreateName(Change):
-    """Make a trait or resource class known to Placement."""
+    """Create a trait or resource class in Placement."""
 
     words = "create {0.kind} {0.name}"
     action = "create"
@@ -76,7 +76,6 @@ class CreateName(Change):
     kind: str
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud in which Placement knows it."""
         return replace(seen, names=seen.names | {self.name})
 
 
@@ -89,7 +88,7 @@ class DeleteName(Change):
     kind: str
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud in which it is gone, or the same."""
+        """Return the snapshot without the name; unchanged if the name is in use."""
         if any(self.name in {*p.traits, *p.inventories} for p in seen.providers):
             return seen
         return replace(seen, names=seen.names - {self.name})
@@ -103,7 +102,6 @@ class CreateAggregate(Change):
     name: str
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud with one more aggregate."""
         made = Aggregate(
             id=1 + max((a.id for a in seen.aggregates), default=0),
             uuid=str(uuid.uuid5(_NAMESPACE, self.name)),
@@ -116,10 +114,10 @@ class CreateAggregate(Change):
 
 @dataclass(frozen=True)
 class IsolateAggregate(Change):
-    """Keep what does not ask for a trait off the hosts of an aggregate.
+    """Keep requests that do not ask for a trait off the hosts of an aggregate.
 
-    :ivar created: the aggregate is one that this run creates
-    :ivar label: the classes that its hosts are for, empty to leave that open
+    :ivar created: whether this run creates the aggregate
+    :ivar label: the classes that its hosts are for; empty to set no label
     """
 
     name: str
@@ -129,7 +127,7 @@ class IsolateAggregate(Change):
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What the aggregate gets."""
+        """The metadata to set on the aggregate."""
         found = isolating(self.trait)
         if self.label:
             found[const.CLASS_KEY] = self.label
@@ -140,7 +138,6 @@ class IsolateAggregate(Change):
         return f"set trait:{self.trait}=required{label} on aggregate {self.name}"
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud in which the aggregate has the metadata."""
         (found,) = (a for a in seen.aggregates if a.name == self.name)
         metadata = {**found.metadata, **self.metadata}
         return _with_aggregate(seen, replace(found, metadata=metadata))
@@ -156,9 +153,9 @@ class _Membership(Change):
     host: str
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return the cloud with the host in, or out of, the aggregate.
+        """Return the snapshot with the host in, or out of, the aggregate.
 
-        In Nova as well as in Placement.
+        Both Nova's aggregate and the provider's aggregates in Placement change.
         """
         (found,) = (a for a in seen.aggregates if a.name == self.name)
         hosts = found.hosts - {self.host} | ({self.host} if self.member else set())
@@ -190,13 +187,12 @@ class RemoveHost(_Membership):
 
 @dataclass(frozen=True)
 class DeleteAggregate(Change):
-    """Delete an aggregate that has no host."""
+    """Delete an aggregate without hosts."""
 
     words = "delete aggregate {0.name}, which has no host left"
     name: str
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud without the aggregate."""
         kept = tuple(a for a in seen.aggregates if a.name != self.name)
         return replace(seen, aggregates=kept)
 
@@ -211,14 +207,13 @@ class _OfProvider(Change):
 
 @dataclass(frozen=True)
 class SetProviderAggregates(_OfProvider):
-    """Put a host's provider into the aggregates of its host."""
+    """Give a host's provider in Placement the aggregates that the host has in Nova."""
 
     words = "set the aggregates of provider {0.name} as Nova has them"
     look_again = True
     aggregates: frozenset[str]
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud with these aggregates on the provider."""
         return _with(seen, self.uuid, aggregates=self.aggregates)
 
 
@@ -235,7 +230,6 @@ class SetService(Change):
         return f"{'enable' if self.enabled else 'disable'} nova-compute on {self.host}"
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud with the service enabled or disabled, the trait to match."""
         reason = None if self.enabled else DISABLED_REASON
         status = frozenset() if self.enabled else frozenset({DISABLED})
         mine = [host for host in seen.hosts if host.service == self.id]
@@ -258,7 +252,6 @@ class CreateChild(_OfProvider):
     parent: str
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud with one more provider."""
         made = Provider(self.uuid, self.name, 0)
         seen = replace(seen, providers=(*seen.providers, made))
         return _with(seen, self.uuid, **_below(seen, self.parent))
@@ -272,7 +265,6 @@ class AdoptChild(_OfProvider):
     parent: str
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud in which it is in the tree."""
         return _with(seen, self.uuid, **_below(seen, self.parent))
 
 
@@ -280,15 +272,15 @@ class AdoptChild(_OfProvider):
 class DetachChild(_OfProvider):
     """Take an empty child provider out of its host's tree.
 
-    It is not deleted: nova-compute keeps the tree in a cache, and its updates fail
-    while a provider that the cache has does not exist.  One that exists outside of
-    the tree makes nothing fail.
+    The provider is not deleted: nova-compute caches the tree, and its updates fail if a
+    cached provider does not exist.  A provider that exists outside of the tree makes no
+    update fail.
     """
 
     words = "take provider {0.name}, which is empty, out of the host's tree"
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud in which it is the top of a tree of its own."""
+        """Return the snapshot with the provider as the root of its own tree."""
         seen = _with(seen, self.uuid, parent=None, root=self.uuid)
         if not seen.provider_by_uuid[self.uuid].detached:
             raise ValueError(f"{self.name} is not empty")
@@ -304,7 +296,7 @@ class SetTraits(_OfProvider):
 
     @property
     def opens(self) -> bool:
-        """Whether VMs with units may come from now on."""
+        """Whether VMs with units may come after this step."""
         return bool(elastic_traits(self.traits))
 
     def __str__(self) -> str:
@@ -313,13 +305,12 @@ class SetTraits(_OfProvider):
         return f"set traits of provider {self.name}: {' '.join(added + removed)}"
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud with these traits on the provider."""
         return _with(seen, self.uuid, traits=self.traits)
 
 
 @dataclass(frozen=True)
 class SetInventory(_OfProvider):
-    """Set all inventories of a provider; none if it is to be detached."""
+    """Set all inventories of a provider; empty before it is detached."""
 
     inventories: Mapping[str, Inventory]
 
@@ -333,7 +324,6 @@ class SetInventory(_OfProvider):
         return f"set inventory of provider {self.name}: {text}"
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud with these inventories of the provider."""
         if seen.provider_by_uuid[self.uuid].allocations and not self.inventories:
             raise ValueError(f"{self.name} is in use")
         return _with(seen, self.uuid, inventories=dict(self.inventories))
@@ -341,12 +331,11 @@ class SetInventory(_OfProvider):
 
 @dataclass(frozen=True)
 class DeleteChild(_OfProvider):
-    """Delete a provider that was a child, when no nova-compute knows it any more."""
+    """Delete a detached child, when no nova-compute knows it any more."""
 
     words = "delete provider {0.name}, which is empty"
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud without it."""
         if not seen.provider_by_uuid[self.uuid].detached:
             raise ValueError(f"nova-compute may know {self.name}")
         kept = tuple(p for p in seen.providers if p.uuid != self.uuid)
@@ -355,11 +344,11 @@ class DeleteChild(_OfProvider):
 
 @dataclass(frozen=True)
 class Allocate(Change):
-    """Add to the allocation of a running server what it lacks.
+    """Add to a running server's allocation the resources that it lacks.
 
     :ivar resources: amounts by provider and resource class
-    :ivar elsewhere: other hosts by provider of theirs, of which it is to hold nothing
-        any more
+    :ivar elsewhere: {UUID of a provider: its host} of other hosts, whose part of the
+        allocation is dropped
     """
 
     look_again = True
@@ -375,11 +364,11 @@ class Allocate(Change):
             for name, amount in sorted(resources.items())
         ]
         others = sorted({*self.elsewhere.values()})
-        away = f" instead of what it holds of {', '.join(others)}" if others else ""
+        away = f" instead of its allocation on {', '.join(others)}" if others else ""
         return f"allocate {', '.join(amounts)} to {self.name}{away}"
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud in which it has all that, too."""
+        """Return the snapshot with the resources added to the server's allocation."""
         for provider, resources in self.resources.items():
             held = seen.provider_by_uuid[provider].allocations
             more = Counter(held.get(self.server, {}))
@@ -391,10 +380,10 @@ class Allocate(Change):
 
 @dataclass(frozen=True)
 class RemoveUnits(Change):
-    """Remove the units from a consumer's allocation, and leave the rest as it is.
+    """Remove the units from a consumer's allocation, and keep the rest.
 
     :ivar providers: the providers whose units are removed
-    :ivar noun: what these are
+    :ivar noun: the scheme's word for the units
     """
 
     words = "take the {0.noun} out of the allocation of {0.name}"
@@ -405,7 +394,6 @@ class RemoveUnits(Change):
     noun: str
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud without the units."""
         for provider in self.providers:
             found = seen.provider_by_uuid[provider]
             kept = dict(found.allocations.get(self.consumer, {}))
@@ -418,10 +406,10 @@ class RemoveUnits(Change):
 
 @dataclass(frozen=True)
 class Realign(Change):
-    """Let servers of a host hold other child providers of it, all at once.
+    """Change the child providers that servers of a host hold, all in one request.
 
-    :ivar names: of the servers, by ID
-    :ivar resources: what each is to hold of the host's children, by provider's UUID
+    :ivar names: names of the servers, by ID
+    :ivar resources: {ID of a server: {UUID of a child: the amounts to hold}}
     """
 
     look_again = True
@@ -431,12 +419,12 @@ class Realign(Change):
 
     def __str__(self) -> str:
         servers = ", ".join(self.names.values())
-        return f"let these hold the child providers that Nova runs them on: {servers}"
+        return f"move allocations to the child providers that Nova uses: {servers}"
 
     def made(self, seen: Snapshot) -> Snapshot:
-        """Return a cloud in which they hold these, and no other child's.
+        """Return the snapshot in which servers hold these children and no others.
 
-        :raises ValueError: when a provider has not as much
+        :raises ValueError: when a provider has too little capacity
         """
         for server, wanted in self.resources.items():
             for provider in seen.providers:
@@ -454,13 +442,13 @@ class Realign(Change):
 
 
 def _below(seen: Snapshot, which: str) -> dict[str, str]:
-    """Return what says that a provider is below another one."""
+    """Return the fields of a provider that is below another provider."""
     parent = seen.provider_by_uuid[which]
     return {"parent": parent.uuid, "root": parent.root or parent.uuid}
 
 
 def _with(seen: Snapshot, which: str, **facts: Any) -> Snapshot:
-    """Return a cloud in which some facts of a provider are others."""
+    """Return the snapshot with some fields of a provider replaced."""
     providers = (replace(p, **facts) if p.uuid == which else p for p in seen.providers)
     return replace(seen, providers=tuple(providers))
 
@@ -472,7 +460,7 @@ def _with_aggregate(seen: Snapshot, changed: Aggregate) -> Snapshot:
 
 @dataclass(frozen=True)
 class Left:
-    """What is left as it is, and why."""
+    """An object that stays unchanged, with the reason."""
 
     action = "leave"
     kind: str
@@ -482,10 +470,11 @@ class Left:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done, in this order, or why nothing is.
+    """The changes to make, in this order, or the reasons why none is made.
 
-    :ivar refusals: each names what is in the way and the remedy
-    :ivar left: what is as it should be, is not this policy's, or cannot be changed now
+    :ivar refusals: the obstacles, each with its remedy
+    :ivar left: objects that are right already, do not belong to the policy, or cannot
+        be changed now
     """
 
     changes: tuple[Change, ...] = ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the values that a flavor or an image has with those that it should have."""
+"""Compare the present values of a flavor or an image with the desired ones."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Differences:
-    """How present values differ from desired ones, by key.
+    """The differences between present and desired values, by key.
 
     :ivar set: desired values that are missing or different
     :ivar changed: the present values of those keys
-    :ivar surplus: present values of keys that should not be there
+    :ivar surplus: present values of keys that should not exist
     """
 
     set: Mapping[str, str]
@@ -22,7 +22,6 @@ class Differences:
 
 
 def differences(seen: Mapping[str, str], desired: Mapping[str, str]) -> Differences:
-    """Return how present values differ from desired ones."""
     wanted = {key: value for key, value in desired.items() if seen.get(key) != value}
     return Differences(
         set=wanted,
@@ -32,7 +31,7 @@ def differences(seen: Mapping[str, str], desired: Mapping[str, str]) -> Differen
 
 
 def assignments(new: Mapping[str, str], old: Mapping[str, str]) -> str:
-    """Return new values as text, each with the old one."""
+    """Return the new values as text, each with its old value."""
     return ", ".join(
         f"{key}={value}" + (f" (was {old[key]})" if key in old else "")
         for key, value in new.items()

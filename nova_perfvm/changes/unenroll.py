@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps that make a host an ordinary one again, in an order that fails closed.
 
-First the traits go, so that nothing with units comes any more; last the host
-leaves the isolated aggregate, so that until then no VM without units can arrive.
+The first step removes the traits, so that no VM with units comes any more; in the last
+step the host leaves the isolated aggregate: until then no VM without units can arrive.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def plan_unenroll(
 ) -> do.Plan:
     """Return the steps that take a host out of the scheme.
 
-    :param strip: take the units out of the allocations of the VMs on it, which
-        run on; otherwise such VMs are in the way
-    :param delete_children: delete those that earlier runs have detached
+    :param strip: remove the units from the allocations of the host's VMs, which keep
+        running; otherwise the plan is refused while VMs hold units
+    :param delete_children: delete children that earlier runs have detached
     """
     carrying = holders(view.children)
     if carrying and not strip:
@@ -49,7 +49,7 @@ def plan_unenroll(
 
 
 def _noun(view: HostView) -> str:
-    """Return what VMs hold of the children of a host."""
+    """Return the word for the resources of children that VMs of a host hold."""
     scheme = scheme_counting(n for child in view.children for n in child.inventories)
     return scheme.noun if scheme else "child providers"
 
@@ -61,11 +61,11 @@ def plan_forget(
     *,
     emptied: bool = False,
 ) -> do.Plan:
-    """Return the steps that remove what no host needs any more.
+    """Return the steps that remove shared objects that no host needs any more.
 
     :param names: the project's traits and resource classes that exist
-    :param detached: children that are to be deleted
-    :param emptied: take aggregates for empty: their hosts leave before this
+    :param detached: detached children to delete
+    :param emptied: treat aggregates as empty, because their hosts leave earlier
     """
     steps: list[do.Change] = [*delete_detached(detached)]
     steps += (
@@ -75,16 +75,16 @@ def plan_forget(
     )
     for name in sorted(names):
         kind = "resource class" if name in const.CHILD_CLASSES else "trait"
-        # Dedicated hosts of a cloud with slots have it as well.
+        # Dedicated hosts of the slots scheme have this trait, too.
         if name != const.TRAIT_HIGH_PERFORMANCE:
             steps.append(do.DeleteName(name, kind))
     return do.Plan(tuple(steps))
 
 
 def _goes(aggregate: Aggregate, *, emptied: bool) -> bool:
-    """Return whether an aggregate is the project's alone, and without hosts.
+    """Return whether an aggregate belongs to the project alone, and has no hosts.
 
-    :param emptied: whether enrolled hosts have left it by then
+    :param emptied: whether enrolled hosts will have left the aggregate
     """
     if aggregate.name == const.POLICY_AGGREGATE:
         return not aggregate.hosts
@@ -117,10 +117,10 @@ def _steps(view: HostView, carrying: dict[str, frozenset[str]]) -> Iterator[do.C
 
 
 def kept_aggregates(aggregates: Iterable[Aggregate]) -> Iterator[str]:
-    """Yield which aggregates stay that may be ours, and how to delete them."""
+    """Yield a sentence for each aggregate that stays and may be the project's."""
     for aggregate in aggregates:
         policy = aggregate.name == const.POLICY_AGGREGATE
-        # An enroll that was cut off leaves it without metadata.
+        # An interrupted enroll leaves the aggregate without metadata.
         ours = aggregate.isolates or aggregate.name.startswith(AGGREGATE_PREFIXES)
         if (ours or policy) and not _goes(aggregate, emptied=True):
             yield (

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A live cloud: what openstacksdk shows of it, and changes to it."""
+"""Read a live cloud through openstacksdk, and change it."""

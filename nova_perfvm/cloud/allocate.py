@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Change allocations of running servers, unless either has changed."""
+"""Change the allocations of running servers in Placement.
+
+A change is refused if the server or its allocation has changed since the plan was made.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +19,24 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.facts.snapshot import OFFLOADED
 
-# Placement's code when generations differ; a lack of room has another.
+# Placement's error code for a stale generation; a lack of capacity has another code.
 CONCURRENT: Final = "placement.concurrent_update"
 
 
 def allocate(api: API, step: Allocate, held: dict[str, Any], view: HostView) -> None:
-    """Add what a server lacks on a host to its allocation.
+    """Add to a server's allocation the resources that it lacks on its host.
 
-    Nova changes an allocation when it begins to move the server.  The allocation is
-    read before Nova is asked where the server is: if a move began in between, Placement
-    refuses the change.  Of a server that holds nothing there is no generation to refuse
-    it by, so Nova is asked once more, and the allocation taken back where the server
-    left meanwhile.
+    Nova changes the allocation when it begins to move the server.  Therefore `held` is
+    read before Nova is asked for the server's host: if a move begins in between,
+    Placement refuses the change by its consumer generation.  A server without an
+    allocation has no generation.  So Nova is asked a second time after the change, and
+    the change is undone if the server has left the host meanwhile.
 
-    :param held: what it has been allocated, as Placement answered
-    :param view: of the host, on which the step was planned
-    :raises ConflictError: when the server is elsewhere, or Nova is at work with it;
-        when it holds something else than the view shows; or when Placement refuses,
-        see its code
+    :param held: the server's allocation, as Placement answered
+    :param view: the view of the host on which the step was planned
+    :raises ConflictError: when the server is on another host, or Nova is changing it;
+        when the server's allocation differs from the one in `view`; or when Placement
+        refuses the change, with Placement's code
     """
     allocations = {
         provider: {"resources": dict(entry["resources"])}
@@ -49,7 +52,7 @@ def allocate(api: API, step: Allocate, held: dict[str, Any], view: HostView) -> 
     found = _at_rest(api, step.server, view.host)
     for key, owner in (("project_id", "tenant_id"), ("user_id", "user_id")):
         body[key] = held.get(key, found[owner])
-    # None for one that has no allocation at all.
+    # Placement expects null for a consumer without an allocation.
     body["consumer_generation"] = held.get("consumer_generation")
     api.placement("PUT", f"/allocations/{step.server}", body)
     try:
@@ -62,7 +65,7 @@ def allocate(api: API, step: Allocate, held: dict[str, Any], view: HostView) -> 
 def _take_back(
     api: API, server: str, given: dict[str, Any], held: dict[str, Any]
 ) -> None:
-    """Let a server hold what it held before, unless Nova has changed that since."""
+    """Restore the server's former allocation, unless Nova has changed it since."""
     now = answers.allocation(api, server)
     found = {u: {"resources": e["resources"]} for u, e in now["allocations"].items()}
     if found == given["allocations"]:
@@ -73,12 +76,14 @@ def _take_back(
 
 
 def realign(api: API, step: Realign, view: HostView) -> None:
-    """Let servers of a host hold what they use of its children, all in one request.
+    """Let each server hold on its host's children what it uses, in one request.
 
-    As in :func:`allocate`, each is looked up after its allocation is read.  One that
-    was away and is back is found when the host is looked at again.
+    As in :func:`allocate`, Nova is asked for each server after its allocation is read.
+    A server that moved away and came back is corrected by the next plan, which is made
+    on a new view of the host.
 
-    :raises ConflictError: when Nova is at work with one, or Placement refuses
+    :raises ConflictError: when Nova is changing one of the servers, or Placement
+        refuses
     """
     body = {}
     for consumer, wanted in step.resources.items():
@@ -102,7 +107,7 @@ def realign(api: API, step: Realign, view: HostView) -> None:
 
 
 def migrating(api: API, servers: Iterable[str]) -> set[str]:
-    """Return those of some servers with a migration that is not over."""
+    """Return the servers among `servers` that have an unfinished migration."""
     return {
         server
         for server in servers
@@ -114,9 +119,9 @@ def migrating(api: API, servers: Iterable[str]) -> set[str]:
 
 
 def _expect_as_seen(consumer: str, held: dict[str, Any], view: HostView) -> None:
-    """Compare what a server holds of a host with what a step was planned on.
+    """Check that a server's allocation on a host is still as the view shows it.
 
-    :raises ConflictError: when it is something else by now
+    :raises ConflictError: when the allocation has changed
     """
     for provider in (view.root, *view.children, *view.detached):
         entry = held["allocations"].get(provider.uuid, {})
@@ -126,16 +131,17 @@ def _expect_as_seen(consumer: str, held: dict[str, Any], view: HostView) -> None
 
 
 def _at_rest(api: API, server: str, host: str) -> dict[str, Any]:
-    """Return a server as Nova shows it.
+    """Return Nova's answer for a server that is on `host` and not being changed.
 
-    :raises ConflictError: when it is elsewhere, or Nova is at work with it
+    :raises ConflictError: when the server is gone, on another host, offloaded, or busy
     """
     try:
         found: dict[str, Any] = api.nova("GET", f"/servers/{server}", key="server")
     except NotThereError as exc:
         raise ConflictError(f"server {server} is gone", 409, CONCURRENT) from exc
     shown = answers.server(found)
-    # Nova takes the allocation of one that it offloads, and its host a moment later.
+    # When Nova offloads a server, it deletes the allocation first and clears the
+    # server's host a moment later.
     if shown.busy or shown.host != host or shown.status == OFFLOADED:
         raise ConflictError(f"Nova is at work with {shown}", 409, CONCURRENT)
     return found

@@ -38,21 +38,21 @@ _TOPOLOGY_KEYS: Final = (
     "hw:pmem",
     "hw:mem_encryption",
 )
-# Nova refuses an image that wants pinned CPUs with a flavor that says this.
+# The CPU policy of a flavor with which Nova refuses images that ask for pinned CPUs.
 SHARED: Final = "shared"
-# The hypervisors of some hosts, as Nova shows them.
+# Members of Nova's answer to GET /os-hypervisors/detail.
 Hypervisors = Sequence[Mapping[str, Any]]
 
-# What Nova's filters look at; releases that show no shape show no cpu_info, either.
+# Fields that Nova's filters read.  Nova releases whose API does not show a host's shape
+# do not show cpu_info either.
 _CAPABILITIES: Final = ("cpu_info", "hypervisor_type", "hypervisor_version")
 
-# What Nova says (2.69) of a service or a server that it knows of by its cell only.
+# The status that Nova (2.69) gives services and servers in a cell that is down.
 _CELL_IS_DOWN: Final = "UNKNOWN"
 
 
 @openstack_errors()
 def aggregates(api: API) -> tuple[Aggregate, ...]:
-    """Return all host aggregates."""
     return tuple(
         Aggregate(
             id=found["id"],
@@ -67,9 +67,9 @@ def aggregates(api: API) -> tuple[Aggregate, ...]:
 
 @openstack_errors()
 def compute_services(api: API, host: str = "") -> dict[str, dict[str, Any]]:
-    """Return the compute services by host, all or that of one.
+    """Return the nova-compute services by host: all services, or the one of `host`.
 
-    Only this list names services in cells that are down; paged lists, such as
+    Only this list names services in cells that are down; paged lists, such as that of
     servers, omit them silently.
     """
     query = urlencode({"binary": "nova-compute"} | ({"host": host} if host else {}))
@@ -78,7 +78,7 @@ def compute_services(api: API, host: str = "") -> dict[str, dict[str, Any]]:
 
 
 def microversion(api: API) -> str:
-    """Return the newest microversion that Nova takes; empty if it does not tell."""
+    """Return Nova's newest microversion; empty if Nova does not answer."""
     try:
         return str(api.nova("GET", "/", key="version")["version"])
     except CloudError:
@@ -87,7 +87,7 @@ def microversion(api: API) -> str:
 
 @openstack_errors()
 def in_lost_cells(services: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
-    """Return the hosts of the cells that are down."""
+    """Return the hosts in cells that are down."""
     return frozenset(
         host for host, found in services.items() if found["status"] == _CELL_IS_DOWN
     )
@@ -102,14 +102,17 @@ def known_names(api: API) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def names(api: API) -> frozenset[str]:
-    """Return what Placement knows of the project's traits, and classes of children."""
+    """Return the project's traits and child resource classes that Placement knows."""
     traits, classes = known_names(api)
     own = {trait for trait in traits if trait.startswith(const.CUSTOM_PREFIX)}
     return classes & const.CHILD_CLASSES | own
 
 
 def providers(api: API, **query: str) -> list[dict[str, Any]]:
-    """Return name, UUID and place in its tree of each provider that fits a query."""
+    """Return Placement's list of the resource providers that match a query.
+
+    Each entry has the provider's name, UUID, root and parent.
+    """
     found: list[dict[str, Any]] = api.placement(
         "GET", f"/resource_providers?{urlencode(query)}", key="resource_providers"
     )
@@ -117,7 +120,11 @@ def providers(api: API, **query: str) -> list[dict[str, Any]]:
 
 
 def provider(api: API, entry: Mapping[str, Any]) -> Provider:
-    """Read one provider; whatever changes meanwhile changes its generation."""
+    """Read a resource provider: inventories, traits, aggregates and allocations.
+
+    If the provider changes while it is read, a later change with the returned
+    generation is refused.
+    """
     path = f"/resource_providers/{entry['uuid']}"
     inventories = api.placement("GET", f"{path}/inventories")
     traits = api.placement("GET", f"{path}/traits")
@@ -127,7 +134,8 @@ def provider(api: API, entry: Mapping[str, Any]) -> Provider:
     return Provider(
         uuid=entry["uuid"],
         name=entry["name"],
-        # The oldest one: if they differ, a change is refused, and read again.
+        # If the generations differ, the oldest one makes Placement refuse the next
+        # change, and the provider is read again.
         generation=min(answer["resource_provider_generation"] for answer in answers),
         inventories={
             name: Inventory(**{f.name: found[f.name] for f in fields(Inventory)})
@@ -145,26 +153,26 @@ def provider(api: API, entry: Mapping[str, Any]) -> Provider:
 
 
 def allocation(api: API, consumer: str) -> dict[str, Any]:
-    """Return all that a consumer has been allocated, as it can be put back."""
+    """Return a consumer's allocation, in the form that Placement accepts back."""
     answer: dict[str, Any] = api.placement("GET", f"/allocations/{consumer}")
     return answer
 
 
 def server_list(api: API, host: str | None = None) -> Iterator[dict[str, Any]]:
-    """Return the servers of all projects, or those on one host, as Nova shows them."""
+    """Return Nova's entries of the servers of all projects, or of those on one host."""
     query = urlencode({"all_tenants": "1"} | ({"host": host} if host else {}))
     return api.nova_list(f"/servers/detail?{query}", "servers")
 
 
 def server(found: Mapping[str, Any], *, volume_root: bool = False) -> Server:
-    """Return a server as Nova shows it, in a list with details or alone.
+    """Turn Nova's entry of a server, from a detailed list or alone, into a Server.
 
     :param volume_root: see :func:`has_volume_root`
-    :raises CloudError: when Nova hides where it is
+    :raises CloudError: when Nova hides the server's host from these credentials
     """
     if "name" not in found:
-        # Of one that is asked for alone Nova knows what was ordered, but not where
-        # it is.
+        # While its cell is down, Nova shows of a single server the request, but no name
+        # and no host.
         return unknown_server(found["id"])
     if _HOST not in found:
         raise _hidden("os_compute_api:os-extended-server-attributes")
@@ -198,7 +206,7 @@ def server(found: Mapping[str, Any], *, volume_root: bool = False) -> Server:
 
 
 def unknown_server(uuid: str) -> Server:
-    """Return a server that is known to exist, while its cell is down."""
+    """Return a Server of which only the ID is known, as its cell is down."""
     return Server(uuid, uuid, None, _CELL_IS_DOWN, 0, {})
 
 
@@ -211,20 +219,21 @@ def _hidden(rule: str) -> CloudError:
 
 
 def root_device(found: Mapping[str, Any]) -> str | None:
-    """Return the name of a server's root disk; None until it has one."""
+    """Return the device name of a server's root disk; None until the server has one."""
     device: str | None = found.get("OS-EXT-SRV-ATTR:root_device_name")
     return device
 
 
 def may_have_volume_root(found: Mapping[str, Any]) -> bool:
-    """Return whether a server is of an image, and has a volume that may be its root."""
+    """Return whether a server has an image and a volume, which may be its root disk."""
     return bool(found.get("image") and found.get(_VOLUMES))
 
 
 def has_volume_root(api: API, found: Mapping[str, Any]) -> bool:
-    """Look up whether the root disk of a server of an image is a volume.
+    """Ask Nova whether the root disk of a server with an image is a volume.
 
-    Nova shows its image all the same, and says only of each volume where it is.
+    Nova shows the image of such a server too; only its list of volume attachments names
+    the device of each volume.
     """
     root = root_device(found)
     if root is None or not may_have_volume_root(found):
@@ -238,33 +247,35 @@ def has_volume_root(api: API, found: Mapping[str, Any]) -> bool:
 
 
 def one_server(api: API, uuid: str) -> Server:
-    """Look at one server.
+    """Read one server.
 
-    :raises NotThereError: when there is none with this ID
+    :raises NotThereError: when no server has this ID
     """
     found = api.nova("GET", f"/servers/{quote(uuid)}", key="server")
     return server(found, volume_root=has_volume_root(api, found))
 
 
 def wants_topology(server: Server, properties: Mapping[str, str] | None) -> bool:
-    """Return whether a server's flavor or its image gives it a NUMA topology.
+    """Return whether a server's flavor or image gives the server a NUMA topology.
 
-    :param properties: of its image; None if that is not known
+    :param properties: of the server's image; None if they are not known
     """
     named = {
         key.replace("_", ":", 1): value for key, value in (properties or {}).items()
     }
     named.update(server.extra_specs)
     if named.get(const.CPU_POLICY) == SHARED:
-        # As general flavors say it: by itself it makes no topology.
+        # General flavors set this policy, which alone makes no NUMA topology.
         del named[const.CPU_POLICY]
     return any(key in _TOPOLOGY_KEYS or key.startswith("hw:numa_") for key in named)
 
 
 def with_topology(api: API, server: Server) -> Server:
-    """Look up whether a server owns CPUs, and where; an image can say so, too.
+    """Return a server with its NUMA cells and pinned CPUs, as Nova reports them.
 
-    :raises CloudError: when Nova hides where
+    Nova is asked because an image can ask for pinned CPUs, too.
+
+    :raises CloudError: when Nova hides the host's NUMA nodes from these credentials
     """
     try:
         answer = api.nova("GET", f"/servers/{quote(server.id)}/topology")
@@ -296,7 +307,8 @@ def _cell(found: Mapping[str, Any]) -> ServerCell:
 def server_groups(api: API) -> tuple[ServerGroup, ...]:
     """Return the server groups of all projects.
 
-    Nova pages them by their number only, and may make pages smaller than asked for.
+    This list of Nova takes an offset instead of a marker, and its pages may be smaller
+    than the limit.
     """
     path = "/os-server-groups?all_projects=1&limit=1000&offset="
     listed: list[dict[str, Any]] = []
@@ -316,7 +328,7 @@ def server_groups(api: API) -> tuple[ServerGroup, ...]:
 
 @openstack_errors()
 def migrations(api: API, **query: str) -> list[Migration]:
-    """Return the migrations that fit a query, the newest first."""
+    """Return the migrations that match a query, the newest first."""
     return [
         Migration(
             id=found["uuid"],
@@ -331,17 +343,16 @@ def migrations(api: API, **query: str) -> list[Migration]:
 
 
 def flavors(api: API) -> tuple[Flavor, ...]:
-    """Return all flavors, for an administrator the private ones too."""
+    """Return all flavors; an administrator gets the private ones too."""
     return tuple(Flavor(**flavor(found)) for found in flavor_list(api))
 
 
 def flavor_list(api: API) -> Iterator[dict[str, Any]]:
-    """Return all flavors as Nova shows them."""
     return api.nova_list("/flavors/detail?is_public=None", "flavors")
 
 
 def flavor(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a flavor."""
+    """Return the fields of a Flavor for Nova's entry of it."""
     return {
         "id": found["id"],
         "name": found["name"],
@@ -356,17 +367,19 @@ def flavor(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _other_disks_gb(ephemeral_gb: int | None, swap_mb: int | str | None) -> int:
-    """Return what Nova asks of the disk; older microversions show no swap as ''."""
+    """Return the GiB of ephemeral and swap disks, rounded up as Nova does.
+
+    Before microversion 2.75 Nova shows a flavor without swap as ''.
+    """
     return (ephemeral_gb or 0) + -(-int(swap_mb or 0) // 1024)
 
 
 def images(api: API) -> tuple[Image, ...]:
-    """Return all images."""
     return tuple(image(found) for found in api.images())
 
 
 def image(found: Mapping[str, Any]) -> Image:
-    """Return an image, whose properties are members as Glance's own are."""
+    """Return an Image; Glance mixes image properties with its own members."""
     return Image(
         id=found["id"],
         name=found.get("name") or "",
@@ -386,7 +399,7 @@ def image(found: Mapping[str, Any]) -> Image:
 
 
 def shape(hypervisor: Mapping[str, Any]) -> HostShape | None:
-    """Return the shape that a hypervisor reports, None where it reports none."""
+    """Return the CPU shape that a hypervisor reports; None if it reports none."""
     try:
         topology = hypervisor["cpu_info"]["topology"]
         cores = int(topology["sockets"]) * int(topology["cores"])
@@ -401,13 +414,14 @@ def compute_host(
     providers: Iterable[Provider],
     servers: Iterable[Server],
 ) -> ComputeHost:
-    """Return a host, with the cells that its provider and servers let assume.
+    """Return a host; its cells are assumed from its provider's totals and its servers.
 
-    :param found: its hypervisor
-    :param service: of the list of services; None if it is not there
+    :param found: Nova's entry of the hypervisor
+    :param service: Nova's entry of the service; None if the list of services has none
     """
     host, node = found["service"]["host"], found["hypervisor_hostname"]
-    # Where a hypervisor has no service in the list, it says itself what is missing.
+    # A hypervisor's own entry shows the state and status of a service that the list
+    # lacks.
     told = service or {"id": "", **{k: found[k] for k in ("state", "status")}}
     made = ComputeHost(
         host=host,

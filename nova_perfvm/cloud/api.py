@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests to Nova, Placement and Glance, and to Neutron, Cinder and Keystone.
 
-Through the SDK's session, but not its resources: it has no allocations,
-usages or candidates, and asks for the newest microversion it knows, where we
-name the oldest that suffices.
+Requests go through the SDK's session, but not through its resource classes.  These have
+no allocations, usages or allocation candidates, and they ask for the newest
+microversion that the SDK knows; this module asks for the oldest one that suffices.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NAMES: Final = {
     "block_storage": "Cinder",
     "identity": "Keystone",
 }
-# As catalogues call it.
+# Cinder's service types in catalogues.
 _CINDER: Final = {"block-storage", "block-store", "volume", "volumev2", "volumev3"}
 _MICROVERSIONS: Final = {"compute": COMPUTE, "placement": PLACEMENT}
 _JSON_PATCH: Final = "application/openstack-images-v2.1-json-patch"
@@ -41,33 +41,30 @@ _PAGE: Final = 1000
 
 
 def _expected() -> tuple[type[Exception], ...]:
-    """Return by what the session and the SDK report what a cloud did."""
-    # Commands without a cloud import this, too, and not the SDK.
+    """Return the exceptions that keystoneauth and the SDK raise for failed requests."""
+    # Imported late: commands that need no cloud import this module, and the SDK is slow
+    # to import.
     from openstack import exceptions as sdk_exceptions  # noqa: PLC0415
 
     return (ksa_exceptions.ClientException, sdk_exceptions.SDKException)
 
 
 class API:
-    """The services of one cloud.
-
-    Several threads may use it at a time.
+    """The services of one cloud; safe for several threads.
 
     :param connection: an ``openstack.connection.Connection`` of an administrator
     """
 
     def __init__(self, connection: Any) -> None:
-        """Make no request yet."""
         self._connection = connection
-        # The SDK makes a proxy when it is first asked for, and is no good at being
-        # asked by several threads then.
+        # The SDK makes each service's proxy at its first use, which is not thread-safe.
         self._proxies = threading.Lock()
         self._servers = SERVERS
 
     def project(self) -> str:
-        """Return the ID of the project of the credentials, empty if they have none.
+        """Return the ID of the credentials' project; empty if they have none.
 
-        :raises CloudError: when the answer is an error, or is none
+        :raises CloudError: when Keystone answers with an error, or does not answer
         """
         try:
             return self._connection.current_project_id or ""
@@ -82,33 +79,34 @@ class API:
         key: str = "",
         microversion: str = "",
     ) -> Any:
-        """Make a request to Nova; return the answer, or one member of it.
+        """Send a request to Nova; return the answer, or its member `key`.
 
-        :param microversion: where the request needs another than all do
-        :raises CloudError: when the answer is an error, or is none; so do all below
+        :param microversion: replaces the microversion that all other requests use
+        :raises CloudError: when Nova answers with an error, or does not answer; all
+            methods below raise it alike
         """
         return self._request("compute", method, path, body, key, microversion)
 
     def nova_list(self, path: str, key: str) -> Iterator[dict[str, Any]]:
-        """Return all members of a collection of Nova, page by page."""
+        """Yield all members of a collection of Nova, page by page."""
         return self._pages("compute", path, key)
 
     def placement(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
-        """Make a request to Placement; return the answer, or one member of it."""
+        """Send a request to Placement; return the answer, or its member `key`."""
         return self._request("placement", method, path, body, key)
 
     def set_parent(self, provider: str, name: str, parent: str | None) -> None:
-        """Put a provider below another one, or below none."""
+        """Put a provider below another provider, or make it a root (`parent` None)."""
         body = {"name": name, "parent_provider_uuid": parent}
         self.placement("PUT", f"/resource_providers/{provider}", body)
 
     def provider_since(self, provider: str) -> tuple[dict[str, Any], float]:
-        """Return a provider, and for how many seconds it has been as it is."""
+        """Return a provider, and the seconds since its last change."""
         path = f"/resource_providers/{provider}"
         response = self._respond("placement", "GET", path)
         headers = response.headers
         changed = parsedate_to_datetime(headers["last-modified"])
-        # Placement's clock, where the server before it tells the time.
+        # Placement's own clock, if its web server sends the Date header.
         now = (
             parsedate_to_datetime(headers["date"])
             if "date" in headers
@@ -117,23 +115,19 @@ class API:
         return response.json(), (now - changed).total_seconds()
 
     def glance(self, method: str, path: str, body: Any = None) -> Any:
-        """Make a request to Glance; return the answer."""
         return self._request("image", method, path, body)
 
     def neutron(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
-        """Make a request to Neutron; return the answer, or one member of it."""
         return self._request("network", method, path, body, key)
 
     def cinder(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
-        """Make a request to Cinder; return the answer, or one member of it."""
         return self._request("block_storage", method, path, body, key)
 
     def keystone(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
-        """Make a request to Keystone; return the answer, or one member of it."""
         return self._request("identity", method, path, body, key)
 
     def has_cinder(self) -> bool:
-        """Return whether the catalogue has a Cinder; there may be no catalogue."""
+        """Return whether the catalogue lists Cinder; False without a catalogue."""
         if not hasattr(self._connection.session.auth, "get_access"):
             return False
         try:
@@ -143,39 +137,40 @@ class API:
         return bool(kinds & _CINDER)
 
     def cinder_list(self, path: str, key: str) -> Iterator[dict[str, Any]]:
-        """Return all members of a collection of Cinder, none without a Cinder."""
+        """Yield all members of a collection of Cinder; nothing without Cinder."""
         return (
             self._pages("block_storage", path, key) if self.has_cinder() else iter(())
         )
 
     def images(self, **query: str) -> Iterator[dict[str, Any]]:
-        """Return the images of all projects that fit a query, hidden ones last.
+        """Yield the images of all projects that match a query, hidden images last.
 
-        Unless asked for every visibility, Glance leaves out the community images
-        of others; those that are hidden it lists only by themselves.
+        Glance lists other projects' community images only with ``visibility=all``, and
+        hidden images only in a list of their own.
         """
         given = set()
         for hidden in ({}, {"os_hidden": "true"}):
             path = f"/images?{urlencode({'visibility': 'all'} | query | hidden)}"
             for image in self._pages("image", path, "images"):
-                # One that was hidden in between is in both lists.
+                # An image that was hidden between the two requests is in both lists.
                 if image["id"] not in given:
                     given.add(image["id"])
                     yield image
 
     def _pages(self, service: str, path: str, key: str) -> Iterator[dict[str, Any]]:
-        """Return the members of a list."""
+        """Yield the members of a collection, page by page."""
         path += f"{'&' if '?' in path else '?'}limit={_PAGE}"
         marker = ""
         while True:
             answer = self._request(service, "GET", path + marker)
             page = _member(answer, f"{_NAMES[service]}: GET {path}", key)
             yield from page
-            # What Nova or Glance has while there is more.
+            # Only pages before the last one have a link to the next page: Nova names it
+            # "<key>_links", Glance "next".
             if not page or not answer.keys() & {f"{key}_links", "next"}:
                 return
-            # Migrations have IDs, too, by which they are not found.  Images have
-            # whatever properties their owners give them.
+            # Nova pages migrations by UUID, although migrations also have an ID.  An
+            # image's member "uuid" may be a property that the owner has set.
             last = page[-1]["uuid" if key == "migrations" else "id"]
             marker = f"&marker={last}"
 
@@ -254,20 +249,21 @@ def _error(
             status,
         )
     kind = {404: NotThereError, 409: ConflictError}.get(status, CloudError)
-    remedy = "; see its log, then run this again" if status >= 500 else ""
+    remedy = "; see the service's log, then run this again" if status >= 500 else ""
     words, code = _told(response)
     return kind(f"{asked}: {words}{remedy}", status, code)
 
 
 def _told(response: requests.Response) -> tuple[str, str]:
-    """Return what an error says in words, and Placement's code of it."""
+    """Return the message of an error answer, and Placement's code for the error."""
     try:
         document = response.json()
         if "errors" in document:
             (error, *_) = document["errors"]
             words, code = error["detail"], error.get("code") or ""
         else:
-            # Nova's kind of error has the message; of Glance's it is a member.
+            # Nova nests the message below the kind of error; in Glance's answers the
+            # message is a member of the document.
             nested = next(iter(document.values()))
             words, code = document.get("message") or nested["message"], ""
     except (ValueError, LookupError, TypeError, AttributeError, StopIteration):

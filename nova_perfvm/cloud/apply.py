@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carry out steps: the requests that each takes."""
+"""Carry out planned steps: the requests of each step."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from nova_perfvm.cloud.errors import (
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import DISABLED_REASON, Aggregate
 
-# nova-compute reads the tree of its host again when it has not done so for 300 s
-# ([compute]resource_provider_association_refresh).  A minute more is for what it was
-# doing at that moment.
+# nova-compute reads the provider tree of its host again after 300 s
+# ([compute]resource_provider_association_refresh).  One more minute covers an update
+# that nova-compute had begun with the old tree.
 FORGOTTEN_S: Final = 360
 
 
 class Applier:
     """Carries out the steps that were planned on one view of a host.
 
-    Placement takes a change of a provider only with its generation.  The first is
-    that of the view, each later one that which the change before led to.  So
-    Placement refuses a step if somebody else has changed the provider meanwhile.
+    Placement accepts a change of a provider only with the provider's current
+    generation.  The first change uses the generation of the view, and each later change
+    the generation that the previous change returned.  So Placement refuses a step if
+    somebody else has changed the provider meanwhile.
 
-    :param view: what the steps were planned on; None for those that concern no
+    :param view: the view on which the steps were planned; None for steps that change no
         provider
     """
 
     def __init__(self, api: API, view: HostView | None = None) -> None:
-        """Remember the view, and its generations."""
         self._api = api
         self._view = view
         seen = (*view.tree, *view.detached, *view.strayed) if view else ()
@@ -49,13 +49,14 @@ class Applier:
     def apply(self, change: do.Change) -> None:
         """Make one change.
 
-        :raises ConflictError: when what it was planned on is no longer so
-        :raises CloudError: when it is refused
+        :raises ConflictError: when the cloud has changed since the step was planned
+        :raises CloudError: when the request is refused
         """
         try:
             self._apply(change)
         except NotThereError as exc:
-            # It was there when the plan was made.
+            # The object existed when the plan was made, so somebody has deleted it
+            # since.
             raise ConflictError(str(exc), exc.status) from exc
 
     @singledispatchmethod
@@ -75,7 +76,7 @@ class Applier:
             return
         except ConflictError as exc:
             raise CloudError(
-                f"{change.kind} {change.name} is in use still and stays: {exc}"
+                f"{change.kind} {change.name} is still in use and is kept: {exc}"
             ) from exc
 
     @_apply.register
@@ -84,15 +85,15 @@ class Applier:
         try:
             self._api.nova("POST", "/os-aggregates", body)
         except CloudError as exc:
-            # Of two that create it in the same moment Nova tells one 500
-            # (DBDuplicateEntry); who is later is told 409.
+            # If two clients create the aggregate at the same moment, Nova answers one
+            # with 500 (DBDuplicateEntry); a client that comes later gets 409.
             if exc.status not in {409, 500}:
                 raise
             try:
                 self._aggregate(change.name)
             except NotThereError:
                 raise exc from None
-            raise ConflictError(f"aggregate {change.name} is there", 409) from exc
+            raise ConflictError(f"aggregate {change.name} exists", 409) from exc
 
     @_apply.register
     def _(self, change: do.IsolateAggregate) -> None:
@@ -114,7 +115,7 @@ class Applier:
         try:
             self._api.nova("DELETE", f"/os-aggregates/{found.id}")
         except CloudError as exc:
-            # So Nova says that a host came meanwhile.
+            # Nova answers 400 when a host was added to the aggregate meanwhile.
             if exc.status == 400:
                 raise ConflictError(str(exc), 400) from exc
             raise
@@ -148,7 +149,7 @@ class Applier:
 
     @_apply.register
     def _(self, change: do.DetachChild) -> None:
-        """Look before and after: Placement asks for no generation here."""
+        """Check the generation ourselves: Placement asks for none to set a parent."""
         found = self._provider(change.uuid)
         parent = found["parent_provider_uuid"]
         if parent is None:
@@ -157,8 +158,8 @@ class Applier:
             raise ConflictError(f"provider {change.name} is being changed", 409)
         self._api.set_parent(change.uuid, change.name, None)
         try:
-            # Makes the generation another one: whoever has seen it in the tree is
-            # refused from here on.
+            # This request increases the provider's generation: Placement refuses later
+            # changes by clients that read the provider while it was in the tree.
             self._put(change.uuid, "inventories", {"inventories": {}})
         except ConflictError:
             found = self._provider(change.uuid)
@@ -179,19 +180,20 @@ class Applier:
 
     @_apply.register
     def _(self, change: do.DeleteChild) -> None:
-        """Delete it at once after a last look, with the generation changed before.
+        """Increase the provider's generation, check its parent, and delete it.
 
-        Placement refuses it for a provider with allocations or children, and asks for
-        no generation.  What is left is an enroll that puts it below its host between
-        that look and the deletion: it creates the provider anew, and only a
-        nova-compute that reads its tree in that moment misses it, for five minutes.
+        Placement does not delete a provider with allocations or children, but asks for
+        no generation.  One race remains: an enroll may put the child below its host
+        between the check and the deletion.  That enroll then creates the child again;
+        only a nova-compute that reads its tree at this moment misses the child, for
+        five minutes.
         """
         found, age_s = self._api.provider_since(change.uuid)
         self._expect_detached(change, found)
         if age_s < FORGOTTEN_S:
             raise CloudError(
-                f"nova-compute may still know provider {change.name}, which was taken "
-                f"out of its tree {age_s:.0f} s ago: run this again in "
+                f"nova-compute may still know provider {change.name}, which was "
+                f"detached from its host {age_s:.0f} s ago: run this again in "
                 f"{FORGOTTEN_S - age_s:.0f} s"
             )
         self._generations.setdefault(change.uuid, found["generation"])
@@ -220,13 +222,15 @@ class Applier:
             if resources:
                 kept[provider] = {"resources": resources}
         if not kept:
-            # That would be a deletion, which is not ours to make.
+            # Writing no allocations would delete the consumer's allocation, which
+            # belongs to Nova.
             raise ConflictError(f"{change.consumer} has no other allocation", 409)
         body = {
             "allocations": kept,
             "project_id": found["project_id"],
             "user_id": found["user_id"],
-            # So nothing else can have changed.
+            # With this generation Placement refuses if anybody changed the allocation
+            # since.
             "consumer_generation": found["consumer_generation"],
         }
         self._api.placement("PUT", f"/allocations/{change.consumer}", body)

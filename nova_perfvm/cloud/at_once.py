@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work on several hosts at a time, each to its end."""
+"""Work on several items in threads; a begun item is always finished."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ def each(
     workers: int,
     interrupted: Callable[[], None] = lambda: None,
 ) -> Generator[tuple[_Item, Future[_Result]]]:
-    """Do the same with each item, a few at a time; yield each as it ends.
+    """Call `work` for each item in threads; yield (item, future) as each one ends.
 
-    After Ctrl-C, or when nobody wants more, nothing more is begun, and what has
-    begun goes on to its end.
+    After Ctrl-C, or when the caller stops iterating, no further item is begun; items
+    that have begun are finished.
 
     :param work: called in threads
-    :param interrupted: told of Ctrl-C, before what has begun has ended
-    :raises KeyboardInterrupt: in the end, after Ctrl-C
+    :param workers: the number of threads
+    :param interrupted: called after Ctrl-C, before the begun items are awaited
+    :raises KeyboardInterrupt: after Ctrl-C, when all begun items have ended
     """
     pool = ThreadPoolExecutor(workers)
     waiting: dict[Future[_Result], _Item] = {}

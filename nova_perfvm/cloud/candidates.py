@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts Placement itself offers, asked as nova-scheduler asks."""
+"""Ask Placement for allocation candidates as nova-scheduler does."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def offered(
     settings: SchedulerSettings,
     aggregates: Sequence[Aggregate],
 ) -> frozenset[str]:
-    """Return the UUIDs of the top providers for which there are candidates.
+    """Return the UUIDs of the root providers that have allocation candidates.
 
-    Nova reads the first 1,000 candidates only ([scheduler]max_placement_results);
-    here all are read.
+    All candidates are read, whereas Nova reads only the first 1,000
+    ([scheduler]max_placement_results).
 
-    :raises CloudError: when the request fails, as it does for a trait or a
-        resource class that Placement does not know
+    :raises CloudError: when the request fails, for example because Placement does not
+        know a trait or a resource class
     """
     demand, fallback = demands(request, settings.options)
     found = _ask(api, demand, settings, aggregates)
@@ -45,7 +45,7 @@ def _ask(
     answer = api.placement("GET", f"/allocation_candidates?{query}")
     with openstack_errors():
         summaries = answer["provider_summaries"]
-        # A provider that is shared is in a request, and has a tree of its own.
+        # A sharing provider appears in a candidate too, and has a tree of its own.
         return frozenset(
             summaries[uuid].get("root_provider_uuid") or uuid
             for candidate in answer["allocation_requests"]

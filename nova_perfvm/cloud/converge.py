@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Change a host by a plan, such as to enroll it: carry it out, and look again."""
+"""Change a host in rounds: read it, make a plan, carry it out."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from nova_perfvm.cloud.errors import (
 from nova_perfvm.cloud.live_hosts import hypervisors, read_host
 from nova_perfvm.facts.host_view import HostView
 
-# What makes the plan of a host, and what is told of each change.
+# A Planner makes the plan for a view of a host; a Tell is called before each change.
 Planner = Callable[[HostView], do.Plan]
 Tell = Callable[[do.Change], None]
 
-# Steps after which a plan is made anew: a handful, and one for each attempt.
+# Rounds in one run: a few steps require a new plan, and so does each conflict.
 _ROUNDS: Final = 40
-# Few change the same host at once, and with each conflict one of them succeeds.
+# Few clients change the same host at once, and in each conflict one of them succeeds.
 _CONFLICTS: Final = 8
 _PAUSE_S: Final = 0.2
 
@@ -43,12 +43,12 @@ def change_host(
 ) -> int:
     """Change a host until its plan is empty; return the number of changes made.
 
-    :param planner: makes the plan of the host, as it is seen then
+    :param planner: makes the plan for the host's current view
     :param tell: called before each change
     :param among: see :func:`nova_perfvm.cloud.live_hosts.read_host`
-    :raises RefusedError: when something is in the way; then nothing was
-        changed, or the host was left closed to new VMs
-    :raises CloudError: when a request failed; running again goes on from there
+    :raises RefusedError: when the plan is refused; then either nothing was changed, or
+        the host was closed to new VMs
+    :raises CloudError: when a request failed; a new run continues from there
     """
     return _Run(api, host, tell, among).to_the_end(planner)
 
@@ -56,8 +56,8 @@ def change_host(
 class _Run:
     """One run on one host.
 
-    Each plan is made on what is there now.  So a run goes on where another,
-    or a crash, has left off, and two at once come to the same end.
+    Each plan is made from the host's current state.  So a run continues where an
+    earlier run or a crash has stopped, and two concurrent runs reach the same state.
     """
 
     def __init__(
@@ -71,13 +71,18 @@ class _Run:
         self._view: HostView
         self._applier: Applier
         self._opened = False
-        # Children that were detached before this run; None before its first look.
+        # UUIDs of children that were detached before this run; None before the host is
+        # first read.
         self._old: frozenset[str] | None = None
-        # ID of the service that is out of service for the time of this run.
+        # ID of the compute service that this run has disabled; empty if it disabled
+        # none.
         self._disabled = ""
 
     def to_the_end(self, planner: Planner) -> int:
-        """Change until a plan is empty."""
+        """Change the host until its plan is empty; return the number of changes.
+
+        The compute service is enabled again in any case.
+        """
         try:
             self._carry_out(planner)
         except RefusedError:
@@ -90,7 +95,7 @@ class _Run:
         return self._made
 
     def _carry_out(self, planner: Planner) -> None:
-        """Look, change, and look again, until nothing is left to do."""
+        """Plan and apply, again and again, until the plan is empty."""
         conflicts = 0
         for _ in range(_ROUNDS):
             found = self._plan(planner)
@@ -101,7 +106,7 @@ class _Run:
             try:
                 self._apply_until_a_look(found.changes)
             except (ConflictError, NotThereError) as exc:
-                # Someone else was faster.
+                # Another client has changed the host since it was read.
                 conflicts += 1
                 if conflicts == _CONFLICTS:
                     raise CloudError(
@@ -116,20 +121,22 @@ class _Run:
         for change, following in zip(changes, (*changes[1:], None), strict=True):
             self._tell(change)
             self._apply(change)
-            # Servers get their units one by one; that is one step.
+            # Allocations of several servers follow each other as one step, without a
+            # new plan.
             if change.look_again and type(following) is not type(change):
                 return
 
     def _plan(self, planner: Planner) -> do.Plan:
         self._view = self._look()
         self._applier = Applier(self._api, self._view)
-        # An earlier run that was cut off counts as this one.
+        # A service that an interrupted run left disabled is enabled by this run.
         compute = self._view.compute
         self._disabled = compute.service if compute.interrupted else ""
         plan = planner(self._view)
         if self._old is None:
             self._old = frozenset(child.uuid for child in self._view.detached)
-        # nova-compute may know those that this run has detached.
+        # nova-compute may still know children that this run has detached: delete them
+        # in a later run.
         changes = [
             change
             for change in plan.changes
@@ -143,7 +150,8 @@ class _Run:
         return read_host(self._api, self._host, self._among)
 
     def _apply(self, change: do.Change) -> None:
-        # An error would have to undo it, even one of the request itself.
+        # Noted before the request, as even a request that fails may have opened the
+        # host.
         if isinstance(change, do.SetTraits) and change.opens:
             self._opened = True
         if isinstance(change, do.SetService) and not change.enabled:
@@ -160,7 +168,7 @@ class _Run:
             Applier(self._api).apply(change)
         except CloudError as exc:
             raise CloudError(
-                f"nova-compute on {self._host} is disabled still: {exc}; run this "
+                f"nova-compute on {self._host} is still disabled: {exc}; run this "
                 "again, or openstack compute service set --enable",
                 exc.status,
             ) from exc

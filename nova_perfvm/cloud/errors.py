@@ -10,46 +10,44 @@ from nova_perfvm.exceptions import PerfVMError
 
 
 class CloudError(PerfVMError):
-    """A request that failed; the message has the remedy.
+    """A failed request to the cloud; the message names the remedy.
 
-    :ivar status: HTTP status, 0 where there was no answer
-    :ivar code: Placement's own code of the error, empty without one
+    :ivar status: HTTP status, 0 without an answer
+    :ivar code: Placement's error code, empty if the answer has none
     """
 
     def __init__(self, message: str, status: int = 0, code: str = "") -> None:
-        """Keep the status."""
         self.status = status
         self.code = code
         super().__init__(message)
 
 
 class NotThereError(CloudError):
-    """What was asked for does not exist."""
+    """The requested object does not exist."""
 
 
 class ConflictError(CloudError):
-    """Someone else was faster, or what is to go is in use: look again."""
+    """The object was changed or is in use: read the cloud again before another try."""
 
 
 class RefusedError(PerfVMError):
-    """Nothing is done, or no more, until an operator has done something.
+    """A plan is not begun, or not continued, until an operator removes the obstacles.
 
-    :ivar refusals: each with its remedy
+    :ivar refusals: the obstacles, each with its remedy
     """
 
     def __init__(self, refusals: tuple[str, ...]) -> None:
-        """Keep the refusals."""
         self.refusals = refusals
         super().__init__("; ".join(refusals))
 
 
 @contextlib.contextmanager
 def openstack_errors() -> Iterator[None]:
-    """Turn the error of reading an incomplete answer into one for an operator.
+    """Report an incomplete answer of a service as a CloudError.
 
-    A context manager or a decorator for what reads answers.
+    A context manager, and a decorator for functions that read answers.
 
-    :raises CloudError: in place of a KeyError and the like
+    :raises CloudError: in place of KeyError, TypeError, AttributeError and IndexError
     """
     try:
         yield

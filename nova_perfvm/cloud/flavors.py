@@ -24,18 +24,14 @@ from nova_perfvm.generate.flavors import PolicyFlavor
 
 
 def plan(api: API, desired: Sequence[PolicyFlavor], **options: Any) -> Plan:
-    """Return the steps from a cloud's flavors to those of a policy.
-
-    :param options: see :func:`nova_perfvm.changes.flavors.plan_flavors`
-    :raises CloudError: when a request fails
-    """
+    """Return the steps that turn a cloud's flavors into those of a policy."""
     traits, classes = answers.known_names(api)
     return plan_flavors(desired, flavors(api), traits | classes, **options)
 
 
 @openstack_errors()
 def flavors(api: API) -> list[SeenFlavor]:
-    """Return all flavors, for an administrator the private ones too."""
+    """Return all flavors; an administrator gets the private ones too."""
     return [
         SeenFlavor(
             **answers.flavor(found),
@@ -77,7 +73,7 @@ def _create(api: API, change: CreateFlavor) -> None:
     try:
         _set_specs(api, made, flavor.extra_specs)
     except CloudError:
-        # Without its extra specs it would let users past the policy.
+        # A flavor without its extra specs would let users bypass the policy.
         api.nova("DELETE", f"/flavors/{quote(made)}")
         raise
 

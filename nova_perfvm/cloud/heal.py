@@ -16,17 +16,14 @@ from nova_perfvm.cloud.errors import ConflictError, RefusedError, openstack_erro
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.policy import Policy
 
-# Only Nova changes the same allocation meanwhile, and mostly once.
+# Only Nova changes the same allocation at that time, usually once.
 _TRIES: Final = 4
 
 
 def look(
     api: API, policy: Policy, host: str, among: Hypervisors | None = None
 ) -> Healing:
-    """Return what the servers of a host have lost.
-
-    :param among: see :func:`nova_perfvm.cloud.live_hosts.read_host`
-    """
+    """Return the resources that each server of a host lacks in its allocation."""
     view = live_hosts.read_host(api, host, among)
     found = _plan(api, policy, view)
     steps = {}
@@ -41,17 +38,18 @@ def look(
 def heal(
     api: API, policy: Policy, host: str, server: str, among: Hypervisors | None = None
 ) -> Allocate | None:
-    """Restore what a server has lost, and return the step that did.
+    """Restore the resources that a server's allocation lacks; return the step made.
 
     Return None if the server lacks nothing any more, or has left the host.
 
-    :param server: its ID
-    :raises RefusedError: when something is in the way, such as other servers that have
-        taken its room
-    :raises ConflictError: when its allocation is changed again and again
+    :param server: the server's ID
+    :raises RefusedError: when the allocation cannot be restored, for example because
+        other servers have taken the capacity
+    :raises ConflictError: when the allocation is changed again and again
     """
     for left in reversed(range(_TRIES)):
-        # Read first: any change from here on changes the generation, too.
+        # Read before the view: any later change of the allocation makes this generation
+        # stale.
         held = answers.allocation(api, server)
         view = live_hosts.read_host(api, host, among)
         healing = _plan(api, policy, view)
@@ -71,7 +69,7 @@ def heal(
         except ConflictError as exc:
             if exc.code != CONCURRENT:
                 raise RefusedError(
-                    (f"{name}: {host} has no room for it left, migrate it: {exc}",)
+                    (f"{name}: {host} has no room for the VM, migrate the VM: {exc}",)
                 ) from exc
             if not left:
                 raise
@@ -87,11 +85,11 @@ def _elsewhere(
     held: dict[str, Any],
     among: Hypervisors | None,
 ) -> dict[str, str]:
-    """Return other compute hosts by the providers of theirs that a server holds.
+    """Return {UUID of a provider that a server holds: its host} of other hosts.
 
-    A resize of a server without allocation leaves that of the new host to it when it
-    is reverted.  A failed host does not count: Nova removes its part when the host is
-    back.
+    When a resize of a server without an allocation is reverted, the server keeps its
+    allocation on the new host.  Hosts from which the server was evacuated do not count:
+    Nova removes the allocation there when the host is back.
     """
     others = held["allocations"].keys() - {provider.uuid for provider in view.tree}
     if not others:
@@ -110,5 +108,5 @@ def _elsewhere(
 
 
 def _plan(api: API, policy: Policy, view: HostView) -> Healing:
-    """Return what can be healed; only servers that lack something are looked up."""
+    """Plan to heal a host; only servers that lack resources are checked for moves."""
     return plan_heal(policy, view, migrating(api, plan_heal(policy, view).steps))

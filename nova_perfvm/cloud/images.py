@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the images of a cloud, and give them the policy's properties."""
+"""Read a cloud's images, and give them the policy's properties."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.snapshot import Image
 from nova_perfvm.facts.snapshot.resources import IMAGE_MEMBERS
 
-# Of an image, beside its properties, to judge a request.
+# Members of an image, beside its properties, that Nova reads to judge a request.
 _READ_BY_NOVA: Final = (
     *("container_format", "disk_format", "id", "min_disk", "min_ram", "name", "size"),
     "status",
@@ -28,12 +28,13 @@ Desired = Mapping[str, Mapping[str, str]]
 
 @openstack_errors()
 def plan(api: API, desired: Desired, tag: str, named: Sequence[str] = ()) -> Plan:
-    """Return the steps from a cloud's images to those of a policy.
+    """Return the steps that turn a cloud's images into those of a policy.
 
     :param desired: see :func:`nova_perfvm.changes.images.plan_images`
-    :param tag: of the images that are named
-    :param named: names or IDs; none for all images that have one of the tags
-    :raises CloudError: when a request fails, or a name is not that of one image
+    :param tag: the tag for the images in `named`
+    :param named: names or IDs of images; empty for all images with a tag of `desired`
+    :raises CloudError: when a request fails, or a name does not denote exactly one
+        image
     """
     found = [find_image(api, name) for name in named]
     if not named:
@@ -49,10 +50,7 @@ def plan(api: API, desired: Desired, tag: str, named: Sequence[str] = ()) -> Pla
 
 @openstack_errors()
 def for_nova(api: API, identity: str) -> dict[str, Any]:
-    """Return an image as nova-api reads it: ``nova.image.glance``.
-
-    :raises CloudError: when the request fails
-    """
+    """Return an image as nova-api reads it, see ``nova.image.glance``."""
     found = api.glance("GET", f"/images/{quote(identity)}")
     properties = {key: found[key] for key in found.keys() - IMAGE_MEMBERS}
     return {key: found.get(key) for key in _READ_BY_NOVA} | {"properties": properties}
@@ -60,19 +58,19 @@ def for_nova(api: API, identity: str) -> dict[str, Any]:
 
 @openstack_errors()
 def find_image(api: API, name: str) -> Image:
-    """Return the one image of a name, or of an ID.
+    """Return the one image that has a name or an ID.
 
-    Of images of one name, those of administrators come before those of tenants, who
-    may choose any name; and visible ones come before hidden ones, as in the client:
-    newer ones have replaced these.
+    Tenants may choose any name: if several images share the name, those of
+    administrators win over those of tenants, and visible images win over hidden ones,
+    which newer images have replaced (openstackclient prefers them alike).
 
-    :raises CloudError: when there is none, or several
+    :raises CloudError: when no image or several images match
     """
     if is_uuid_like(name):
         try:
             return answers.image(api.glance("GET", f"/images/{quote(name)}"))
         except NotThereError:
-            # A name may look like an ID.
+            # The text may be a name that looks like an ID.
             pass
     project = api.project()
     found = [answers.image(image) for image in api.images(name=name)]
@@ -104,11 +102,11 @@ def apply(api: API, change: Change) -> None:
         operations.append(_operation("remove", RECORD))
     if change.new_tags:
         operations.append(_operation("replace", "tags", sorted(change.tags)))
-    # All at once or not at all.
+    # Glance applies all operations of a PATCH or none.
     api.glance("PATCH", f"/images/{change.id}", operations)
 
 
 def _operation(op: str, key: str, value: Any = None) -> dict[str, Any]:
-    # The two characters that mean something in a JSON pointer.
+    # JSON pointers (RFC 6901) require these two characters to be escaped.
     path = "/" + key.replace("~", "~0").replace("/", "~1")
     return {"op": op, "path": path} | ({} if value is None else {"value": value})

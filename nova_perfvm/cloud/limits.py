@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the limits that Keystone has for Nova, and change them to those of a policy."""
+"""Read Nova's limits in Keystone, and change them to those of a policy."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _AT_ONCE: Final = 8
 
 @openstack_errors()
 def plan(api: API, limits: Sequence[Limit], region: str | None = None) -> Plan:
-    """Return the steps from a cloud's limits to those of a policy.
+    """Return the steps that turn a cloud's limits into those of a policy.
 
-    :param region: ID of that of Nova's endpoint, None for the only one
-    :raises CloudError: when a request fails, or does not say which region is meant
-    :raises NotThereError: when there is no project of an ID
+    :param region: ID of the region of Nova's endpoint; None for its only region
+    :raises CloudError: when a request fails, or Nova's region is ambiguous
+    :raises NotThereError: when a project of `limits` does not exist
     """
     home = _home(api, region)
     for project in {limit.project for limit in limits if limit.project}:
@@ -46,7 +46,7 @@ def plan(api: API, limits: Sequence[Limit], region: str | None = None) -> Plan:
 
 
 def _with_over(api: API, change: Change, seen: Sequence[SeenLimit]) -> Change:
-    """Return a change that names the projects which have more than the new limit."""
+    """Return a change that names the projects whose usage exceeds the new limit."""
     if not isinstance(change, ChangeLimit) or not change.lowers:
         return change
     limit = change.limit
@@ -81,11 +81,11 @@ def apply(api: API, change: Change) -> None:
 
 
 def _home(api: API, region: str | None) -> Home:
-    """Return which service and which region limits are to be of."""
+    """Return the service and the region that the limits belong to."""
     services = api.keystone("GET", "/services?type=compute", key="services")
     if not services:
         raise CloudError("Keystone knows no service of type compute: register Nova's")
-    # One of an old API may be listed beside it.
+    # A service of an old compute API may be registered beside Nova's.
     service = next((s for s in services if s.get("name") == "nova"), services[0])["id"]
     path = f"/endpoints?service_id={service}"
     regions = {e["region_id"] for e in api.keystone("GET", path, key="endpoints")}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find compute hosts by name, and read those that are to be changed."""
+"""Find compute hosts by name, and read the hosts that are to be changed."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from nova_perfvm.facts.snapshot import Provider, host_of_child
 
 @openstack_errors()
 def hypervisors(api: API) -> Hypervisors:
-    """Return the hypervisors of all hosts: what of a host hardly ever changes."""
+    """Return all hypervisors; they hardly ever change."""
     return list(api.nova_list("/os-hypervisors/detail", "hypervisors"))
 
 
 @openstack_errors()
 def read_host(api: API, host: str, among: Hypervisors | None = None) -> HostView:
-    """Read one compute host of one node.
+    """Read one compute host, which must have exactly one node.
 
-    :param host: its name as ``openstack compute service list`` has it, or as
+    :param host: the host's name in ``openstack compute service list``, or in
         ``openstack hypervisor list``
-    :param among: the hypervisors, where they are known: in a large cloud Nova takes
-        seconds to list them
-    :raises CloudError: when there is no such host, it has several nodes, its cell is
-        down, or Placement has no provider of it
+    :param among: all hypervisors, if the caller has them: Nova needs seconds to list
+        them in a large cloud
+    :raises CloudError: when the host does not exist, has several nodes, its cell is
+        down, or Placement has no provider for it
     """
     hypervisor = _find_hypervisor(hypervisors(api) if among is None else among, host)
     seen = read_snapshot(api, hosts=[hypervisor])
@@ -53,10 +53,10 @@ def read_host(api: API, host: str, among: Hypervisors | None = None) -> HostView
 
 @openstack_errors()
 def service_host(api: API, host: str) -> str:
-    """Return the name of the compute service of a host.
+    """Return the name of a host's compute service.
 
-    :param host: its name, or its hypervisor's
-    :raises CloudError: when there is no such host, or it has several nodes
+    :param host: the name of the compute service or of the hypervisor
+    :raises CloudError: when the host does not exist, or has several nodes
     """
     found: str = _find_hypervisor(hypervisors(api), host)["service"]["host"]
     return found
@@ -64,7 +64,7 @@ def service_host(api: API, host: str) -> str:
 
 @openstack_errors()
 def detached_children(api: API) -> tuple[Provider, ...]:
-    """Return the children that were taken out of the trees of hosts, of all hosts."""
+    """Return all detached children: providers taken out of their hosts' trees."""
     found = (
         provider(api, entry)
         for entry in providers(api)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carry a plan of migrations out: one move after the other, and stop when in doubt."""
+"""Carry out a plan of migrations: one move at a time, and stop in case of doubt."""
 
 from __future__ import annotations
 
@@ -40,34 +40,35 @@ from nova_perfvm.findings import Level
 from nova_perfvm.microversions import UNSHELVE_TO_HOST
 from nova_perfvm.policy import Policy
 
-# Pauses between looks at a migration, which may take a minute or an hour.
+# Pauses between two polls of a migration, which takes from seconds to an hour.
 _FIRST_PAUSE_S: Final = 0.2
 _LONGEST_PAUSE_S: Final = 5.0
-# So many looks at a migration may fail in a row.
+# So many polls of a migration may fail in a row.
 _MOST_FAILED: Final = 12
-# Nova cleans up after a migration within this time; it deletes the allocation on
-# the source, for one.
+# Nova cleans up after a migration within this time, for example deletes the allocation
+# on the source.
 _SETTLE_S: Final = 60
-# nova-compute counts what its servers use once a minute by default
-# ([DEFAULT]update_resources_interval).  Until then it may still count a server that
-# left by a cold migration.
+# nova-compute updates the usage of its host once a minute by default
+# ([DEFAULT]update_resources_interval).  Before the update it may still count a server
+# that left by a cold migration.
 _REPORT_S: Final = 130
-# How long a move is waited for; Nova continues it after that.
+# Minutes to wait for a move; Nova continues the move after that.
 PATIENCE_MIN: Final = 60
 
 
 class StoppedError(PerfVMError):
-    """A move did not go as planned; no further move is started."""
+    """A move failed or became impossible; no further move is started."""
 
 
 @dataclass(frozen=True)
 class Watcher:
     """Callbacks that follow an execution and may end it.
 
-    :ivar keep: saves the execution, after each step
+    :ivar keep: saves the execution after each step
     :ivar tell: receives a sentence about each step
-    :ivar show: receives what is under way, the amount done, and the whole amount
-    :ivar stopping: returns whether to start no further move
+    :ivar show: receives the current move, the number of moves done, and the number of
+        all moves
+    :ivar stopping: returns True when no further move may be started
     """
 
     keep: Callable[[Execution], None] = lambda _execution: None
@@ -78,10 +79,10 @@ class Watcher:
 
 @dataclass(frozen=True)
 class ExecutionOutcome:
-    """How an execution ended.
+    """The end of an execution.
 
-    :ivar why: why moves remain; empty if none do
-    :ivar interrupted: whether the operator stopped it
+    :ivar why: the reason why moves remain; empty if none remain
+    :ivar interrupted: whether the operator stopped the execution
     """
 
     execution: Execution
@@ -91,17 +92,17 @@ class ExecutionOutcome:
 
 @dataclass
 class MigrationRun:
-    """Makes the moves that remain; looks at the cloud again before each.
+    """Makes the remaining moves; reads the cloud again before each move.
 
     A move is started if the server and both hosts are as planned and the rules still
-    allow it; nova-scheduler checks it as well.  It is done when the server is on its
-    target with its former status, and the audit has no new finding.
+    allow the move; nova-scheduler checks it as well.  A move is done when the server is
+    on its target with its former status, and the audit has no new finding.
 
-    :ivar snapshot: the cloud as it was seen last; at first, taken just now
-    :ivar execution: as far as it came; moves behind one that failed are not started
-    :ivar settings: those of nova-scheduler; None for what the policy needs
-    :ivar nova_conf: path of nova-scheduler's file: Nova's scheduler is run dry before
-        each move; None where there is none
+    :ivar snapshot: the cloud as last read; at first, read just now
+    :ivar execution: the progress so far; moves after a failed move are not started
+    :ivar settings: those of nova-scheduler; None for the settings that the policy needs
+    :ivar nova_conf: path of nova-scheduler's configuration: before each move a dry run
+        of Nova's scheduler must accept the target; None for no dry run
     """
 
     api: API
@@ -113,7 +114,7 @@ class MigrationRun:
     watcher: Watcher = field(default_factory=Watcher)
 
     def carry_out(self) -> ExecutionOutcome:
-        """Make the moves that remain, until one fails or the watcher stops it."""
+        """Make the remaining moves, until a move fails or the watcher says stop."""
         for number, progress in enumerate(self.execution.moves):
             if progress.state == "done":
                 continue
@@ -130,7 +131,7 @@ class MigrationRun:
         return ExecutionOutcome(self.execution)
 
     def _bring_back(self) -> None:
-        """Unshelve servers on the hosts that they left, where these still take them."""
+        """Unshelve servers on the hosts that they left, where these accept them."""
         for number, progress in enumerate(self.execution.moves):
             move = progress.move
             if move not in self.execution.shelved:
@@ -148,7 +149,7 @@ class MigrationRun:
     def _make(self, number: int) -> None:
         """Make one move.
 
-        :raises StoppedError: when it cannot be started, or did not end as planned
+        :raises StoppedError: when the move cannot be started, or did not end as planned
         :raises CloudError: when a request failed
         """
         move = self.execution.moves[number].move
@@ -171,8 +172,8 @@ class MigrationRun:
             elif action.kind == "done":
                 self._check_after(move, found)
                 if move.how in {"cold", "shelve"}:
-                    # Until then the source counts the server, and would refuse the
-                    # VM that this move makes room for.
+                    # Until nova-compute's next report the source counts the server, and
+                    # would refuse the VM for which this move makes room.
                     self._wait_for_report(move)
                 self._keep(number, replace(progress, state="done", note=""))
                 where = f"on {move.target}" if move.target else "shelved"
@@ -181,7 +182,8 @@ class MigrationRun:
             elif action.kind == "stop":
                 if progress.state != "asked":
                     raise StoppedError(action.why)
-                # A later run looks at everything again.
+                # The move is pending again, so that a later run checks all its
+                # conditions anew.
                 fresh = replace(progress, state="pending", status="", after="")
                 self._keep(number, fresh)
                 raise StoppedError(
@@ -191,7 +193,7 @@ class MigrationRun:
             next(waits)
 
     def _wait_for_report(self, move: Move) -> None:
-        """Wait while nova-compute on the source counts a server that has left."""
+        """Wait until nova-compute on the source stops counting the moved server."""
         deadline = time.monotonic() + _REPORT_S
         while self._overcounted(move) and time.monotonic() < deadline:
             self.watcher.show(f"next report of {move.source}", 0, 1)
@@ -209,7 +211,7 @@ class MigrationRun:
         vcpus = sum(server.vcpus for server in servers)
         return bool(shown["running_vms"] > len(servers) or shown["vcpus_used"] > vcpus)
 
-    # What is there
+    # Reading the cloud
 
     @openstack_errors()
     def _look(self, move: Move) -> tuple[Server | None, list[Migration]]:
@@ -233,7 +235,7 @@ class MigrationRun:
     def _checked(self, number: int) -> set[tuple[str, str]]:
         """Check both hosts and the rules; return the audit's findings before the move.
 
-        :raises StoppedError: when something is in the way
+        :raises StoppedError: when the move is no longer possible
         """
         move = self.execution.moves[number].move
         if move.how == "shelve":
@@ -263,9 +265,9 @@ class MigrationRun:
         return self._findings()
 
     def _ask_nova(self, move: Move, target: ComputeHost) -> None:
-        """Let Nova's scheduler judge a move that the model of it allows.
+        """Run Nova's scheduler dry on a move that our model of it allows.
 
-        :raises StoppedError: when it refuses the move
+        :raises StoppedError: when Nova's scheduler refuses the move
         """
         if self.nova_conf is None:
             return
@@ -274,16 +276,19 @@ class MigrationRun:
         if answer.refused or refusing:
             why = answer.refused or ", ".join(refusing)
             raise StoppedError(
-                f"Nova refuses it on {move.target} ({why}), and the plan did not "
-                "foresee that. This is a fault of nova_perfvm: please report what "
+                f"Nova refuses the server on {move.target} ({why}), and the plan did "
+                "not foresee that. This is a fault of nova_perfvm: please report what "
                 f"openstack perfvm explain --server {move.server} --host {move.target} "
                 f"--from-nova-db {self.nova_conf} --long prints"
             )
 
     def _checked_trade(self, number: int) -> set[tuple[str, str]]:
-        """Check all moves from a server's shelving to its unshelving, as they will be.
+        """Check a shelving, the unshelving of the same server, and all moves between.
 
-        :raises StoppedError: when one of them is not possible now
+        Each move is checked on the arrangement that the moves before it lead to.
+
+        :returns: the audit's findings before the first move
+        :raises StoppedError: when one of the moves is not possible now
         """
         stop, *later = (progress.move for progress in self.execution.moves[number:])
         last = next(n for n, m in enumerate(later, 1) if m.server == stop.server)
@@ -295,7 +300,7 @@ class MigrationRun:
         servers, now = self.snapshot.server_by_id, Arrangement(planning)
         seen = servers.get(stop.server)
         if seen is None or not planning.may_stop(seen):
-            raise StoppedError("the server is not to be shelved as it is now")
+            raise StoppedError("the server in its present state must not be shelved")
         for move in moves:
             server, after = servers.get(move.server), None
             if (
@@ -306,14 +311,14 @@ class MigrationRun:
             ):
                 after = now.made([move])
             if after is None:
-                raise StoppedError(f"then Nova would not {describe(move)}")
+                raise StoppedError(f"Nova would later refuse to {describe(move)}")
             now = after
         return self._findings()
 
     def _check_after(self, move: Move, before: set[tuple[str, str]] | None) -> None:
-        """Wait until the audit finds no more than before the move.
+        """Wait until the audit has no findings beyond those from before the move.
 
-        :param before: findings before the move; None if another run started it
+        :param before: findings before the move; None if another run started the move
         :raises StoppedError: when new findings remain
         """
         deadline = time.monotonic() + _SETTLE_S
@@ -321,7 +326,8 @@ class MigrationRun:
             self._refresh(move)
             new = self._findings()
             if before is None:
-                # Only findings about the server itself can then be judged.
+                # The former findings are unknown: only findings about the server itself
+                # count.
                 new = {found for found in new if move.server in found[1]}
             else:
                 new -= before
@@ -329,7 +335,7 @@ class MigrationRun:
                 return
             if time.monotonic() > deadline:
                 raise StoppedError(
-                    "it was moved, and now the audit finds "
+                    "the server was moved, and now the audit finds "
                     + "; ".join(sorted(f"{code} {subject}" for code, subject in new))
                     + ": see openstack perfvm audit"
                 )
@@ -349,22 +355,23 @@ class MigrationRun:
         self.snapshot = refresh(self.api, self.snapshot, hosts)
         known = self.snapshot.servers
         if moves[0].how == "unshelve" and moves[0].server not in {s.id for s in known}:
-            # It is on no host.
+            # An offloaded server is on no host, so reading the hosts does not show it.
             with contextlib.suppress(NotThereError):
                 seen = answers.one_server(self.api, moves[0].server)
                 self.snapshot = replace(self.snapshot, servers=(*known, seen))
 
-    # What is done
+    # Requests to Nova
 
     def _start(self, number: int, server: Server, migrations: list[Migration]) -> None:
-        """Ask Nova to move a server; nova-scheduler checks the host."""
+        """Ask Nova to start a move; nova-scheduler checks the target."""
         progress = self.execution.moves[number]
         move = progress.move
         after = migrations[0].id if migrations else ""
         asked = replace(
             progress, state="asked", status=server.status, after=after, note=""
         )
-        # Saved before the request: only this tells our migration from another's.
+        # Saved before the request: the migrations known before it tell our migration
+        # from those of others.
         self._keep(number, asked)
         # The plan was shown before the first move began.
         self.watcher.tell(f"{number + 1} of {len(self.execution.moves)}: {move.name}")
@@ -375,24 +382,25 @@ class MigrationRun:
         elif move.how == "unshelve":
             body, microversion = {"unshelve": {"host": move.target}}, UNSHELVE_TO_HOST
         elif move.live:
-            # Without force, which microversions before 2.68 have, Nova asks its
-            # filters and Placement.
+            # This microversion has no force (removed in 2.68): Nova asks its filters
+            # and Placement.
             body = {"os-migrateLive": {"host": move.target, "block_migration": "auto"}}
         try:
             self._act(move, body, microversion)
         except CloudError as exc:
             if 400 <= exc.status < 500:
-                # After any other error Nova may move the server all the same.
+                # A 4xx answer means that nothing was begun; after any other error Nova
+                # may still move the server.
                 self._keep(number, progress)
             raise
 
     def _confirm(self, move: Move) -> None:
-        # Nova confirms by itself where it was told to.
+        # Nova may have confirmed already, see [DEFAULT]resize_confirm_window.
         with contextlib.suppress(ConflictError):
             self._act(move, {"confirmResize": None})
 
     def _offload(self, move: Move) -> None:
-        # Nova offloads by itself after shelved_offload_time.
+        # Nova offloads the server itself after [DEFAULT]shelved_offload_time.
         with contextlib.suppress(ConflictError):
             self._act(move, {"shelveOffload": None})
 
@@ -407,9 +415,9 @@ class MigrationRun:
     # Waiting
 
     def _waits(self, number: int) -> Iterator[None]:
-        """Yield after pauses that grow, until the patience is used up.
+        """Yield after growing pauses.
 
-        :raises StoppedError: when it is
+        :raises StoppedError: when the move has taken PATIENCE_MIN minutes
         """
         move = self.execution.moves[number].move
         deadline = time.monotonic() + 60 * PATIENCE_MIN
@@ -432,7 +440,7 @@ class MigrationRun:
 
 
 def describe(move: Move) -> str:
-    """Return a move in words."""
+    """Describe a move for operators."""
     if move.how == "shelve":
         return f"stop and shelve {move.name} ({move.server}) on {move.source}"
     if move.how == "unshelve":

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NUMA nodes and PCI devices of hosts from Nova's database; runs on a controller.
+"""Read NUMA nodes and PCI devices of hosts from Nova's database, on a controller.
 
-``ComputeNode.numa_topology`` and its pools of PCI devices, which no API shows, are what
-nova-scheduler reads, pins and page pools included, and so are the vCPUs and instances
-that are counted beside them.  The version of each nova-compute tells its release.
-Nothing is written.
+nova-scheduler reads ``ComputeNode.numa_topology`` with its pinned CPUs and page pools,
+the pools of PCI devices, and the counts of vCPUs and instances; no API shows them.  The
+version of each nova-compute service tells its release.  Nothing is written.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ from nova_perfvm.facts.snapshot import (
 from nova_perfvm.facts.snapshot.pci import LEGACY, PCIPool, PCIRequest
 from nova_perfvm.printable import first_line
 
-# A server's ID, what it asked for of PCI devices, and (compute node, device) of those
-# that it has.
+# (ID of a server, its PCI requests, (ID of the compute node, device) of each PCI device
+# that the server has).
 ServerDevices = tuple[str, tuple[PCIRequest, ...], list[tuple[int, PCIPool]]]
 
 
@@ -44,9 +43,9 @@ class NovaDBError(PerfVMError):
 
 
 def configure(path: str) -> None:
-    """Read nova.conf, which says where the databases are.
+    """Read nova.conf, which names the databases.
 
-    :raises NovaDBError: when it cannot be read
+    :raises NovaDBError: when the file cannot be read, or names no API database
     """
     if not Path(path).is_file():
         raise NovaDBError(
@@ -54,21 +53,22 @@ def configure(path: str) -> None:
             "(--from-nova-db FILE)"
         )
     try:
-        # With RPC, as cell mappings are made of its options; nothing connects.
+        # The RPC options are read too, as cell mappings are made from them; nothing
+        # connects.
         config.parse_args(["nova-perfvm"], default_config_files=[path])
     except Exception as exc:
         raise NovaDBError(f"{path} cannot be used: {first_line(exc)}") from exc
     if not CONF.api_database.connection:
         raise NovaDBError(
-            f"{path} has no [api_database]connection: it is not one of a controller"
+            f"{path} has no [api_database]connection: name a controller's nova.conf"
         )
 
 
 def compute_nodes(skipped: list[str]) -> list[objects.ComputeNode]:
-    """Return the compute nodes of all of Nova's cells that are not disabled.
+    """Return the compute nodes of all enabled cells.
 
-    :param skipped: is told of cells that cannot be read
-    :raises NovaDBError: when the API's database cannot be read
+    :param skipped: receives a message for each cell that cannot be read
+    :raises NovaDBError: when the API database cannot be read
     """
 
     def nodes(targeted: context.RequestContext) -> list[objects.ComputeNode]:
@@ -91,12 +91,12 @@ def service_versions(skipped: list[str]) -> dict[str, int]:
 
 
 def aliases() -> dict[str, PCIRequest]:
-    """Return what [pci]alias of nova.conf names, as requests of one device each.
+    """Return the aliases of [pci]alias in nova.conf, each as a request for one device.
 
-    :raises NovaDBError: when Nova would not take them
+    :raises NovaDBError: when Nova would refuse the option
     """
     made = objects.InstancePCIRequest
-    # Older releases begin the name with an underscore.
+    # Older Nova releases call the function with a leading underscore.
     names = ("get_alias_from_config", "_get_alias_from_config")
     read = next(filter(None, (getattr(pci_request, name, None) for name in names)))
     try:
@@ -111,7 +111,8 @@ def aliases() -> dict[str, PCIRequest]:
 
 def _request(found: objects.InstancePCIRequest) -> PCIRequest:
     port = found.source == found.NEUTRON_PORT
-    # Where it was given devices once is of no interest.
+    # rp_uuids names the providers of devices that the request was once given:
+    # irrelevant now.
     specs = [_texts(spec, without="rp_uuids") for spec in found.spec]
     counted = CONF.filter_scheduler.pci_in_placement and not port
     first = specs[0]
@@ -133,13 +134,13 @@ def _texts(tags: Mapping[str, Any], without: str = "") -> dict[str, str]:
 
 
 def server_devices(skipped: list[str]) -> list[ServerDevices]:
-    """Return the servers that asked for PCI devices; see :func:`compute_nodes`."""
+    """Return the PCI requests and devices of servers; see :func:`compute_nodes`."""
     return _of_cells(_server_devices, skipped)
 
 
 @main_db.pick_context_manager_reader  # type: ignore[untyped-decorator]
 def _server_devices(targeted: context.RequestContext) -> list[ServerDevices]:
-    """Read it in two requests: Nova has no list of all servers' devices."""
+    """Read a cell's PCI requests and devices in two queries; Nova has no such list."""
     extra, device = models.InstanceExtra, models.PciDevice
     query, has_server = targeted.session.query, device.instance_uuid.isnot(None)
     devices: dict[str, list[models.PciDevice]] = {}
@@ -161,9 +162,10 @@ def _server_devices(targeted: context.RequestContext) -> list[ServerDevices]:
 
 
 def _held(row: models.PciDevice, asked: PCIRequest | None) -> PCIPool:
-    """Return a device with the tags that it is known to have.
+    """Return a server's device with its known tags.
 
-    Those of [pci]device_spec no database has: it has those that were asked for.
+    The database does not store the tags of [pci]device_spec: the device is assumed to
+    have those that the server asked for.
     """
     info = jsonutils.loads(row.extra_info) if row.extra_info else {}
     tags = dict(asked.specs[0]) if asked and len(asked.specs) == 1 else {}
@@ -178,7 +180,7 @@ def _held(row: models.PciDevice, asked: PCIRequest | None) -> PCIPool:
 def _of_cells(
     read: Callable[[context.RequestContext], Iterable[Any]], skipped: list[str]
 ) -> list[Any]:
-    """Return what is read of each of Nova's cells that is not disabled."""
+    """Return the results of `read` from all enabled cells."""
     objects.register_all()
     admin = context.get_admin_context()
     found: list[Any] = []
@@ -206,13 +208,13 @@ def with_cells(
     versions: Mapping[str, int] | None = None,
     devices: Iterable[ServerDevices] | None = None,
 ) -> Snapshot:
-    """Return a snapshot whose hosts are as the scheduler sees them.
+    """Return a snapshot with the hosts' cells as nova-scheduler sees them.
 
-    A host of which the database knows nothing keeps what it had; one of which it has
-    what cannot be read is marked.
+    A host that the database does not know keeps its cells; a host whose topology cannot
+    be read is marked ``unreadable``.
 
-    :param versions: of each nova-compute, by host; None where nobody looked
-    :param devices: PCI devices of servers; None where nobody looked
+    :param versions: of the nova-compute services, by host; None if they were not read
+    :param devices: PCI devices of servers; None if they were not read
     """
     nodes = list(nodes)
     if devices is not None:
@@ -237,9 +239,9 @@ def _with_devices(
     nodes: Iterable[objects.ComputeNode],
     devices: Iterable[ServerDevices],
 ) -> Snapshot:
-    """Return a snapshot whose servers have PCI devices.
+    """Return a snapshot with the PCI devices of its servers.
 
-    Of what is on hosts of which the database tells nothing, nothing is known.
+    The devices of servers on hosts that the database does not know remain unknown.
     """
     by_server = {server: (asked, held) for server, asked, held in devices}
     ids = {(node.host, node.hypervisor_hostname): node.id for node in nodes}
@@ -257,7 +259,7 @@ def _with_devices(
 
 
 def _pools(node: objects.ComputeNode) -> tuple[PCIPool, ...]:
-    """Return the free PCI devices of a compute node; none where it reports none."""
+    """Return the free PCI devices of a compute node; empty if the node reports none."""
     return tuple(
         PCIPool(
             pool.count,
@@ -289,7 +291,7 @@ def _with(host: ComputeHost, node: objects.ComputeNode) -> ComputeHost:
 
 
 def _capabilities(node: objects.ComputeNode) -> Iterator[tuple[str, str]]:
-    """Yield what filters look at, by the names of nova.scheduler.host_manager."""
+    """Yield values that filters read, by their names in nova.scheduler.host_manager."""
     told = {name: getattr(node, name) for name in node.fields if name in node}
     found = [spec.to_list() for spec in told.get("supported_hv_specs") or ()]
     yield "supported_instances", jsonutils.dumps(found)
@@ -301,7 +303,7 @@ def _capabilities(node: objects.ComputeNode) -> Iterator[tuple[str, str]]:
 
 
 def cells_of(text: str | None) -> Iterator[HostCell]:
-    """Return the cells of a topology as the database holds it; none without one."""
+    """Yield the cells of a stored NUMA topology; nothing without a topology."""
     if not text:
         return
     topology = objects.NUMATopology.obj_from_db_obj(text)
@@ -322,12 +324,12 @@ def cells_of(text: str | None) -> Iterator[HostCell]:
 
 
 def _physnets(cell: objects.NUMACell) -> frozenset[str]:
-    # Computes from before Rocky report none.
+    # nova-compute reports physical networks since Rocky.
     known = "network_metadata" in cell and "physnets" in cell.network_metadata
     return frozenset(cell.network_metadata.physnets if known else ())
 
 
 def _pages(pool: objects.NUMAPagesTopology) -> PagePool:
-    # Computes from before Pike report no reserved pages.
+    # nova-compute reports reserved pages since Pike.
     reserved = pool.reserved if "reserved" in pool else 0
     return PagePool(pool.size_kb, pool.total - reserved, pool.used)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an installed Nova says of files; without one, rules of our own."""
+"""Judge provider config files as nova-compute does, by its code if installed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from nova_perfvm.printable import first_line
 
 
 def refusal_of(files: Mapping[str, str]) -> str:
-    """Return why nova-compute does not start with provider config files.
+    """Return the reason why nova-compute does not start with provider config files.
 
     :param files: {path: text}
-    :returns: Nova's sentence; empty if it starts
+    :returns: Nova's message; empty if nova-compute starts
     """
     try:
         from nova.compute import provider_config  # noqa: PLC0415
@@ -26,8 +26,9 @@ def refusal_of(files: Mapping[str, str]) -> str:
             for path, text in files.items():
                 (Path(directory) / Path(path).name).write_text(text, encoding="utf-8")
             provider_config.get_provider_configs(directory)
-        # Nova expects some mistakes only; nova-compute ends with any.
+        # Nova catches some mistakes only; nova-compute ends at any other exception.
         except Exception as exc:  # noqa: BLE001
             return first_line(exc).replace(f"{directory}/", "")
-    # What breaks nova-compute later, when it adds up inventories.
+    # Nova's code does not find mistakes that fail later, when nova-compute adds up
+    # inventories; our own rules do.
     return our_own.refusal_of(files)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement's database, asked for what no API shows; runs on a controller.
+"""Read the isolation level of Placement's database sessions, on a controller.
 
-One session is made as Placement makes its own: from the connection and its
-parameters in placement.conf, as the same user.  So it has what that user's sessions
-have, wherever it was set: by the server, for the user, or in the connection.
-Nothing is written, and no text has the password.
+No API shows the level.  The session is opened as Placement opens its own: with the
+user, connection and parameters of placement.conf.  So the session has the settings of
+Placement's sessions, whether the server, the user or the connection sets them.  Nothing
+is written, and no message shows the password.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _KNOWN: Final = ("mysql", "mariadb")
 _VARIABLES: Final = (
     "version",
     "version_comment",
-    # The name of MariaDB before 11.1, and of all others.
+    # MariaDB before 11.1 calls the level tx_isolation, other servers
+    # transaction_isolation.
     "tx_isolation",
     "transaction_isolation",
     "innodb_snapshot_isolation",
@@ -31,14 +32,14 @@ _VARIABLES: Final = (
 
 
 class _UnreadError(Exception):
-    """Why it cannot be read, in words without secrets."""
+    """The reason why the database cannot be read, without secrets."""
 
 
 def read(path: str) -> PlacementDatabase:
-    """Read what sessions of Placement have.
+    """Return the server version and isolation level of Placement's database sessions.
 
     :param path: of placement.conf
-    :returns: with the reason in ``unread`` when there is no way in
+    :returns: with the reason in ``unread`` if the database cannot be read
     """
     try:
         return _ask(_url(path))
@@ -47,8 +48,8 @@ def read(path: str) -> PlacementDatabase:
 
 
 def _url(path: str) -> URL:
-    """Return the address of the database, with its parameters."""
-    # Other commands start faster without it.
+    """Return the URL of the database, with the connection parameters."""
+    # Imported late: other commands start faster without oslo.config.
     from oslo_config import cfg  # noqa: PLC0415
 
     conf = cfg.ConfigOpts()
@@ -61,7 +62,7 @@ def _url(path: str) -> URL:
         connection = conf[_GROUP].connection
         parameters = conf[_GROUP].connection_parameters
     except cfg.Error as exc:
-        # Its text may have the line.
+        # The text of oslo.config's error may show the line, with the password.
         raise _UnreadError(
             f"{path} cannot be read as Placement reads it ({type(exc).__name__})"
         ) from None
@@ -71,13 +72,13 @@ def _url(path: str) -> URL:
         from sqlalchemy.engine import make_url  # noqa: PLC0415
     except ImportError:
         raise _UnreadError("SQLAlchemy is not installed here") from None
-    wrong = f"[{_GROUP}]connection in {path} is no URL of a database"
+    wrong = f"[{_GROUP}]connection in {path} is not a database URL"
     try:
         url = make_url(connection)
         if parameters:
             url = url.update_query_string(parameters, append=True)
     except Exception:  # noqa: BLE001
-        # Some name what they were given, a password among it.
+        # SQLAlchemy's error may show the URL, with the password.
         raise _UnreadError(wrong) from None
     if "@" in (url.host or ""):
         raise _UnreadError(f"{wrong}: write @ in a password as %40")
@@ -88,7 +89,7 @@ def _ask(url: URL) -> PlacementDatabase:
     from sqlalchemy import create_engine, exc, pool  # noqa: PLC0415
 
     if url.get_backend_name() not in _KNOWN:
-        # Opening a file that is not there would make it.
+        # Connecting to an SQLite file that does not exist would create the file.
         raise _UnreadError(f"{url.get_backend_name()} is none of {', '.join(_KNOWN)}")
     try:
         engine = create_engine(
@@ -124,10 +125,10 @@ def _variables(connection: Connection) -> PlacementDatabase:
 
 
 def _described(error: Exception, url: URL) -> str:
-    """Return what the driver says, its kind alone if a secret is in it."""
+    """Return the driver's message; only the error's kind if it has a secret."""
     cause = getattr(error, "orig", None) or error
     kind, text = type(cause).__name__, " ".join(str(part) for part in cause.args)
-    # A password may be among the parameters, too.
+    # The URL's parameters may contain a password, too.
     values = [v for vs in url.normalized_query.values() for v in vs]
     secrets = [v for v in (url.password, *values) if v]
     if not text or any(v in text or quote_plus(v) in text for v in secrets):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record on a cloud the policy by which it is changed, and read it back."""
+"""Record on a cloud which policy is applied to it, and read the record."""
 
 from __future__ import annotations
 
@@ -16,27 +16,24 @@ from nova_perfvm.cloud.errors import CloudError, ConflictError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, recorded
 
 _TRIES: Final = 3
-# Of a value of an aggregate's metadata.
+# Nova's limit for a value of an aggregate's metadata.
 _MOST_CHARACTERS: Final = 255
 
 
 def read(api: API) -> RecordedPolicy | None:
-    """Return the policy that is recorded, None if none is.
-
-    :raises CloudError: when a request fails
-    """
+    """Return the recorded policy; None if no policy is recorded."""
     return recorded(answers.aggregates(api))
 
 
 def record(
     api: API, digest: str, name: str, seen: RecordedPolicy | None = None
 ) -> RecordedPolicy:
-    """Record a policy in place of another one; return which one is recorded then.
+    """Record a policy in place of `seen`; return the policy recorded afterwards.
 
-    That is a third one if somebody has recorded it meanwhile: it stays.
+    If somebody has recorded a third policy meanwhile, that one stays and is returned.
 
-    :param name: of the policy's file; what Nova cannot keep of it is left out
-    :param seen: the one that is to be replaced, as it was seen
+    :param name: of the policy's file; characters that Nova cannot store are replaced
+    :param seen: the record to replace, as it was read; None if there was none
     :raises CloudError: when a request fails
     """
     name = name.encode("ascii", "replace").decode()[-_MOST_CHARACTERS:]
@@ -51,7 +48,8 @@ def record(
                 return there
             action = {"set_metadata": {"metadata": policy.as_metadata()}}
             api.nova("POST", f"/os-aggregates/{found.id}/action", action)
-            # Who came at the same moment found room for its own, too: one stays.
+            # A concurrent client may have written its own policy as well: one of the
+            # two stays.
             there = read(api)
             if there is not None:
                 return there
@@ -59,5 +57,5 @@ def record(
         with contextlib.suppress(ConflictError):
             Applier(api).apply(CreateAggregate(const.POLICY_AGGREGATE))
     raise CloudError(
-        f"aggregate {const.POLICY_AGGREGATE} does not stay: run this again"
+        f"aggregate {const.POLICY_AGGREGATE} was deleted meanwhile: run this again"
     )

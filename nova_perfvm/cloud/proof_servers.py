@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that a proof boots on a host, and all that it makes for them.
+"""Servers that a proof boots on a host, and all objects that it creates for them.
 
-Everything has the proof's name as its description; key pairs, which have none, are
-called so.  What is deleted is looked for by that, not remembered: one process cleans up
-what another one, that was killed, has left.
+The description of each object is the proof's name; key pairs have no description, and
+are named so.  Cleaning up looks for this name and keeps no list: so one process can
+clean up the objects of another process that was killed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 
 _NAME: Final = re.compile(r"perfvm-proof-([0-9a-f]{8})")
 _PAUSE_S: Final = 1.0
-# A volume is written from an image in minutes, a server with huge pages zeroes them.
+# Cinder needs minutes to write an image to a volume, and a guest's huge pages are
+# zeroed.
 _READY_S: Final = 900
 # Cinder deletes no volume while it is being written.
 _GONE_S: Final = 900
@@ -35,18 +36,18 @@ _Entity = dict[str, Any]
 
 @dataclass(frozen=True)
 class WantedServers:
-    """What a proof boots.
+    """The servers that a proof boots.
 
-    :ivar proof: its ID, eight hexadecimal digits
-    :ivar host: the compute service's name; nova-scheduler is asked for it
+    :ivar proof: the proof's ID, eight hexadecimal digits
+    :ivar host: the compute service's name; nova-scheduler is asked for this host
     :ivar flavor: ID
     :ivar image: ID
-    :ivar count: how many servers
-    :ivar volume_gb: of the root volume of each; None for the flavor's own disk
-    :ivar volume_type: of these; None for Cinder's default
+    :ivar count: the number of servers
+    :ivar volume_gb: size in GiB of each root volume; None for the flavor's own disk
+    :ivar volume_type: of the root volumes; None for Cinder's default
     :ivar network: ID
-    :ivar floating_network: ID of the network of floating addresses; None for none
-    :ivar public_key: of SSH
+    :ivar floating_network: ID of the network of floating addresses; None to use none
+    :ivar public_key: for SSH
     :ivar user_data: for cloud-init
     """
 
@@ -64,12 +65,12 @@ class WantedServers:
 
     @property
     def name(self) -> str:
-        """What tells that something was made for the proof."""
+        """The name by which the proof's objects are recognised."""
         return f"perfvm-proof-{self.proof}"
 
 
 class ProofServer(NamedTuple):
-    """A server that can be logged in to, if its guest does as it should."""
+    """A server that accepts SSH logins once its guest is up."""
 
     name: str
     host: str
@@ -78,10 +79,10 @@ class ProofServer(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """A kind of what is made.
+    """A kind of object that a proof creates.
 
-    :ivar found: lists those of the project, the proofs' and others
-    :ivar delete: asks for one to be deleted
+    :ivar found: yields all objects of this kind in the project, the proofs' and others
+    :ivar delete: requests the deletion of one object
     """
 
     title: str
@@ -92,7 +93,7 @@ class _Kind(NamedTuple):
 def _neutron(path: str, key: str, title: str) -> _Kind:
     def found(api: API) -> Iterator[_Entity]:
         query = urlencode({"project_id": api.project()})
-        # A Neutron without routers knows no floating addresses.
+        # A Neutron without the router extension has no floating addresses.
         with contextlib.suppress(NotThereError):
             yield from api.neutron("GET", f"{path}?{query}", key=key)
 
@@ -102,8 +103,9 @@ def _neutron(path: str, key: str, title: str) -> _Kind:
     return _Kind(title, found, delete)
 
 
-# In this order they can go.  A server that may come back holds its CPUs and volumes
-# ([DEFAULT]reclaim_instance_interval): it is deleted at once.
+# The order of deletion: each kind is in use only by kinds before it.  Servers are
+# deleted by force: a soft-deleted one ([DEFAULT]reclaim_instance_interval) would keep
+# its CPUs and volumes.
 _KINDS: Final = (
     _neutron("/floatingips", "floatingips", "floating address"),
     _Kind(
@@ -130,7 +132,7 @@ _KINDS: Final = (
 
 
 def proof_of(one: Mapping[str, Any]) -> str:
-    """Return the ID of the proof that made something; empty if none did."""
+    """Return the ID of the proof that created an object; empty if no proof did."""
     told = one["description"] if "description" in one else one.get("name")
     match = _NAME.fullmatch(told or "")
     return match[1] if match else ""
@@ -138,11 +140,11 @@ def proof_of(one: Mapping[str, Any]) -> str:
 
 @openstack_errors()
 def create(api: API, wanted: WantedServers, tell: Tell) -> Iterator[ProofServer]:
-    """Boot the servers one after the other, as nova-scheduler allows.
+    """Boot the servers one after the other; nova-scheduler must accept each.
 
-    Whoever calls this deletes what it made, also after it has failed.
+    The caller deletes the created objects, also after a failure.
 
-    :raises CloudError: when something is refused, or is not ready in time
+    :raises CloudError: when a request is refused, or a server is not ready in time
     """
     named = {"name": wanted.name, "description": wanted.name}
     key = {"name": wanted.name, "public_key": wanted.public_key, "type": "ssh"}
@@ -172,7 +174,7 @@ def _boot(api: API, wanted: WantedServers, name: str, group: str) -> _Entity:
         "security_groups": [{"name": group}],
         "host": wanted.host,
         "user_data": base64.b64encode(wanted.user_data.encode()).decode(),
-        # Where there is no metadata service, too.
+        # cloud-init then works without a metadata service, too.
         "config_drive": True,
     }
     if wanted.volume_gb is None:
@@ -203,7 +205,7 @@ def _boot(api: API, wanted: WantedServers, name: str, group: str) -> _Entity:
 
 
 def _volume(api: API, wanted: WantedServers, name: str) -> str:
-    """Return the ID of a volume with the image."""
+    """Create a volume from the image; return its ID."""
     volume = {"name": name, "description": wanted.name, "size": wanted.volume_gb}
     volume |= {"imageRef": wanted.image, "volume_type": wanted.volume_type}
     try:
@@ -225,10 +227,11 @@ def _volume(api: API, wanted: WantedServers, name: str) -> str:
 def _ready(
     look: Callable[[], _Entity], title: str, wanted: str, remedy: str
 ) -> _Entity:
-    """Wait until something has a status.
+    """Return an object once it has the status `wanted`.
 
-    :param remedy: what to look at if it gets another one
-    :raises CloudError: when it is in error, or takes too long
+    :param look: reads the object
+    :param remedy: where the operator finds the reason of another status
+    :raises CloudError: when the object is in error, or not ready after _READY_S seconds
     """
     deadline = time.monotonic() + _READY_S
     while (found := look())["status"] != wanted:
@@ -245,7 +248,7 @@ def _ready(
 
 
 def _address(api: API, wanted: WantedServers, server: _Entity) -> str:
-    """Return where a server is reached, by a floating address if that is wanted."""
+    """Return the address of a server, a floating one if the proof wants one."""
     if wanted.floating_network is None:
         return _fixed_address(server)
     (port, *_) = api.neutron("GET", f"/ports?device_id={server['id']}", key="ports")
@@ -258,18 +261,18 @@ def _address(api: API, wanted: WantedServers, server: _Entity) -> str:
 
 
 def _fixed_address(server: Mapping[str, Any]) -> str:
-    """Return a floating address if there is one, else the first fixed one."""
+    """Return a server's floating address if it has one, else a fixed address."""
     found = [one for of_net in server["addresses"].values() for one in of_net]
     found.sort(key=lambda one: one.get("OS-EXT-IPS:type") != "floating")
     if not found:
-        raise CloudError(f"server {server['name']} has no address: give it a port")
+        raise CloudError(f"server {server['name']} has no address: add a port to it")
     address: str = found[0]["addr"]
     return address
 
 
 @openstack_errors()
 def existing(api: API, server: str) -> ProofServer:
-    """Return a server that is there already.
+    """Return a server that exists already.
 
     :param server: ID
     """
@@ -277,7 +280,7 @@ def existing(api: API, server: str) -> ProofServer:
 
 
 def shown(server: Mapping[str, Any], address: str | None = None) -> ProofServer:
-    """Return a server as Nova shows it."""
+    """Turn Nova's entry of a server into a ProofServer."""
     return ProofServer(
         server["name"],
         server["OS-EXT-SRV-ATTR:host"],
@@ -290,8 +293,8 @@ def shown(server: Mapping[str, Any], address: str | None = None) -> ProofServer:
 def find_network(api: API, name: str | None, *, external: bool = False) -> str:
     """Return the ID of a network.
 
-    :param name: or ID; None for the only one that there is
-    :raises CloudError: when there is none, or several
+    :param name: name or ID; None for the only network
+    :raises CloudError: when no network or several networks match
     """
     query = {"router:external": external} | ({} if name is None else {"name": name})
     found = api.neutron("GET", f"/networks?{urlencode(query)}", key="networks")
@@ -310,9 +313,9 @@ def find_network(api: API, name: str | None, *, external: bool = False) -> str:
 
 
 def left(api: API, proof: str | None = None) -> list[str]:
-    """Return what proofs have left, as kind and name.
+    """Return the objects that proofs have left behind, as "kind name".
 
-    :param proof: only what this one has
+    :param proof: ID of a proof; None for all proofs of the project
     """
     return [
         f"{kind.title} {one.get('name') or one['id']}"
@@ -322,10 +325,10 @@ def left(api: API, proof: str | None = None) -> list[str]:
 
 
 def delete(api: API, proof: str | None, tell: Tell) -> None:
-    """Delete all that a proof made, and wait until it is gone.
+    """Delete all objects of a proof, and wait until they are gone.
 
-    :param proof: its ID; None for all proofs of the project
-    :raises CloudError: when something stays
+    :param proof: the proof's ID; None for all proofs of the project
+    :raises CloudError: when an object remains
     """
     stays = []
     for kind in _KINDS:
@@ -354,7 +357,7 @@ def _delete_all(api: API, kind: _Kind, proof: str | None, tell: Tell) -> None:
             except NotThereError:
                 continue
             except CloudError as exc:
-                # Such as of a volume that a server still has.
+                # For example, Cinder refuses to delete a volume that is still attached.
                 why = str(exc)
         if time.monotonic() > deadline:
             name = found[0].get("name") or found[0]["id"]
@@ -370,9 +373,10 @@ def _of_proof(api: API, kind: _Kind, proof: str | None) -> list[_Entity]:
 
 @contextlib.contextmanager
 def _whole() -> Iterator[None]:
-    """Let no signal break off a request that makes something.
+    """Block signals during a request that creates an object.
 
-    Nobody would know of what it made, if it was made after the look at what is left.
+    An interrupted request may still create its object, perhaps after the cleanup has
+    looked for the proof's objects: the object would then be left behind.
     """
     signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)

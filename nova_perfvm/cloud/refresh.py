@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a few hosts of a snapshot again, while a plan is carried out on them."""
+"""Read a few hosts of a snapshot again while a plan changes them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from nova_perfvm.generate.inventory import with_inventory
 
 
 def refresh(api: API, snapshot: Snapshot, hosts: Iterable[str]) -> Snapshot:
-    """Return a snapshot with some hosts, and what is on them, as they are now.
+    """Return a snapshot in which some hosts, with their servers, are read again.
 
-    Aggregates, services and migrations are read anew, too.  Flavors and images are
-    not, as a server keeps what it was made with; nor are providers that hosts share.
+    Aggregates, services and migrations are read again, too.  Flavors and images are
+    not, as servers keep the flavor and image that they were made with; nor are sharing
+    providers.
 
-    :param hosts: names of compute services; one that is no more is left out
+    :param hosts: names of compute services; hosts that no longer exist are left out
     :raises CloudError: when a request fails
     """
     names = frozenset(hosts)
@@ -62,9 +63,9 @@ def refresh(api: API, snapshot: Snapshot, hosts: Iterable[str]) -> Snapshot:
 
 
 def _with_cells(fresh: Snapshot, before: Iterable[ComputeHost]) -> Snapshot:
-    """Keep what Nova's database or an inventory file has told of hosts.
+    """Keep the hosts' cells that Nova's database or an inventory file has told.
 
-    What their servers own of them is worked out anew.
+    The CPUs and memory that servers use of these cells are computed again.
     """
     versions = {host.host: host.service_version for host in before}
     told = {host.host: host for host in before if host.cells_told}
@@ -88,10 +89,10 @@ def _with_cells(fresh: Snapshot, before: Iterable[ComputeHost]) -> Snapshot:
 
 
 def _with_devices(fresh: Snapshot, snapshot: Snapshot) -> Snapshot:
-    """Keep what Nova's database has told of PCI devices.
+    """Keep the PCI devices that Nova's database has told.
 
-    Who left a host has given its devices back; those that came, with whichever devices
-    nova-compute gave them, nova-scheduler counts.
+    When a server has left a host, its devices are free again.  Which devices a newly
+    arrived server got is unknown here; nova-scheduler counts them.
     """
     known, now = snapshot.server_by_id, {s.id: s.host for s in fresh.servers}
     free = {host.host: host.pci_pools for host in snapshot.hosts}
@@ -116,7 +117,7 @@ def _with_devices(fresh: Snapshot, snapshot: Snapshot) -> Snapshot:
 
 
 def _hypervisors(api: API, hosts: Iterable[ComputeHost]) -> Iterator[dict[str, Any]]:
-    """Yield the hypervisors of the hosts that are still there."""
+    """Yield the hypervisors of the hosts that still exist."""
     for host in hosts:
         with contextlib.suppress(NotThereError):
             path = f"/os-hypervisors/{host.provider}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take the whole cloud out of the scheme, with its VMs running."""
+"""Take the whole cloud out of the scheme while its VMs run."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from nova_perfvm.facts.snapshot import Flavor
 
 @dataclass(frozen=True)
 class RollbackPlan:
-    """What a rollback would do, and what it cannot.
+    """The steps of a rollback, and the obstacles to it.
 
-    :ivar strip: take the units out of the allocations of running VMs
+    :ivar strip: remove the units from the allocations of running VMs
     :ivar delete_children: delete the providers that earlier runs have detached
-    :ivar hosts: names of the hosts that are enrolled, if only in part
-    :ivar changes: on all of them, and then on what they had in common
-    :ivar refusals: what is in the way
-    :ivar askers: flavors and servers that still ask for units.  The names that they
-        ask for stay: Placement refuses a request with an unknown name, and
+    :ivar hosts: names of the hosts that are enrolled, also partly
+    :ivar changes: on all of these hosts, and then on the objects that they share
+    :ivar refusals: the obstacles, each with its remedy
+    :ivar askers: flavors and servers that still ask for units.  The names of the units
+        are kept for them: Placement refuses a request with an unknown name, and
         nova-scheduler then fails (with a TypeError for pinned VMs) instead of finding
         no valid host
-    :ivar kept: aggregates that stay, and why
+    :ivar kept: sentences about the aggregates that stay
     """
 
     strip: bool
@@ -47,13 +47,13 @@ class RollbackPlan:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What an operator has to do besides."""
+        """The work that remains for an operator after the rollback."""
         if not self.askers:
             return self.kept
         warning = (
-            f"these ask for what no host will have: {', '.join(self.askers)}: "
-            "replace the flavors, and resize the VMs, which run on but move to no host "
-            "until then; the resource class and the traits stay as long"
+            f"these ask for units that hosts will lack: {', '.join(self.askers)}: "
+            "replace the flavors, and resize the VMs: until then they run but cannot "
+            "move to another host, and the resource class and the traits are kept"
         )
         return (warning, *self.kept)
 
@@ -61,24 +61,25 @@ class RollbackPlan:
 def plan_rollback(
     api: API, *, strip: bool = False, delete_children: bool = False
 ) -> RollbackPlan:
-    """Look at every host that is enrolled, if only in part; see RollbackPlan."""
+    """Plan the rollback of all hosts that are enrolled, even partly."""
     seen = read_snapshot(api)
     views = elastic_hosts(views_of(seen))
     plans = [plan_unenroll(view, strip=strip) for view in views]
     refusals = [refusal for plan in plans for refusal in plan.refusals]
     if refusals:
-        refusals.append("or let VMs run on without: rollback --strip-units")
+        refusals.append("or take the units from running VMs: rollback --strip-units")
     if seen.unseen_hosts:
         refusals += seen.gaps
     if refusals:
-        # Nothing is done then, so what an earlier run has left remains as well.
+        # A refused rollback changes nothing: leftovers of an earlier run remain as
+        # well.
         refusals += [remains for view in views for remains in view.remains]
     askers = _asking(seen.flavors) + tuple(
         f"VM {server}" for server in seen.servers if _asks_units(server.extra_specs)
     )
     changes = [change for plan in plans for change in plan.changes]
     common = _common(api, askers, delete_children=delete_children, emptied=True)
-    # Some have inventories or allocations, and so no hash.
+    # Compared one by one: some changes hold dicts (inventories) and cannot be hashed.
     changes += [change for change in common if change not in changes]
     return RollbackPlan(
         strip=strip,
@@ -92,11 +93,11 @@ def plan_rollback(
 
 
 def rollback(api: API, plan: RollbackPlan, tell: Tell) -> list[str]:
-    """Unenroll every host, then remove what they had in common.
+    """Unenroll every host, then remove the objects that the hosts shared.
 
-    :returns: why what remained did
-    :raises RefusedError: while VMs carry units and are not to be stripped of them
-    :raises CloudError: when a request failed; running again goes on from there
+    :returns: the errors of changes that were refused in the end
+    :raises RefusedError: when the plan has refusals
+    :raises CloudError: when a request failed; a new run continues from there
     """
     if plan.refusals:
         raise RefusedError(plan.refusals)
@@ -104,12 +105,12 @@ def rollback(api: API, plan: RollbackPlan, tell: Tell) -> list[str]:
     planner = partial(plan_unenroll, strip=plan.strip)
     for host in plan.hosts:
         converge.change_host(api, host, planner, tell=tell, among=among)
-    # Since the plan was made somebody may have made a flavor.
+    # A flavor may have been created since the plan was made.
     askers = (*plan.askers, *_asking(answers.flavors(api)))
     remained = []
     for change in _common(api, askers, delete_children=plan.delete_children):
         if isinstance(change, DeleteChild) and change not in plan.changes:
-            # nova-compute may know those that this run has detached.
+            # nova-compute may still know children that this run has detached.
             continue
         tell(change)
         try:
@@ -122,7 +123,7 @@ def rollback(api: API, plan: RollbackPlan, tell: Tell) -> list[str]:
 def _common(
     api: API, askers: Sequence[str], *, delete_children: bool, emptied: bool = False
 ) -> Sequence[Change]:
-    """Return the steps that remove what no host needs any more."""
+    """Return the steps that remove the shared objects that no host needs any more."""
     return plan_forget(
         frozenset() if askers else answers.names(api),
         answers.aggregates(api),

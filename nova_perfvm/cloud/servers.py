@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find single servers of a live cloud, with the CPUs that they own."""
+"""Find single servers of a live cloud, with the CPUs that they are pinned to."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from nova_perfvm.facts.snapshot import Server
 
 @openstack_errors()
 def named(api: API, names: Iterable[str]) -> tuple[Server, ...]:
-    """Return servers by names or IDs, none twice, with their topologies.
+    """Return the servers with these names or IDs, each once, with their topologies.
 
-    :raises CloudError: with all that are not there, and all that are several; or
-        when Nova does not show where they are
+    :raises CloudError: naming all names that no server has and all that several have;
+        or when Nova hides the servers' hosts from these credentials
     """
     chosen: dict[str, Server] = {}
     problems = []
@@ -47,10 +47,10 @@ def named(api: API, names: Iterable[str]) -> tuple[Server, ...]:
 
 @openstack_errors()
 def on_host(api: API, host: str) -> tuple[str, tuple[Server, ...]]:
-    """Return a host's name, and all servers on it, with their topologies.
+    """Return a host's name, and all servers on the host, with their topologies.
 
-    :param host: its service's name, or its hypervisor's
-    :raises CloudError: when there is no such host, or its cell is down
+    :param host: the name of the host's compute service or hypervisor
+    :raises CloudError: when the host does not exist, or its cell is down
     """
     services = answers.compute_services(api)
     if host not in services:
@@ -74,7 +74,7 @@ def _by_id(api: API, text: str) -> list[dict[str, Any]]:
 
 
 def _by_name(api: API, name: str) -> list[dict[str, Any]]:
-    # Nova takes it for a regular expression that is found anywhere.
+    # Nova searches the name as a regular expression, anywhere in a server's name.
     query = urlencode({"all_tenants": "1", "name": re.escape(name)})
     found = api.nova_list(f"/servers/detail?{query}", "servers")
     return [answer for answer in found if answer.get("name") == name]

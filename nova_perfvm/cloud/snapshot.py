@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a cloud, or some of its hosts: few requests, most of them several at a time.
+"""Read a cloud, or some of its hosts: few requests, several at a time.
 
-Lists are read page by page.  What there is no list of takes requests of its
-own: four for each resource provider, one for each server that may be pinned, and
-for each that was made of an image and has a volume.
+Lists are read page by page.  Details that no list shows take requests of their own:
+four for each resource provider, one for each server that may be pinned, and one for
+each server that has an image and a volume.
 """
 
 from __future__ import annotations
@@ -36,20 +36,22 @@ if TYPE_CHECKING:
         ServerGroup,
     )
 
-    # Told what is being read, how much of it is done, and of how much.
+    # Called with the kind of objects being read, the number read, and the number of
+    # all.
     Progress = Callable[[str, int, int], None]
 
 AT_ONCE: Final = 8
-# Where only some hosts are read: several such reads run at once, and the SDK's
+# Threads for a read of some hosts only: several such reads run at once, and the SDK's
 # session keeps ten connections.
 _FEW: Final = 2
-# Of hypervisors, while a cell is down.
+# Hypervisors in a page, while a cell is down.
 _PAGE: Final = 64
-# The most hosts of cells that are down which a message names.
+# The most hosts in cells that are down that a message names.
 _NAMED: Final = 3
-# For so many seconds after a change somebody may report what a provider has.
+# A root provider without a hypervisor that changed within these seconds may belong to a
+# host that is being added or removed.
 _RECENT_S: Final = 3600
-# As many as a host of Linux can have on x86.
+# The most NUMA nodes of a Linux host on x86.
 _MOST_NODES: Final = 64
 
 
@@ -61,16 +63,16 @@ def read_snapshot(
     policy_digest: str | None = None,
     progress: Progress = lambda _what, _done, _total: None,
 ) -> Snapshot:
-    """Read a whole cloud, or some hosts with the providers and servers that are theirs.
+    """Read a whole cloud, or some hosts with their providers and servers.
 
-    What changes meanwhile is looked at again where it would seem wrong: a
-    consumer of allocations that no list has.  Of some hosts the servers are read
-    before the allocations, so that none seems to hold nothing because it came later.
+    Consumers of allocations that no list shows are looked up again, as the cloud may
+    change while it is read.  For some hosts the servers are read before the
+    allocations: otherwise a server that comes meanwhile would seem to hold nothing.
 
-    :param hosts: their hypervisors; None for the whole cloud.  Flavors, images and
-        migrations are not read then
-    :param before: what the cloud showed before: flavors and images are taken from it,
-        and migrations are read
+    :param hosts: the hypervisors of the hosts; None for the whole cloud.  For some
+        hosts, flavors and images are not read, and migrations only with `before`
+    :param before: an earlier snapshot of the cloud, from which flavors, images and
+        server groups are taken
     :param progress: called from this thread only
     :raises CloudError: when a request fails
     """
@@ -79,7 +81,7 @@ def read_snapshot(
 
 
 def _bare(hypervisor: Mapping[str, Any]) -> bool:
-    """Return whether it is a node of Ironic, which is no host of VMs."""
+    """Return whether a hypervisor is a bare-metal node of Ironic."""
     return hypervisor.get("hypervisor_type") == const.IRONIC
 
 
@@ -98,16 +100,17 @@ class _Reader:
         self._before = before
         self._progress = progress
         self._gaps: list[str] = []
-        # (ID of a server, name of its root disk).
+        # (ID of a server, device name of its root disk).
         self._root_disks: set[tuple[str, str]] = set()
         self._zones_told = before.zones_told if before else False
-        # Hosts whose cell is down, or is listed after one that is.
+        # Hosts in cells that are down, or that Nova lists after such a cell.
         self._unseen: list[str] = []
 
     def read(self, policy_digest: str | None) -> Snapshot:
-        """Return what the cloud shows."""
+        """Read all parts; return the snapshot."""
         whole = self._some is None
-        # Allocations first: a server that comes later is then no riddle.
+        # Allocations first: a server that comes later cannot appear as an unknown
+        # consumer.
         providers = self._providers() if whole else []
         services = self._services()
         hypervisors = self._hypervisors(services)
@@ -185,14 +188,14 @@ class _Reader:
         return [provider for provider in found if provider is not None]
 
     def _is_recent(self, provider: str) -> bool:
-        """Return whether a provider changed a short time ago."""
+        """Return whether a provider changed within the last _RECENT_S seconds."""
         try:
             return self._api.provider_since(provider)[1] < _RECENT_S
         except NotThereError:
             return False
 
     def _entries(self) -> list[dict[str, Any]]:
-        """Return which resource providers there are, or some hosts have."""
+        """Return Placement's entries of all providers, or of those of some hosts."""
         if self._some is None:
             return answers.providers(self._api)
         return [
@@ -202,7 +205,7 @@ class _Reader:
         ]
 
     def _tree(self, hypervisor: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return a host's tree, and what has a child's name outside of it."""
+        """Return the providers of a host's tree, and others with a child's name."""
         found = answers.providers(self._api, in_tree=hypervisor["id"])
         roots = [p["name"] for p in found if p["uuid"] == hypervisor["id"]]
         known = {p["name"] for p in found}
@@ -214,14 +217,14 @@ class _Reader:
                     continue
                 strangers = answers.providers(self._api, name=name)
                 if not strangers:
-                    # No more children than this one's, as far as is known.
+                    # Children are numbered without gaps, so no further one exists.
                     break
                 found += strangers
         return found
 
     def _host_names(self) -> list[str]:
-        """Return the names of the hosts to read; none for the whole cloud."""
-        # A service may have several nodes.
+        """Return the names of the hosts to read; empty for the whole cloud."""
+        # One compute service may have several nodes.
         names = (found["service"]["host"] for found in self._some or ())
         return list(dict.fromkeys(names))
 
@@ -230,7 +233,7 @@ class _Reader:
         return answers.compute_services(self._api, names[0] if len(names) == 1 else "")
 
     def _hypervisors(self, services: Mapping[str, Any]) -> list[Any]:
-        """Return the hypervisors; note the hosts of which nothing is known."""
+        """Return the hypervisors of reachable cells; note all other hosts as unseen."""
         lost = answers.in_lost_cells(services)
         if self._some is not None:
             listed = list(self._some)
@@ -238,7 +241,7 @@ class _Reader:
             listed = self._before_lost_cells()
         else:
             return self._list("/os-hypervisors/detail", "hypervisors")
-        # A cell may be back, but what was asked before lacks all that it has.
+        # A cell may have come back meanwhile, but earlier answers lack its objects.
         found = [one for one in listed if one["service"]["host"] not in lost]
         if lost:
             seen = {one["service"]["host"] for one in found}
@@ -247,17 +250,18 @@ class _Reader:
             noun = "host" if len(self._unseen) == 1 else "hosts"
             self._gaps.append(
                 f"cells: Nova cannot reach the cell of {noun} "
-                f"{some_of(self._unseen, _NAMED)}, or lists no hypervisor behind such "
-                "a cell: nothing is known of these hosts and of the servers there, nor "
-                "who holds allocations of them"
+                f"{some_of(self._unseen, _NAMED)}, or lists no hypervisor after such "
+                "a cell: the state of these hosts, the servers there, and the owners "
+                "of allocations there are unknown"
             )
         return found
 
     def _before_lost_cells(self) -> list[Any]:
-        """Return the hypervisors of the cells before the first that is down.
+        """Return the hypervisors of the cells before the first cell that is down.
 
-        Nova walks the cells in order to list them, and fails at one that is down.  A
-        page that ends before it can be had.
+        To list hypervisors Nova reads one cell after another, and fails at a cell that
+        is down.  A page that ends before that cell succeeds; therefore the page size is
+        halved after each failure.
         """
         found: list[Any] = []
         limit, marker = _PAGE, ""
@@ -287,7 +291,7 @@ class _Reader:
         return answers.flavors(self._api) if self._some is None else ()
 
     def _images(self) -> tuple[Image, ...] | None:
-        """Return the images; without Glance all else can be judged."""
+        """Return the images; None, with a gap noted, if Glance fails."""
         if self._some is not None:
             return self._before.images if self._before else None
         try:
@@ -297,7 +301,7 @@ class _Reader:
             return None
 
     def _server_groups(self) -> tuple[ServerGroup, ...] | None:
-        """Return the server groups; without them all else can be judged."""
+        """Return the server groups; None, with a gap noted, if Nova refuses them."""
         if self._some is not None:
             return self._before.server_groups if self._before else None
         try:
@@ -307,7 +311,7 @@ class _Reader:
             return None
 
     def _volumes(self) -> tuple[tuple[str, ...] | None, tuple[RootVolume, ...]]:
-        """Return volume types and root volumes; without Cinder all else is judged."""
+        """Return volume types and root volumes; note a gap if Cinder fails."""
         try:
             if self._some is None and self._api.has_cinder():
                 types = volumes.volume_types(self._api)
@@ -333,7 +337,7 @@ class _Reader:
             for server in found
         ]
         if self._some is None and self._unseen:
-            # In pages Nova leaves those out of which it knows the ID only.
+            # Nova omits servers of which it knows only the ID from pages with a limit.
             found = self._api.nova("GET", "/servers?all_tenants=1", key="servers")
             unknown = {one["id"] for one in found if "name" not in one}
             unknown |= {one.id for one in servers if one.host in self._unseen}
@@ -351,7 +355,7 @@ class _Reader:
     def _with_fault(self, server: Server) -> Server:
         """Return a server with its fault.
 
-        Up to 2025.2, Nova's list has those of one cell only.
+        Up to 2025.2, Nova's list shows the faults of servers in one cell only.
         """
         if server.status != "ERROR" or server.fault:
             return server
@@ -377,18 +381,19 @@ class _Reader:
         migrations: Sequence[Migration],
         roots: Collection[str],
     ) -> tuple[list[Provider], list[Server]]:
-        """Explain the consumers of which no list has anything.
+        """Look up the consumers of allocations that no list names.
 
-        Servers that were deleted meanwhile have no allocation any more; soft
-        deleted ones are in no list.
+        If a server was deleted meanwhile, its allocation is removed from the providers.
+        A soft-deleted server is in no list: the look-up adds the server.
 
-        :param roots: the top providers of hosts that were seen
+        :param roots: the root providers of the hosts that were read
         """
         known = {server.id for server in servers} | {m.id for m in migrations}
         consumers = {
             consumer
             for provider in providers
-            # Nova waits long for a cell that is down, and then knows nothing.
+            # A look-up of a server in a cell that is down makes Nova wait, and tells
+            # nothing.
             if not self._unseen or provider.root in roots
             for consumer in provider.allocations
         } - known
@@ -409,11 +414,11 @@ class _Reader:
         providers: Iterable[Provider],
         images: tuple[Image, ...] | None,
     ) -> list[Server]:
-        """Ask for the NUMA topology of the servers that may have one."""
+        """Ask Nova for the NUMA topology of the servers that may have one."""
         held = [found for p in providers for found in p.allocations.items()]
         holders = {consumer for consumer, _ in held}
         owners = {consumer for consumer, resources in held if "PCPU" in resources}
-        # Where Placement counts PCPU, it knows who owns CPUs.
+        # On hosts with PCPU inventory, allocations tell which servers own CPUs.
         counting = {p.name for p in providers if "PCPU" in p.inventories}
         properties = {image.id: image.properties for image in images or ()}
         asked = [
@@ -423,7 +428,8 @@ class _Reader:
             and (
                 server.id in owners
                 or answers.wants_topology(server, properties.get(server.image or ""))
-                # The image of a volume could say so, and no list has it.
+                # The image in a root volume may ask for pinned CPUs, and no list shows
+                # that image.
                 or (
                     server.image not in properties
                     and (server.node not in counting or server.id not in holders)
@@ -437,8 +443,8 @@ class _Reader:
         by_id = {server.id: server for server in found}
         if hidden := sum(server.known and server.pins_hidden for server in found):
             self._gaps.append(
-                f"pins: those of {number_of(hidden, 'server')}, deleted meanwhile or "
-                "of other projects, which Nova shows to administrators alone"
+                f"pins: unknown for {number_of(hidden, 'server')}: deleted meanwhile, "
+                "or of other projects, whose pins Nova shows only to administrators"
             )
         return [by_id.get(server.id, server) for server in servers]
 

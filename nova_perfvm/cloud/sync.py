@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Change flavors or images, each by itself."""
+"""Change flavors or images one by one: a refusal stops only one flavor or image."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from nova_perfvm.cloud.errors import CloudError
 
 Apply = Callable[[API, Change], None]
 
-# Refusals of one flavor or image; without a login all are refused.
+# HTTP statuses by which one flavor or image is refused; 401 refuses all requests.
 _OF_ONE: Final = frozenset(range(400, 500)) - {401}
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A change that was refused, while the others went on."""
+    """A change that was refused, while the changes of other objects went on."""
 
     change: Any
     why: str
 
     @property
     def asked(self) -> bool:
-        """Whether an operator named its subject; a tenant's image is left alone."""
+        """Whether an operator named the subject; tenants' images are left alone."""
         return not getattr(self.change, "unasked", False)
 
 
@@ -36,14 +36,14 @@ def make(
     changes: Iterable[Any],
     tell: Callable[[Change], None] = lambda _change: None,
 ) -> list[Failed]:
-    """Make the changes of a plan; return those that were not made.
+    """Make the changes of a plan; return the refused and the skipped ones.
 
-    What is refused of a flavor or an image stops its other changes, and no other's.
+    A refusal of a change stops the later changes of the same flavor or image only.
 
     :param apply: makes one change
     :param tell: called before each change
-    :raises CloudError: when a request failed, or a name was refused that flavors
-        need; running again goes on from there
+    :raises CloudError: when a request failed otherwise, or Placement refused a name
+        that flavors need; a new run continues from there
     """
     whys: dict[str, str] = {}
     failed = []
@@ -54,7 +54,7 @@ def make(
             try:
                 apply(api, change)
             except CloudError as exc:
-                # No flavor works without the names.
+                # Flavors do not work without their resource classes and traits.
                 if isinstance(change, CreateName) or exc.status not in _OF_ONE:
                     raise
                 whys[subject] = str(exc)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read of Cinder which volume types there are, and which volumes servers boot from."""
+"""Read volume types, and the volumes that servers boot from, from Cinder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nova_perfvm.facts.snapshot import RootVolume
 
 @openstack_errors()
 def volume_types(api: API) -> tuple[str, ...]:
-    """Return the names of all volume types, private ones too."""
+    """Return the names of all volume types, including private ones."""
     found = api.cinder_list("/types?is_public=None", "volume_types")
     return tuple(sorted(one["name"] for one in found))
 
@@ -21,9 +21,9 @@ def volume_types(api: API) -> tuple[str, ...]:
 def root_volumes(
     api: API, root_disks: Collection[tuple[str, str]]
 ) -> tuple[RootVolume, ...]:
-    """Return the volumes of all projects that servers boot from.
+    """Return the root volumes of servers of all projects.
 
-    :param root_disks: (ID of a server, name of its root disk), as Nova tells them
+    :param root_disks: (ID of a server, device name of its root disk), from Nova
     """
     path = "/volumes/detail?all_tenants=1&bootable=true&status=in-use"
     return tuple(

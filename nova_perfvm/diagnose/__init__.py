@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a cloud, why a VM finds no host, how much room is left.
+"""Judge a cloud: what is wrong, why a VM finds no host, how much capacity is left.
 
 Pure functions of a policy and a snapshot: audit, explain, capacity, survey.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute the allocation that a server should have, where Placement lost it.
+"""Compute the allocation that a server should have if Placement has lost it.
 
-``nova-manage placement heal_allocations`` asks the host's own provider for all
-that the flavor asks for, and so for units, which only its children have.
+``nova-manage placement heal_allocations`` cannot restore units: it requests all
+resources of the flavor from the host's root provider, but only its children have units.
 """
 
 from typing import Final
@@ -13,7 +13,7 @@ from nova_perfvm.facts.demand import request_for
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
 
-# What a flavor takes besides, of providers that Nova chooses.
+# Extra specs that request resources of providers which Nova chooses.
 _ELSEWHERE: Final = (
     "accel:device_profile",
     "pci_passthrough:alias",
@@ -21,27 +21,27 @@ _ELSEWHERE: Final = (
 
 
 class LostError(PerfVMError):
-    """An allocation that cannot be made again as it was."""
+    """A lost allocation cannot be computed from the server's flavor."""
 
 
 def root_amounts(view: HostView, server: Server) -> dict[str, int]:
-    """Return what a server takes of its host's own provider: all but units.
+    """Return the amounts that a server takes of its host's root provider (no units).
 
-    By the flavor that is embedded in it, as nova-scheduler would ask for it:
-    VCPU also for a server with CPUs of its own, where the host has no PCPU.
+    The amounts follow from the flavor embedded in the server, as nova-scheduler would
+    request it: VCPU also for a pinned server if the host has no PCPU.
 
-    :raises LostError: when the host's own provider does not have all of it, or it
-        cannot be known
+    :raises LostError: when an amount cannot be known, or the root provider lacks a
+        resource class
     """
     request = request_for(server.embedded, volume_backed=server.volume_backed)
     unknown = [key for key in request.unseen if key in _ELSEWHERE]
     if server.pinned is not None and server.pinned != (request.fallback is not None):
-        # Its image says how its CPUs are, and what that said then nobody knows.
+        # The image decided the CPU policy, and its properties at boot are not recorded.
         unknown.append(const.CPU_POLICY)
     if unknown:
         raise LostError(
-            f"has no allocation of {view.host}, and what it takes for "
-            f"{', '.join(unknown)} its flavor does not tell: migrate it"
+            f"has no allocation of {view.host}, and the amounts for "
+            f"{', '.join(unknown)} do not follow from the flavor: migrate the VM"
         )
     demand = request.demand
     if request.fallback is not None and view.root.mode == "open":

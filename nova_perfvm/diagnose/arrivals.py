@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host with one VM more, on the NUMA nodes and CPUs that Nova would give it.
+"""Place one more VM on a host, on the NUMA nodes and CPUs that Nova would choose.
 
-As :func:`nova.virt.hardware.numa_fit_instance_to_host` chooses: the cells with
-the most free CPUs, then with the most free memory, come first, unless the VM
-needs all of them; before, those with the most PCI devices for who asks for some.  Where
-Placement knows NUMA nodes, :func:`.landing_rank` tells which come first, as in
-:mod:`nova_perfvm.scheduler.steering`.
+:func:`nova.virt.hardware.numa_fit_instance_to_host` tries cells in this order: for a
+request with PCI devices, cells with the most PCI devices first; then cells with the
+most free CPUs, then with the most free memory.  A VM that needs all cells takes them in
+their own order.  If Placement knows NUMA nodes, :func:`.landing_rank` orders the cells,
+as in :mod:`nova_perfvm.scheduler.steering`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,13 +28,14 @@ from nova_perfvm.rules.slots import cell_cpus, free_cpus, memory_fits
 
 
 class Share(NamedTuple):
-    """What a VM has of one NUMA node of a host.
+    """The part of one NUMA node of a host that a VM takes.
 
     :ivar cell: the cell's ID
-    :ivar cpus: those that it owns, in order
+    :ivar cpus: the CPUs that the VM is pinned to, in order
     :ivar memory_mb: in MiB
-    :ivar page_size_kb: of the pages that Nova counts for it, None where it counts none
-    :ivar vcpus: how many vCPUs of it own no CPU
+    :ivar page_size_kb: size of the pages that Nova counts for the VM; None if Nova
+        counts none
+    :ivar vcpus: the number of the VM's vCPUs without a CPU of their own
     """
 
     cell: int
@@ -45,10 +46,10 @@ class Share(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A host when a VM has come to it, and what the VM has of it.
+    """A host after a VM has come to it, and the resources that the VM takes.
 
-    :ivar shares: of each of its NUMA nodes that the VM is on
-    :ivar devices: the PCI devices of the VM
+    :ivar shares: the VM's share of each NUMA node that it is on
+    :ivar devices: the VM's PCI devices
     """
 
     view: HostView
@@ -59,12 +60,12 @@ class Arrival(NamedTuple):
 def shares(
     policy: Policy, request: Request, view: HostView, *, loses_limits: bool = False
 ) -> tuple[Share, ...] | None:
-    """Return what each cell of a request gets; None where they have no room.
+    """Return the share of the host for each cell of a request; None without room.
 
-    Empty for VMs without a NUMA topology, which have none of any cell.
+    Empty for VMs without a NUMA topology.
 
-    :param loses_limits: whether the limits of the claim do not reach nova-compute, so
-        that nova-compute chooses nodes by itself
+    :param loses_limits: whether the scheduler's limits do not reach nova-compute, so
+        that nova-compute chooses the nodes itself
     """
     facts = request.facts
     if not facts.cells:
@@ -103,12 +104,12 @@ def arrived(
     *,
     loses_limits: bool = False,
 ) -> Arrival | None:
-    """Return a host when a VM has come to it; None if it does not take it.
+    """Return the host after a VM has come to it; None if the host refuses the VM.
 
-    Its servers stay as they are listed.
+    The host's list of servers stays unchanged.
 
-    :param request: one that is of its class, see :func:`.rules.check_request`
-    :param consumer: who holds the allocation
+    :param request: a request that matches its class, see :func:`.rules.check_request`
+    :param consumer: ID of the consumer of the VM's allocation
     :param loses_limits: see :func:`shares`
     """
     allocation = offer(policy, request, view, settings, wrong=())
@@ -151,7 +152,7 @@ def _ordered(request: Request, view: HostView) -> Sequence[NUMACell]:
     pinned = request.facts.pinned
 
     def key(cell: NUMACell) -> tuple[int, int, int]:
-        # What unpinned VMs use of a cell's CPUs is not known.
+        # The CPUs of a cell that unpinned VMs use are not known.
         free = len(cell.free_pcpus) if pinned else 0
         cards = _free_devices(view, cell) if request.pci else 0
         return -cards, -free, cell.memory_usage_mb - cell.memory_mb
@@ -190,7 +191,7 @@ def _of_any(
 def _share(
     cell: NUMACell, cpus: Sequence[int], memory_mb: int, page_size_kb: int | None
 ) -> Share:
-    """Return what a VM has of a cell, with the pages that Nova counts for it."""
+    """Return a VM's share of a cell, with the size of the pages that Nova counts."""
     sizes = (
         pool.size_kb
         for pool in cell.mempages

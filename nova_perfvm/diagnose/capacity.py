@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many VMs of a pinned class a cloud holds, has, and could still take.
+"""Count the VMs of a pinned class that a cloud has, can hold, and can still take.
 
-A slot is room for one VM of the class's smallest flavor.  It is *used* by such a
-VM, *free* if Placement and the rules would give it to one now, and otherwise
-*unfit*: taken by other VMs, out of memory or disk, or on a host out of service.
+A slot is room for one VM of the class's smallest flavor.  A slot is *used* by a VM of
+the class, *free* if Placement and the rules would give it to such a VM now, and
+otherwise *unfit*: taken by other VMs, out of memory or disk, or on a host out of
+service.
 """
 
 import itertools
@@ -26,12 +27,12 @@ from nova_perfvm.rules.slots import host_slots, smallest_size
 
 @dataclass(frozen=True)
 class Slots:
-    """Slots of one class on one host, or on several together.
+    """The slots of one class on one host, or on several hosts together.
 
     :ivar name: of the host or the aggregate
-    :ivar host: name of the compute service, of one host
-    :ivar free_cpus: of one host, for each free slot the CPUs that a VM could own
-    :ivar why: why some are unfit, in words; empty where none is
+    :ivar host: name of the compute service; empty for several hosts
+    :ivar free_cpus: for one host: the CPUs that a VM would be pinned to, per free slot
+    :ivar why: why slots are unfit, in words; empty if none is unfit
     """
 
     name: str
@@ -45,7 +46,7 @@ class Slots:
 
     @property
     def unfit(self) -> int:
-        """Slots that nobody of the class has, nor can get now."""
+        """Slots that are neither used by a VM of the class nor free for one now."""
         return max(0, self.total - self.used - self.free)
 
 
@@ -54,7 +55,7 @@ def host_capacity(
 ) -> tuple[Slots, ...]:
     """Return the slots of each pinned class on each host.
 
-    Hosts on which a class never has a slot have a total of 0.
+    A host that never has slots of a class has a total of 0.
     """
     settings = settings or settings_for(policy)
     requests = [
@@ -69,7 +70,7 @@ def host_capacity(
 
 
 def aggregate_capacity(snapshot: Snapshot, hosts: Iterable[Slots]) -> tuple[Slots, ...]:
-    """Add the slots of hosts up by aggregate; a host may be in several."""
+    """Add up the slots of hosts by aggregate; a host may be in several aggregates."""
     hosts = tuple(hosts)
     return tuple(
         found
@@ -81,12 +82,12 @@ def aggregate_capacity(snapshot: Snapshot, hosts: Iterable[Slots]) -> tuple[Slot
 
 
 def cloud_capacity(hosts: Iterable[Slots]) -> tuple[Slots, ...]:
-    """Add the slots of all hosts up."""
+    """Add up the slots of all hosts."""
     return tuple(_sums("all hosts", list(hosts)))
 
 
 def _sums(name: str, hosts: list[Slots]) -> Iterator[Slots]:
-    """Add slots up by class."""
+    """Add up the slots of several hosts by class."""
     for class_name in dict.fromkeys(host.class_name for host in hosts):
         mine = [host for host in hosts if host.class_name == class_name]
         yield Slots(
@@ -100,7 +101,7 @@ def _sums(name: str, hosts: list[Slots]) -> Iterator[Slots]:
 
 
 def request_of_class(policy: Policy, vm_class: VMClass, snapshot: Snapshot) -> Request:
-    """Return a request of the class's smallest flavor, as the policy makes it."""
+    """Return the request of the smallest flavor that the policy makes for a class."""
     size = smallest_size(vm_class)
     memory_mb = size.memory_gb * 1024 if size else 0
     flavor = Flavor(
@@ -151,7 +152,7 @@ def _pinned(view: HostView) -> frozenset[int]:
 
 
 def _total(policy: Policy, vm_class: VMClass, view: HostView, request: Request) -> int:
-    """Return how many VMs an empty host in service would take."""
+    """Return the number of VMs that the host would take if empty and in service."""
     slots = host_slots(vm_class, view.facts.cells)
     return scheme_of(policy).capacity(view, request.demand, slots)
 
@@ -162,9 +163,9 @@ def filled(
     view: HostView,
     settings: SchedulerSettings,
 ) -> Iterator[HostView]:
-    """Yield a host with one VM more, and one more, until it takes no more.
+    """Yield the host with one more VM each time, until the host takes no further VM.
 
-    :param request: one that is of its class, see :func:`.rules.check_request`
+    :param request: a request that matches its class, see :func:`.rules.check_request`
     """
     for number in itertools.count():
         after = arrived(policy, request, view, settings, f"next-{number}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cloud as a page draws it: hosts, their CPUs, who owns them, what is wrong.
+"""Prepare a cloud for the map page: hosts, their CPUs, owners and findings.
 
-Verdicts are said once each, as a page of 1,000 hosts carries them.  Keys are short
-words, sets of CPUs are text such as ``0-19``.
+A page may have 1,000 hosts: therefore each verdict's text is in the document once, keys
+are short, and sets of CPUs are text such as ``0-19``.
 """
 
 from collections import defaultdict
@@ -20,11 +20,11 @@ Document = dict[str, Any]
 
 
 def document(overview: Overview) -> Document:
-    """Return what a page shows, ready for JSON.
+    """Return the document for the map page, ready for JSON.
 
-    Numbers of classes are those of that list; -1 is no class.  A verdict is 0 where
-    a host would take a server of the flavor, and else the number of its text, from 1
-    on.
+    Classes are numbered by their place in ``classes``; -1 means no class.  A verdict is
+    0 if the host would take a server of the flavor, else the place of its text in
+    ``texts``, counted from 1.
     """
     subject, findings = overview.subject, overview.report.findings
     policy, snapshot = subject.policy, subject.snapshot
@@ -124,7 +124,7 @@ def _server(
 
 
 def _places(overview: Overview) -> dict[str, str]:
-    """Return the hosts of what findings are about; hosts themselves come last."""
+    """Return the host of each subject of findings; a host's own name wins."""
     places: dict[str, str] = {}
     for view in overview.views:
         places |= {str(server): view.name for server in view.servers}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a host has the PCI devices that a request wants, near enough to its CPUs.
+"""Judge whether a host has the requested PCI devices, near enough to its CPUs.
 
-As :class:`nova.pci.stats.PciDeviceStats` decides it, for PciPassthroughFilter without
-and for NUMATopologyFilter with the NUMA nodes that a server would get.
+As :class:`nova.pci.stats.PciDeviceStats` decides: for PciPassthroughFilter without NUMA
+nodes, for NUMATopologyFilter with the nodes that the server would get.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot.pci import LEGACY, REQUIRED, SOCKET, PCIPool, PCIRequest
 from nova_perfvm.rules.slots import node_fits
 
-# Placement alone looks at these of an alias.
+# Tags of an alias that only Placement looks at.
 _OF_PLACEMENT: Final = frozenset({"resource_class", "traits", "rp_uuids"})
-# Devices that only who asks for this kind gets.
+# Types of devices that Nova gives only to requests for this type.
 _ON_DEMAND: Final = ("type-PF", "vdpa")
-# [scheduler]max_placement_results, by default.
+# The default of [scheduler]max_placement_results.
 _MOST_CANDIDATES: Final = 1000
 _MIGRATABLE: Final = "live_migratable"
 _REMOTE: Final = "remote_managed"
 
 
 class Given(NamedTuple):
-    """A host's free devices after a request, and those that it got."""
+    """A host's free devices after a request, and the devices that the request got."""
 
     pools: tuple[PCIPool, ...]
     devices: tuple[PCIPool, ...]
@@ -45,13 +45,13 @@ def given(
     nodes: Collection[int] = (),
     now: Given | None = None,
 ) -> Given | None:
-    """Return what a server gets of a host's devices; None if it lacks any.
+    """Return the devices that a server gets on a host; None if the host lacks any.
 
-    :param nodes: the NUMA nodes that the server gets; none for a server without
-    :param now: what it has got, and what is left; None for nothing, and all
+    :param nodes: the server's NUMA nodes; empty for a server without a NUMA topology
+    :param now: the devices given and left so far; None before the first request
     """
     if now is None:
-        # So Nova sorts them: what has the fewest tags is taken first.
+        # Nova sorts the pools too: it takes devices with the fewest tags first.
         pools = sorted(view.compute.pci_pools or (), key=lambda pool: len(pool.tags))
         now = Given(tuple(pools), ())
     if not asked:
@@ -72,19 +72,20 @@ def _ways(
     view: HostView,
     nodes: Collection[int],
 ) -> Iterator[dict[int, int]]:
-    """Yield how many devices Nova may take of which pool, by its index."""
+    """Yield {index of a pool: number of devices} for each way to serve a request."""
     found = _suiting(asked, pools, view, nodes)
     counts = [pools[index].count for index in found]
     if not found or sum(counts) < asked.count:
         return
-    # Each candidate of Placement is one division, and Nova tries them.
+    # Placement offers one allocation candidate per division; Nova tries every
+    # candidate.
     most = _MOST_CANDIDATES if asked.resource_class else 1
     for way in itertools.islice(_divisions(asked.count, counts), most):
         yield dict(zip(found, way, strict=True))
 
 
 def _divisions(count: int, counts: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield how a number can be had of parts, first as much as may be of the first."""
+    """Yield the ways to divide `count` among parts; the first part takes most first."""
     if not counts:
         if not count:
             yield ()
@@ -100,9 +101,10 @@ def _suiting(
     view: HostView,
     nodes: Collection[int],
 ) -> list[int]:
-    """Return the indices of the pools that suit, in Nova's order.
+    """Return the indices of the suitable pools, in Nova's order.
 
-    The NUMA policy comes second: devices that the later conditions drop count there.
+    As in Nova the NUMA policy comes second: when it counts whether near devices are
+    enough, it includes devices that later conditions drop.
     """
     found = [
         index
@@ -115,7 +117,7 @@ def _suiting(
     remote = any(map(_is_remote, asked.specs))
     migratable = {spec.get(_MIGRATABLE) for spec in asked.specs}
     counting = asked.resource_class
-    # Which of them are full Placement tells by itself.
+    # Whether these providers have free devices is judged by Placement itself.
     providers = {
         provider.uuid
         for provider in view.tree
@@ -152,7 +154,7 @@ def _near(
     view: HostView,
     nodes: Collection[int],
 ) -> list[int]:
-    """Return the pools that a NUMA policy allows; all near ones if these are enough."""
+    """Return the pools that the NUMA policy allows; only near pools if they suffice."""
 
     def on(wanted: Collection[int | None]) -> list[int]:
         return [index for index in found if pools[index].node in wanted]
@@ -187,7 +189,7 @@ def beside(
     A request without devices gets all `cells`; None if no nodes have the devices.
     NUMATopologyFilter looks for `pci`, then nova-compute for `pci_claimed`.
 
-    :param cells: those that the VM may come to
+    :param cells: the cells that the VM may come to
     :param near_first: whether nodes near the devices come before other nodes
     """
     wanted = request.facts.cells
@@ -207,14 +209,14 @@ def beside(
 def _with_room(
     request: Request, view: HostView, cells: Sequence[NUMACell]
 ) -> list[NUMACell]:
-    """Return the cells to which Nova would give a server."""
+    """Return the cells that have the CPUs and memory for a server."""
     # The NUMA cells of a request are alike.
     guest = request.facts.cells[0]
     return [c for c in cells if node_fits(c, guest, ratios=view.ratios)]
 
 
 def lacking(request: Request, view: HostView) -> Iterator[Reason]:
-    """Yield that a host lacks the devices, NUMA nodes left aside."""
+    """Yield the reason why a host lacks the devices, regardless of NUMA nodes."""
     if request.pci and view.compute.pci_pools is None:
         yield Reason(const.PCI_UNKNOWN, {})
     elif request.pci and given(request.pci, view) is None:
@@ -224,7 +226,7 @@ def lacking(request: Request, view: HostView) -> Iterator[Reason]:
 def reasons(
     request: Request, view: HostView, cells: Sequence[NUMACell]
 ) -> Iterator[Reason]:
-    """Yield why a host does not have the devices, or not at NUMA nodes with room.
+    """Yield the reason why a host lacks the devices, or lacks them at nodes with room.
 
     :param cells: the NUMA nodes that Placement offers
     """
@@ -237,7 +239,7 @@ def reasons(
 
 
 def _free(request: Request, view: HostView) -> list[dict[str, object]]:
-    """Return for each kind of device how many suit, by NUMA node, NUMA left aside."""
+    """Return for each PCI request the number of suitable free devices by NUMA node."""
     found, pools = [], view.compute.pci_pools or ()
     claims = request.pci_claimed or request.pci
     for asked, claimed in zip(request.pci, claims, strict=True):
@@ -256,9 +258,9 @@ def _free(request: Request, view: HostView) -> list[dict[str, object]]:
 def occupied(
     pools: Iterable[PCIPool], devices: Iterable[PCIPool]
 ) -> tuple[PCIPool, ...]:
-    """Return free devices without those that share a card with devices taken now.
+    """Return the free devices that do not share a card with devices taken now.
 
-    Of a card either the whole is given away or its virtual functions.
+    Nova gives away either a whole card (a physical function) or its virtual functions.
     """
 
     def card(pool: PCIPool) -> tuple[str | None, bool]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find whom Placement has on other child providers than Nova runs them on.
+"""Find servers that hold other child providers than the NUMA nodes they run on.
 
-nova-compute chooses NUMA nodes by itself where no scheduler filter has chosen for it,
-as on a host that is forced.
+nova-compute chooses NUMA nodes by itself if no scheduler filter has chosen nodes, for
+example on a forced host.
 """
 
 from collections.abc import Iterator
@@ -17,9 +17,10 @@ from nova_perfvm.policy import Policy
 
 
 class Drift(NamedTuple):
-    """A server that holds something else of its host's children than it uses.
+    """A server whose allocation on its host's children differs from what it uses.
 
-    :ivar run: what it should hold, by where Nova runs it
+    :ivar held: the resources of children that it holds, by child
+    :ivar run: the resources that it should hold, by the nodes on which Nova runs it
     """
 
     server: Server
@@ -28,7 +29,7 @@ class Drift(NamedTuple):
 
 
 def away(policy: Policy, view: HostView) -> Iterator[Resident]:
-    """Yield what holds children of an enrolled host and is no server, as migrations."""
+    """Yield holders of an enrolled host's children that are no servers (migrations)."""
     own, _, children = as_enrolled_children(policy, view)
     for resident in residents_of(own, view, children):
         if resident.held and resident.consumer not in view.cloud.server_by_id:
@@ -36,10 +37,10 @@ def away(policy: Policy, view: HostView) -> Iterator[Resident]:
 
 
 def kept_for_others(view: HostView) -> frozenset[str]:
-    """Return the children of whose nodes Nova keeps CPUs for servers elsewhere.
+    """Return the children of nodes where Nova keeps CPUs for servers elsewhere.
 
-    It counts as pinned what a server may come back to when its resize is reverted;
-    its database alone tells which CPUs are.
+    When a resize is unconfirmed, the server may return: Nova still counts its former
+    CPUs as pinned.  Only Nova's database tells which CPUs.
     """
     owned = {cpu for server in view.servers for cpu in server.pinned_cpus}
     return frozenset(
@@ -52,7 +53,7 @@ def kept_for_others(view: HostView) -> frozenset[str]:
 def drifted(policy: Policy, view: HostView) -> Iterator[Drift]:
     """Yield the servers of an enrolled host that hold other children than they use.
 
-    Those that hold none at all lack something, which is another matter.
+    Servers that hold no children at all lack units, see :mod:`.residents`.
     """
     own, scheme, children = as_enrolled_children(policy, view)
     for resident in residents_of(own, view, children):

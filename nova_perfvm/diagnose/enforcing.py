@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find what the filter would refuse in a running cloud once it enforces a policy.
 
-The answer is by flavor.  Running VMs of a refused flavor stay where they are, but no
-such VM comes to a host any more, be it a new one or one that is moved.
+The answer is by flavor.  Running VMs of a refused flavor stay where they are, but
+neither new nor moved VMs of the flavor find a host.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
 
 if TYPE_CHECKING:
-    # The audit asks this file.
+    # diagnose.audit imports this module.
     from nova_perfvm.diagnose.audit import Subject
 
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 class RefusedFlavor:
     """A flavor that a policy refuses for one reason.
 
-    :ivar code: of the first reason
+    :ivar code: code of the first reason
     :ivar words: the reason on one of the hosts
-    :ivar vms: how many run with it and would not be let onto their own host
-    :ivar hosts: how many hosts these VMs are on
+    :ivar vms: the running VMs with the flavor that would be refused on their own host
+    :ivar hosts: the number of hosts of these VMs
     """
 
     flavor: str
@@ -39,7 +39,6 @@ class RefusedFlavor:
     hosts: int
 
     def __str__(self) -> str:
-        """Return numbers and reason in one line."""
         return (
             f"running VMs: {self.vms}; hosts that refuse it: {self.hosts}; "
             f"{self.code}: {self.words}"
@@ -47,7 +46,7 @@ class RefusedFlavor:
 
 
 def refused_flavors(subject: Subject) -> tuple[RefusedFlavor, ...]:
-    """Return what would be refused, the flavor of most VMs first."""
+    """Return the refused flavors, the flavor with the most VMs first."""
     found: dict[tuple[str, str], list[tuple[Reason, str]]] = defaultdict(list)
     for view in subject.views:
         for server in view.servers:
@@ -68,12 +67,12 @@ def refused_flavors(subject: Subject) -> tuple[RefusedFlavor, ...]:
 
 
 def _against(subject: Subject, server: Server, view: HostView) -> tuple[Reason, ...]:
-    """Return why a server would not come to its own host, were it not there."""
+    """Return why a server would be refused on its own host if it came there now."""
     if not server.known:
         return ()
     request = subject.requests[server.id]
     if not request.pinned and server.owns_cpus:
-        # Nobody looked on which NUMA node it is.
+        # The server's NUMA nodes were not read: one node is assumed.
         own = RequestCell(vcpus=0, pcpus=server.vcpus, memory_mb=server.memory_mb)
         request = request._replace(cells=(own,))
     wrong = subject.check_request(request)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where servers of a server group may be, and where Nova would rather have them.
+"""Judge where servers of a server group may be, and which hosts Nova prefers.
 
-As ServerGroupAffinityFilter, ServerGroupAntiAffinityFilter and nova-compute at its
-claim judge it, and the weighers of the soft policies.
+As ServerGroupAffinityFilter, ServerGroupAntiAffinityFilter, nova-compute's claim, and
+the weighers of the soft policies judge.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,12 +15,12 @@ from nova_perfvm.facts.snapshot.groups import AFFINITY, ANTI_AFFINITY, SOFT
 
 
 def reasons(group: ServerGroup, server: str, view: HostView) -> Iterator[Reason]:
-    """Yield why Nova keeps a server of a group off a host.
+    """Yield why Nova refuses a server of a group on a host.
 
-    One of an affinity group comes only to hosts that have one of the group: by itself,
-    none ever leaves the only host of its group.
+    A server of an affinity group comes only to hosts with servers of the group: so no
+    server can leave the only host of its group.
 
-    :param server: its ID; empty for a new one
+    :param server: the server's ID; empty for a new server
     """
     if group.policy == AFFINITY and not _members(group, view.servers):
         if hosts := view.cloud.hosts_of(group):
@@ -37,7 +37,7 @@ def reasons(group: ServerGroup, server: str, view: HostView) -> Iterator[Reason]
 
 
 def room(group: ServerGroup | None, view: HostView, most: int) -> int:
-    """Return how many new servers of a group a host may get that takes one.
+    """Return how many new servers of a group a host may get, if the host takes one.
 
     :param most: where to stop counting
     """
@@ -48,7 +48,7 @@ def room(group: ServerGroup | None, view: HostView, most: int) -> int:
 
 
 def rank(group: ServerGroup | None, view: HostView) -> int:
-    """Return how well a host suits a soft policy; the highest is best."""
+    """Return how well a host suits a soft policy; the highest number is best."""
     if group is None or not group.policy.startswith(SOFT):
         return 0
     here = len(_members(group, view.servers))
@@ -56,11 +56,12 @@ def rank(group: ServerGroup | None, view: HostView) -> int:
 
 
 def unmet(group: ServerGroup, hosts: Sequence[str]) -> int:
-    """Return by how much a soft policy is not met.
+    """Return by how much a group violates a soft policy.
 
-    The hosts that are too many, or the servers that share a host with another.
+    For soft affinity, the number of hosts beyond one; for soft anti-affinity, the
+    number of servers beyond the first one on each host.
 
-    :param hosts: of each server of the group
+    :param hosts: the host of each server of the group
     """
     if group.policy.endswith(ANTI_AFFINITY):
         return len(hosts) - len(set(hosts))
@@ -68,16 +69,17 @@ def unmet(group: ServerGroup, hosts: Sequence[str]) -> int:
 
 
 def preferred(snapshot: Snapshot, group: ServerGroup) -> str:
-    """Return in words where Nova would rather have a server of a group."""
+    """Describe the hosts that Nova prefers for a server of a group."""
     hosts = ", ".join(sorted(snapshot.hosts_of(group))) or "no host"
     other = "other hosts" if group.policy.endswith(ANTI_AFFINITY) else "these"
     return f"{group} has servers on {hosts}: nova-scheduler prefers {other}"
 
 
 def _claimed(group: ServerGroup, view: HostView) -> list[Server]:
-    """Return the members that a host has, or that are on their way to it or from it.
+    """Return the group's members on a host, and those moving to or from the host.
 
-    nova-compute counts the latter, too, and refuses what the filter lets pass.
+    nova-compute counts moving servers too, and so refuses servers that the filter
+    passes.
     """
     moving = view.cloud.moving_by_host.get(view.host, ())
     found = {one.id: one for one in _members(group, (*view.servers, *moving))}

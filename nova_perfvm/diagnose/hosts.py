@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the policy makes of a compute host: mode, classes and slots."""
+"""Describe a compute host under a policy: mode, classes and slots."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from nova_perfvm.rules import slots as room
 
 @dataclass(frozen=True)
 class HostSummary:
-    """What one compute host is to a policy.
+    """One compute host under a policy.
 
-    :ivar mode: dedicated, shared, mixed or elastic; hosts without cpu sets that
-        are not enrolled count as shared, which no API tells apart; unknown where
-        Placement has no provider
-    :ivar slots: high-performance VMs that fit, None where Placement counts none
+    :ivar mode: dedicated, shared, mixed or elastic; unknown if Placement has no
+        provider.  Hosts without cpu sets that are not enrolled count as shared, because
+        no API tells the two apart
+    :ivar slots: high-performance VMs that fit; None if Placement counts no slots
     :ivar used: slots that are taken
-    :ivar classes: those it is reserved for, or else those its mode lets in; of a
-        dedicated host pinned ones
+    :ivar classes: the classes that the host is reserved for, or else those that its
+        mode allows; only pinned classes on a dedicated host
     """
 
     view: HostView
@@ -35,16 +35,16 @@ class HostSummary:
 
 
 def summarize(policy: Policy, snapshot: Snapshot) -> list[HostSummary]:
-    """Return all compute hosts, in the snapshot's order."""
+    """Return a summary of each compute host, in the snapshot's order."""
     return [_summary(policy, view) for view in views_of(snapshot)]
 
 
 def elastic_hosts(
     views: Iterable[HostView], wanted: Collection[str] = frozenset()
 ) -> tuple[HostView, ...]:
-    """Return the hosts that are enrolled, if only in part, and some others.
+    """Return the hosts that are enrolled, even partly, and the `wanted` hosts.
 
-    :param wanted: names of the others, or of their nodes
+    :param wanted: names of hosts, or of their nodes
     """
     return tuple(
         view
@@ -61,7 +61,7 @@ def elastic_hosts(
 
 
 def slot_class(policy: Policy, labels: Collection[str]) -> VMClass | None:
-    """Return the pinned class that a host has slots for; None unless it is just one.
+    """Return the pinned class that a host has slots for; None unless exactly one.
 
     :param labels: the classes that aggregates reserve the host for
     """
@@ -74,10 +74,10 @@ def slot_class(policy: Policy, labels: Collection[str]) -> VMClass | None:
 
 
 def expected_slots(policy: Policy, view: HostView) -> int | None:
-    """Count the slots that a host's provider.yaml should promise.
+    """Count the slots that a host's provider.yaml should declare.
 
     :param view: of a host with a provider
-    :returns: None where that cannot be told
+    :returns: None if the NUMA nodes are not known well enough
     """
     vm_class = slot_class(policy, view.facts.labels)
     if vm_class is None or const.PCPU not in view.root.inventories:
@@ -92,7 +92,7 @@ def expected_slots(policy: Policy, view: HostView) -> int | None:
     each = room.smallest_memory_mb(vm_class)
     memory = view.root.inventories.get("MEMORY_MB")
     if memory is not None and each:
-        # The cells have the memory of the host itself, too.
+        # The cells' memory includes the memory reserved for the host itself.
         count = min(count, memory.capacity // each)
     return count
 
@@ -120,14 +120,14 @@ def _classes(policy: Policy, mode: str, labels: Collection[str]) -> tuple[str, .
     return tuple(
         vm_class.name
         for vm_class in policy.classes
-        # That of enrolled hosts is a label of all classes, whatever their mode.
+        # An enrolled host's label allows all classes, whatever the host's mode.
         if (not labels or vm_class.name in labels)
         and mode in {"mixed", "elastic", "dedicated" if vm_class.pinned else "shared"}
     )
 
 
 def inventories_of(view: HostView) -> dict[str, str]:
-    """Return what is used of a host's inventories, in words by provider and class."""
+    """Return the usage of a host's inventories in words, by provider and class."""
     return {
         f"{provider.name} {name}": (
             f"{provider.used(name)} of {found.capacity} used, at most "

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a server leaves its host, or gets another flavor, as its status lets it.
+"""The commands by which a server leaves its host or gets another flavor.
 
-Nova migrates and resizes what is active or stopped and has no task; what is
-paused it migrates live.  Whatever else a server is, it has to be brought there
-first: see check_instance_state of each action in nova.compute.api.
+Nova migrates and resizes active or stopped servers without a task; paused servers it
+migrates live.  A server with another status must first be made active or stopped: see
+check_instance_state of each action in nova.compute.api.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,20 +15,20 @@ from nova_perfvm.facts.snapshot import OFFLOADED, Server, Snapshot
 from nova_perfvm.facts.snapshot.pci import rebuilt
 from nova_perfvm.microversions import LIVE_MIGRATION
 
-# Of an aggregate's metadata.
+# The key of an aggregate's metadata that makes an availability zone.
 _ZONE: Final = "availability_zone"
 _READY: Final = frozenset({"ACTIVE", "SHUTOFF"})
 _RUNNING: Final = frozenset({"ACTIVE", "PAUSED"})
 # Traits of Neutron's providers: the physical network, and kinds of ports.
 _OF_NETWORKS: Final = ("CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
-# What leaves a host in another way than by a migration, and how.
+# The commands for statuses in which a server leaves its host other than by a migration.
 _OTHERWISE: Final = {
     "PAUSED": (
         f"--os-compute-api-version {LIVE_MIGRATION} server migrate --live-migration"
     ),
     "SHELVED": "server shelve --offload",
 }
-# What makes a server active or stopped.
+# The command that makes a server of a status active or stopped.
 _FIRST: Final = {
     "ERROR": "server reboot --hard",
     "PAUSED": "server unpause",
@@ -45,7 +45,7 @@ def migrate(server_id: str, status: str) -> str:
     """Return the commands after which the scheduler chooses another host."""
     if status in _OTHERWISE:
         command = f"openstack {_OTHERWISE[status]} {server_id}"
-        # The client's ``shelve --offload`` passes over what is shelved already.
+        # The client's ``shelve --offload`` ignores servers that are already shelved.
         return prepared(server_id, status, command) if status == "SHELVED" else command
     return _moved(server_id, status, "migrate")
 
@@ -59,12 +59,13 @@ def resize(server_id: str, status: str, flavor: str) -> str:
 
 
 def recreate(server_id: str, flavor: str, disk: str, why: str) -> str:
-    """Return how another server takes the place of one that Nova cannot change.
+    """Return the command for a new server that replaces one that Nova cannot change.
 
-    By hand: Nova deletes the image of a shelved server together with the server.
+    An operator must run the command by hand: Nova deletes the image of a shelved server
+    together with the server.
 
     :param flavor: name or ID, quoted for a shell
-    :param disk: options for the root disk, empty for one of the flavor's size
+    :param disk: options for the root disk; empty for a local disk of the flavor's size
     """
     return (
         f"openstack server create --flavor {flavor} --image IMAGE {disk}NAME"
@@ -73,7 +74,7 @@ def recreate(server_id: str, flavor: str, disk: str, why: str) -> str:
 
 
 def rebuild(server_id: str, status: str) -> str:
-    """Return the commands that give a server another image, and so a new root disk."""
+    """Return the commands that rebuild a server from another image."""
     command = f"openstack server rebuild --image IMAGE {server_id}"
     return prepared(server_id, status, f"{command}  # replaces its root disk")
 
@@ -85,11 +86,11 @@ def _moved(server_id: str, status: str, action: str) -> str:
 
 
 def prepared(server_id: str, status: str, commands: str) -> str:
-    """Return commands for an active or stopped server, after what makes it so."""
+    """Precede `commands` by the command that makes the server active or stopped."""
     if status not in _FIRST:
         return commands
-    # Nova answers before it is done.  Of these commands few of the client wait, and
-    # ``reboot --wait`` ends at once where the server is still in ERROR.
+    # Nova answers before the status changes, and few of the client's commands can wait;
+    # ``reboot --wait`` ends at once while the server is still in ERROR.
     look = f"openstack server show -f value -c status {server_id}"
     return (
         f"openstack {_FIRST[status]} {server_id}\n"
@@ -98,14 +99,14 @@ def prepared(server_id: str, status: str, commands: str) -> str:
 
 
 def ready(server: Server) -> bool:
-    """Return whether a server leaves its host without anything being done before."""
+    """Return whether a server can leave its host without a preparing command."""
     return server.task is None and (
         server.status in _READY or server.status in _OTHERWISE
     )
 
 
 def kinds(server: Server) -> frozenset[str]:
-    """Return in which ways Nova migrates a server now: ``live``, ``cold``."""
+    """Return the kinds of migration that Nova accepts now: ``live``, ``cold``."""
     if server.task is not None:
         return frozenset()
     found = {"live"} if server.status in _RUNNING else set()
@@ -113,9 +114,9 @@ def kinds(server: Server) -> frozenset[str]:
 
 
 def request_of(snapshot: Snapshot, server: Server) -> Request:
-    """Return what a server asks for when it moves, by the flavor embedded in it.
+    """Return the request of a server that moves, by the flavor embedded in it.
 
-    :raises RequestError: when nova-api would refuse its flavor and image today
+    :raises RequestError: when nova-api would refuse the flavor with the image today
     """
     request = request_for(
         server.embedded,
@@ -130,9 +131,9 @@ def request_of(snapshot: Snapshot, server: Server) -> Request:
     request = replace(request, pci_claimed=claimed)
     request = with_groups(request, list(_of_ports(snapshot, server)))
     request = in_cloud(request, snapshot)
-    # No snapshot has the scheduler hints of servers.
+    # Snapshots do not contain the scheduler hints of servers.
     request = replace(request, keys=replace(request.keys, hints=None))
-    # One that failed to build has no size yet.
+    # A server that failed to build has no size on a host yet.
     vcpus = server.vcpus if server.built else None
     facts = request.facts._replace(running_vcpus=vcpus)
     group = snapshot.group_by_server.get(server.id)
@@ -142,25 +143,30 @@ def request_of(snapshot: Snapshot, server: Server) -> Request:
 
 
 def zone_of(snapshot: Snapshot, server: Server) -> str:
-    """Return the zone that a server asks for when it moves; its own if nobody tells."""
+    """Return the zone that Nova asks for when a server moves.
+
+    If the snapshot does not tell to which zone Nova binds the server, the zone is the
+    one that the server is in.
+    """
     told = snapshot.zones_told
     return zone_asked(snapshot, server.bound_zone if told else server.availability_zone)
 
 
 def zone_asked(snapshot: Snapshot, zone: str) -> str:
-    """Return the zone that Nova asks Placement for; empty where it asks for none.
+    """Return the zone that Nova asks Placement for; empty if Nova asks for none.
 
-    It asks for none where no aggregate makes the zone: that of hosts without one.
+    Nova asks for no zone that no aggregate makes: the default zone of hosts without
+    one.
     """
     made = (aggregate.metadata.get(_ZONE) for aggregate in snapshot.aggregates)
     return zone if zone in made else ""
 
 
 def _of_ports(snapshot: Snapshot, server: Server) -> Iterator[Group]:
-    """Yield what the ports of a server ask of Placement, as what it holds tells it.
+    """Yield the request groups of a server's ports, by the resources they hold.
 
-    Of a network and of kinds of ports the traits tell.  Nobody tells of which kind a
-    port is: its next provider has to serve all that this one does.
+    The provider's traits name the network and all kinds of ports that it serves.  No
+    API names the kind of one port, so the next provider must serve all these kinds.
     """
     held = snapshot.held_by_ports.get(server.id, {})
     for number, (uuid, taken) in enumerate(sorted(held.items())):
@@ -170,14 +176,14 @@ def _of_ports(snapshot: Snapshot, server: Server) -> Iterator[Group]:
 
 
 def goes_elsewhere(server: Server) -> bool:
-    """Return whether a server needs another host when it leaves its own."""
+    """Return whether a server needs another host when it leaves its host."""
     return server.status != "SHELVED"
 
 
 def describe(servers: Iterable[Server]) -> str:
-    """Return which servers leave their host, such as ``migrate a (ID), b (ID)``.
+    """Describe the servers that leave a host, such as ``migrate a (ID), b (ID)``.
 
-    With the state of those that Nova does not migrate as they are.
+    The status of servers that Nova cannot migrate at once is added.
     """
     names = [
         str(s)

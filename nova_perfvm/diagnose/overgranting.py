@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether Placement can grant more than it has.
+"""Judge whether Placement may grant more than its inventories have.
 
-Its retries run inside the transaction of the attempt that failed.  What they see
-there depends on the isolation level; each row below was measured
+Placement retries inside the transaction of the failed attempt.  Which data a retry sees
+depends on the isolation level; each case below was measured
 (doc/source/admin/overgranting.rst).
 """
 
@@ -25,20 +25,20 @@ _LEVEL: Final = (
 
 
 def judge(value: str | None, database: PlacementDatabase | None) -> Finding | None:
-    """Judge the number of retries on a database; None if it is right.
+    """Judge the number of retries together with the database; None if they are right.
 
-    :param value: what placement.conf says, None if it says nothing
-    :param database: None if nobody looked
+    :param value: the option in placement.conf; None if it is not set
+    :param database: None if it was not read
     """
     once = value in RETRIES.values
     level = database.isolation_level if database else ""
     where = f"{level}, {database}"
     if not level:
-        why = database.unread if database else "nobody looked"
+        why = database.unread if database else "it was not read"
         where = f"its database is not known: {why}"
-    # A retry on an old snapshot ends with an error that undoes it all.  At READ
-    # COMMITTED there is no snapshot to conflict with, and READ UNCOMMITTED reads
-    # claims that are taken back, with one try, too.
+    # REPEATABLE READ with snapshot isolation: a retry on an old snapshot fails, and its
+    # transaction is rolled back.  READ COMMITTED: retries read current data.  READ
+    # UNCOMMITTED reads claims that are rolled back later, even without retries.
     safe = level == levels.REPEATABLE_READ and database and database.snapshot_isolation
     remedies = [] if once or safe else [_ONCE]
     if level == levels.READ_UNCOMMITTED:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cloud judged in every way at once: slots, audit, and what each host refuses."""
+"""Judge a cloud in every way at once: slots, audit, and verdicts of each host."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import REASON_CODES
 
-# All codes that speak against a host, whichever layer has them.
+# The reason codes of every layer.
 CODES = tuple(sorted(REASON_CODES | const.OUTER_CODES))
 
 
@@ -32,9 +32,9 @@ CODES = tuple(sorted(REASON_CODES | const.OUTER_CODES))
 class FlavorVerdicts:
     """The verdict of each host on a new server of one flavor.
 
-    :ivar note: what is to be said about the flavor; empty for nothing
-    :ivar verdicts: in the order of the hosts; empty where nova-api refuses the
-        flavor itself, or the cloud does not have it
+    :ivar note: a remark about the flavor; empty without one
+    :ivar verdicts: in the order of the hosts; empty if nova-api refuses the flavor
+        itself, or the cloud does not have the flavor
     """
 
     flavor: str
@@ -44,13 +44,13 @@ class FlavorVerdicts:
 
     @property
     def accepting(self) -> int:
-        """How many hosts would take a server."""
+        """The number of hosts that would take a server."""
         return sum(verdict.accepted for verdict in self.verdicts)
 
     def by_code(self) -> dict[str, int]:
-        """Count the hosts that refuse for each code there is, also those of none.
+        """Count the refusing hosts for each known code, including codes with 0.
 
-        A host that several codes speak against counts for each.
+        A host that is refused by several codes counts for each of them.
         """
         found = Counter(
             code
@@ -62,7 +62,7 @@ class FlavorVerdicts:
 
 @dataclass(frozen=True)
 class Overview:
-    """A cloud and all that is said about it.
+    """A cloud with its slots, audit, and verdicts.
 
     :ivar subject: the policy and the snapshot that were judged
     :ivar slots: of each pinned class on each host
@@ -93,10 +93,10 @@ def look(
 ) -> Overview:
     """Judge a cloud.
 
-    :param flavors: names or IDs of the cloud's flavors to judge hosts for; None for
-        those that the policy lists
+    :param flavors: names or IDs of the cloud's flavors to judge hosts for; None for the
+        flavors that the policy lists
     :param generators: of flavors' extra specs and images' properties
-    :raises NotFoundError: when the cloud has no such flavor, or more than one
+    :raises NotFoundError: when the cloud has no flavor or several flavors of a name
     """
     subject = Subject(policy, snapshot, generators=generators)
     views = subject.views

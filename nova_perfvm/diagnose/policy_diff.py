@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a change of the policy would do: to flavors, images, hosts and servers."""
+"""Compare two policies by their effects on flavors, images, hosts and servers."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,14 +15,14 @@ from nova_perfvm.policy import HostShape, Policy, shape_slots
 
 
 class Difference(NamedTuple):
-    """One thing that the new policy makes otherwise.
+    """One thing that differs under the new policy.
 
-    :ivar kind: policy, class, flavor, image, host, server, or proposal for what
-        the new policy had better say, too
-    :ivar name: which one
-    :ivar what: the key, figure or extra spec that differs; empty for all of it
-    :ivar old: empty where there was none
-    :ivar new: empty where there will be none
+    :ivar kind: policy, class, flavor, image, host, server; or proposal, for a key that
+        the new policy should have
+    :ivar name: of the thing
+    :ivar what: the key, figure or extra spec that differs; empty for the whole thing
+    :ivar old: empty if the old policy has none
+    :ivar new: empty if the new policy has none
     """
 
     kind: str
@@ -35,7 +35,7 @@ class Difference(NamedTuple):
 def compare(
     old: Policy, new: Policy, generators: Mapping[str, Generator] = BUILT_IN
 ) -> list[Difference]:
-    """List what differs between two policies, and in all that follows from them."""
+    """List the differences between two policies, and between their effects."""
     shapes = dict.fromkeys((*old.host_shapes, *new.host_shapes))
     before, after = (_derived(policy, shapes, generators) for policy in (old, new))
     found = []
@@ -56,9 +56,9 @@ def compare(
 def _derived(
     policy: Policy, shapes: Iterable[HostShape], generators: Mapping[str, Generator]
 ) -> dict[tuple[str, str], dict[str, str]]:
-    """Return keys of a policy, and what follows from them, by kind and name.
+    """Return a policy's keys and the figures derived from them, by kind and name.
 
-    Flavors of classes are here as they become.
+    The flavors of classes appear as the generated flavors.
     """
     document = policy.as_document()
     classes = document.pop("classes")
@@ -74,7 +74,7 @@ def _derived(
         image = properties_of(policy, vm_class, generators).image
         found["image", f"class {vm_class.name}"] = dict(image)
     for shape in shapes:
-        # What an empty host has for VMs of pinned classes.
+        # The slots and inventory of an empty host for VMs of pinned classes.
         slots = {c.name: shape_slots(c, shape) for c in policy.pinned_classes}
         most = {"slots": str(max(slots.values(), default=0))}
         inventory = scheme_of(policy).inventory(policy, slots)
@@ -83,10 +83,10 @@ def _derived(
 
 
 def compare_servers(old: Policy, new: Policy, snapshot: Snapshot) -> list[Difference]:
-    """List what an audit of a cloud's servers would find, and does not by the old one.
+    """List the findings about a cloud's servers that the new policy adds.
 
-    Servers keep the flavor that they were made with, so a policy that changes a
-    class leaves them behind.  Of hosts each policy counts those that it manages.
+    Servers keep the flavor that they were made with, so a policy that changes a class
+    leaves them behind.  Each policy counts only the hosts that it manages.
     """
     before, after = (_found(policy, snapshot) for policy in (old, new))
     known = {str(found) for found in before}
@@ -116,7 +116,8 @@ def _former_sizes(old: Policy, new: Policy) -> Iterator[Difference]:
         before = old.by_name.get(vm_class.name)
         if before is None or before.vcpus is None or vm_class.vcpus is None:
             continue
-        # Pinned or split otherwise, they are not of the class in any size.
+        # Servers with another CPU policy or number of cells do not belong to the class
+        # in any size.
         alike = (before.cpu_policy, before.cells_per_vm) == (
             vm_class.cpu_policy,
             vm_class.cells_per_vm,

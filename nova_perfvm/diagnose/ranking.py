@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why this host and not that: what Nova's weighers gave the hosts that pass.
+"""Explain the order of the passing hosts by the figures of Nova's weighers.
 
-As ``nova.weights``: each weigher's figures are stretched over 0 to 1 among the hosts
-that passed, times a multiplier, and added up.
+As in ``nova.weights``: a weigher's figures are scaled to 0 to 1 among the passing hosts
+and multiplied by its multiplier; a host's weight is their sum.
 """
 
 import math
@@ -14,52 +14,51 @@ from typing import Final, NamedTuple
 from nova_perfvm.facts.dry_run import SchedulerAnswer, WeigherShare
 from nova_perfvm.facts.host_view import HostView
 
-# A change is told with so many digits, and so is at most a hundredth too large.
+# A proposed multiplier has this many digits, so it is at most a hundredth too large.
 _DIGITS: Final = 3
 _ROUNDING: Final = 1e-9
 
 
 class MultiplierChange(NamedTuple):
-    """Another value of the multiplier of a weigher, which two hosts have in common."""
+    """A new value for a weigher's multiplier, which is the same for two hosts."""
 
     weigher: str
     now: float
     value: float
 
     def __str__(self) -> str:
-        """Return it in two lines."""
         return f"{self.weigher}:\n{self.now:.12g} -> {self.value:.12g}"
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A host that passed, with what each weigher adds, in the order of the weighers."""
+    """A passing host with its share from each weigher, in the order of the weighers."""
 
     view: HostView
     shares: tuple[WeigherShare, ...]
 
     @cached_property
     def weight(self) -> float:
-        """The sum."""
+        """The sum of all shares."""
         return sum(share.points for share in self.shares)
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The hosts that passed, the best first.
+    """The passing hosts, the best first.
 
-    :ivar weighers: class names, without their ending
+    :ivar weighers: class names, without the ending "Weigher"
     """
 
     weighers: tuple[str, ...]
     hosts: tuple[Ranked, ...]
 
     def smallest_change(self, above: Ranked, below: Ranked) -> MultiplierChange | None:
-        """Return the multiplier that has to change least to turn two hosts round.
+        """Return the multiplier that must change least to swap two hosts.
 
-        The changes are compared as ratios, because some multipliers are 1 and others a
-        million.  None where the weights are equal, or where every change would turn the
-        sign of a multiplier, which most options do not allow.
+        Changes are compared as ratios, because some multipliers are 1 and others a
+        million.  None if the weights are equal, or if every change would change a
+        multiplier's sign, which most options do not allow.
         """
         gap = above.weight - below.weight
         found = self._changes(above, below, gap) if gap > _ROUNDING else ()
@@ -77,7 +76,7 @@ class Ranking:
 
 
 def _past(now: float, by: float) -> float:
-    """Return a value of few digits that is a little further off than told."""
+    """Return `now` changed by a little more than `by`, with few digits."""
     step = 10.0 ** (math.floor(math.log10(abs(by))) - _DIGITS + 1)
     # Rounding must not turn a whole number of steps into one fewer.
     steps = math.floor(abs(by) / step + 1e-6) + 1
@@ -85,7 +84,7 @@ def _past(now: float, by: float) -> float:
 
 
 def ranking(answer: SchedulerAnswer, views: Sequence[HostView]) -> Ranking:
-    """Return the hosts that passed, as Nova's scheduler orders them."""
+    """Return the passing hosts in the order of Nova's scheduler."""
     by_provider = {view.compute.provider: view for view in views}
     # PerfVMFilter lets Nova try a host of units once for each of its children.
     best = dict(reversed(answer.ranked))

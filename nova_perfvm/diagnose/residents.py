@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find who lacks something of a host's child providers, and what to give to each."""
+"""Find servers that lack child providers' resources, and compute what each needs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,14 +25,15 @@ _OF_NO_CLASS: Final = frozenset({CLASS_UNKNOWN.code, CPU_POLICY.code, VCPUS.code
 
 @dataclass(frozen=True)
 class Shares:
-    """How the children of a host are divided, and how they should be.
+    """The actual and the required division of a host's children.
 
-    :ivar lacking: servers that hold too little of them, and what each needs
-    :ivar surplus: consumers that hold something of children the host should no longer
-        have; UUIDs of those children
-    :ivar lost: what those of them need of the host's own provider that have no
-        allocation at all; the amount by resource class
-    :ivar faults: why this cannot be; each names the servers and the remedy
+    :ivar lacking: {ID of a server that holds too little: the resources it needs}
+    :ivar surplus: {ID of a consumer: UUIDs of the children it holds that the host
+        should not have any more}
+    :ivar lost: {ID of a server without any allocation: the amounts it needs of the
+        host's root provider, by resource class}
+    :ivar faults: why the children cannot be divided; each names the server and the
+        remedy
     """
 
     lacking: Mapping[str, Holding] = field(default_factory=dict)
@@ -44,9 +45,9 @@ class Shares:
 def class_or_misfits(
     policy: Policy, server: Server
 ) -> tuple[str | None, tuple[Reason, ...]]:
-    """Return the class of a running server, or why it is not of the one it names.
+    """Return a running server's class, or why it does not match the class it names.
 
-    Neither where its CPUs are its own and its flavor names no class.
+    A pinned server whose flavor names no class has neither.
     """
     own = RequestCell(vcpus=0, pcpus=server.vcpus, memory_mb=server.memory_mb)
     request = server_facts(server)._replace(
@@ -66,7 +67,7 @@ def shares_as_enrolled(policy: Policy, host: HostView) -> Shares:
 def as_enrolled_children(
     policy: Policy, host: HostView
 ) -> tuple[Policy, Scheme, tuple[Child, ...]]:
-    """Return the policy that a host was enrolled for, its scheme and the children."""
+    """Return the policy that a host was enrolled with, its scheme and the children."""
     own = as_enrolled(policy, host)
     scheme, slots = scheme_of(own), enrolled_slots(own, host)
     if slots is None:
@@ -75,10 +76,10 @@ def as_enrolled_children(
 
 
 def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
-    """Work out what each VM of a host should have of its children.
+    """Compute the resources that each VM of a host should hold of its children.
 
-    What a VM holds already is never changed where it may go on with it, whatever its
-    flavor says.  There is surplus only of children that should not exist.
+    A VM keeps the resources that it holds if they are valid for the VM, whatever its
+    flavor says.  Only children that should not exist have a surplus.
     """
     scheme = scheme_of(policy)
     wanted = {child.name for child in children}
@@ -113,9 +114,9 @@ def residents_of(
     children: Sequence[Child],
     others: Iterable[str] = (),
 ) -> list[Resident]:
-    """Return who is on a host or holds something of it, by UUID.
+    """Return the consumers on a host or its children, sorted by UUID.
 
-    :param others: consumers that do
+    :param others: further consumers to include
     """
     names = {child.name for child in children}
     held: dict[str, dict[str, Mapping[str, int]]] = {}
@@ -134,14 +135,14 @@ def residents_of(
 
 
 def _fault(policy: Policy, view: HostView, resident: Resident) -> str:
-    """Return why a resident cannot be given what it lacks; empty if it can."""
+    """Return why a resident cannot get the resources it lacks; empty if it can."""
     server, vm_class = resident.server, resident.vm_class
     scheme = scheme_of(policy)
     held = in_words(resident.held) or "none"
     if server is None or not scheme.completes(resident.held):
         return (
-            f"holds {scheme.noun} of {view.host} as no flavor asks for them, or none "
-            f"at all ({held}): wait for what Nova does with it, confirm or revert it, "
+            f"holds {scheme.noun} of {view.host} in amounts that no flavor asks for "
+            f"({held}): wait until Nova has finished, confirm or revert a resize, "
             "clean up, or move it away"
         )
     if server.task is not None or server.status == "VERIFY_RESIZE":
@@ -151,14 +152,14 @@ def _fault(policy: Policy, view: HostView, resident: Resident) -> str:
         resident.held and vm_class is not None and vm_class.pinned
     ):
         return (
-            "is not as VMs of a class of the policy are, by its flavor, CPUs and "
+            "matches no class of the policy by its flavor, CPUs and "
             f"{scheme.noun} ({held}): move it away"
         )
     return ""
 
 
 def holders(children: Iterable[Provider]) -> dict[str, frozenset[str]]:
-    """Return who holds something of child providers, and the UUIDs of these."""
+    """Return the UUIDs of the child providers that each consumer holds resources of."""
     found: dict[str, set[str]] = {}
     for provider in children:
         for consumer in provider.allocations:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many high-performance VMs an elastic host is to take."""
+"""Determine the number of high-performance VMs that an elastic host should take."""
 
 from dataclasses import replace
 
@@ -11,22 +11,22 @@ from nova_perfvm.policy import Elastic, HostShape, Policy, largest_slots
 
 
 class SlotsError(PerfVMError):
-    """A number of slots that is not allowed, or cannot be known."""
+    """A forbidden number of slots, or a number that cannot be determined."""
 
 
 def slots_to_enroll(policy: Policy, view: HostView, asked: int | None = None) -> int:
-    """Return the slots of a host, by the first of these that tells.
+    """Return the number of slots of a host, from the first source that tells it.
 
-    1. The number asked for.
-    2. Its children, if it has them all, or if it was enrolled for another number of
-       them with slots that an operator chose.
-    3. The shape that Nova shows, if it explains the CPUs.
-    4. The policy's host shape with as many CPUs.
+    1. The number that the operator asked for.
+    2. The host's children: all are present, or the host was enrolled with another
+       number of children and with slots that an operator chose.
+    3. The shape that Nova shows, if it explains the number of CPUs.
+    4. A host_shape of the policy with as many CPUs.
 
-    No API shows cpu sets, so an operator may have to say the number.
+    No API shows cpu sets, so an operator may have to name the number.
 
-    :raises SlotsError: when the number asked for is more than the policy gives
-        any host, or when nothing tells
+    :raises SlotsError: when the number asked for is more than the policy gives any
+        host, or when no source tells the number
     """
     scheme = scheme_of(policy)
     if not scheme.by_slots:
@@ -49,7 +49,7 @@ def slots_to_enroll(policy: Policy, view: HostView, asked: int | None = None) ->
 
 
 def enrolled_slots(policy: Policy, view: HostView) -> int | None:
-    """Return the slots that a host's children say, None unless they are right."""
+    """Return the number of slots by a host's children; None unless all are right."""
     found = {provider.name: provider for provider in view.children}
     scheme = scheme_of(policy)
     for slots in range(scheme.most_slots(policy) + 1):
@@ -64,9 +64,11 @@ def enrolled_slots(policy: Policy, view: HostView) -> int | None:
 
 
 def _slots_chosen(policy: Policy, view: HostView) -> int | None:
-    """Return the slots of a host with another number of children, None if not chosen.
+    """Return the slots that an operator chose for a host; None if none were chosen.
 
-    What its shape says has to be worked out anew.
+    The host's children tell, even if the policy has another number of children by now.
+    Slots that follow from the host's shape count as not chosen: they are computed
+    again.
     """
     children = sorted(view.children, key=lambda provider: provider.name)
     slots = sum(child.gives_all_units for child in children)
@@ -85,9 +87,9 @@ def _slots_chosen(policy: Policy, view: HostView) -> int | None:
 
 
 def as_enrolled(policy: Policy, view: HostView) -> Policy:
-    """Return the policy with as many children as a host was enrolled for.
+    """Return the policy with the number of children that a host was enrolled with.
 
-    What is there has to be judged by that, whatever is to be.
+    The host's present children must be judged by this number, not by the new policy's.
     """
     return scheme_of(policy).as_enrolled(policy, view.root.elastic_traits)
 
@@ -120,9 +122,9 @@ def _slots_by_shape(policy: Policy, view: HostView) -> int:
 
 
 def _totals(policy: Policy, shape: HostShape) -> set[int]:
-    """Return how many CPUs a host of a shape may show.
+    """Return the numbers of CPUs that a host of a shape may show.
 
-    With ``smt: cores`` the CPU sets of a host may have one thread of each core.
+    With ``smt: cores`` the cpu sets of a host may contain one thread of each core.
     """
     totals = {shape.cpus}
     if any(vm_class.smt == "cores" for vm_class in policy.pinned_classes):

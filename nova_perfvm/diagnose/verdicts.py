@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on each host: of Nova's prefilters, of Placement, and of the filters.
+"""Judge each host for a request: by Nova's prefilters, Placement, and the filters.
 
-``explain``, plans and capacity all read it.
+``explain``, plans and capacity use these verdicts.
 """
 
 import re
@@ -42,24 +42,27 @@ _SERVICE_FILTER: Final = "ComputeFilter"
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """Return the names of filters that an option lists."""
+    """Return the filter names in the value of an option."""
     return tuple(filter(None, re.split(r"[,\s]+", text)))
 
 
-# Nova's default and ours, which a nova.conf has that is set up for a policy.
+# Nova's default filters and ours, as in a nova.conf that is set up for a policy.
 _FILTERS: Final = _names(ENABLED_FILTERS.values[0])
 
 
 @dataclass(frozen=True)
 class SchedulerSettings:
-    """What nova-scheduler is told that matters here.
+    """The settings of nova-scheduler that verdicts depend on.
 
-    :ivar fallback: whether it asks Placement for VCPU in place of PCPU, too
-    :ivar isolated: whether aggregates that want a trait are for such requests
+    :ivar fallback: whether Nova asks Placement a second time, with VCPU in place of
+        PCPU
+    :ivar isolated: whether aggregates with required traits are reserved for requests
+        with these traits
     :ivar filters: names of the enabled filters, in their order
-    :ivar told: whether a nova.conf is known; else it is as a policy needs it
-    :ivar options: what nova.conf says
-    :ivar enforced: whether what the rules refuse counts
+    :ivar told: whether a nova.conf was read; else the settings are what the policy
+        needs
+    :ivar options: of nova.conf
+    :ivar enforced: whether refusals by the rules count
     """
 
     fallback: bool
@@ -71,9 +74,9 @@ class SchedulerSettings:
 
     @cached_property
     def strict(self) -> "SchedulerSettings":
-        """The settings for plans, which keep to the rules whatever the filter refuses.
+        """The settings for plans, which obey the rules even if the filter does not.
 
-        They send no VM to a host from which a filter may keep it.
+        Plans move no VM to a host from which a filter may keep it.
         """
         more = (FILTER,) if self.told else (FILTER, TENANT_FILTER)
         names = dict.fromkeys((*self.filters, *more))
@@ -81,20 +84,20 @@ class SchedulerSettings:
 
     @cached_property
     def chain(self) -> tuple[Judge, ...]:
-        """The filters in their order, then what nova-compute looks at in its claim."""
+        """The filters in their order, then the checks of nova-compute's claim."""
         names = [n for n in (*self.filters, *IN_CLAIMS) if n in FILTERS]
         found = dict.fromkeys(FILTERS[name] for name in names)
         return tuple(one for one in found if self.enforced or one is not rules)
 
     @cached_property
     def prefilters(self) -> bool:
-        """Whether options make prefilters ask Placement for more."""
+        """Whether options make prefilters ask Placement for more traits."""
         names = ("image_metadata_prefilter", "query_placement_for_image_type_support")
         return any(is_true(self.options.get(("scheduler", n), "")) for n in names)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Names of enabled filters that nobody can judge without Nova."""
+        """Names of enabled filters that cannot be judged without Nova."""
         return tuple(name for name in self.filters if name not in FILTERS)
 
 
@@ -102,10 +105,10 @@ class SchedulerSettings:
 class HostVerdict:
     """The verdict of one host on a request.
 
-    :ivar before: why prefilters keep it out of the question to Placement
-    :ivar placement: why Placement does not offer it
-    :ivar filters: for each filter that refuses it, why
-    :ivar unjudged: what some filter could not be judged by
+    :ivar before: why the host is excluded before Placement is asked
+    :ivar placement: why Placement does not offer the host
+    :ivar filters: the reasons of each filter that refuses the host
+    :ivar unjudged: filters that could not be judged, with the missing data
     """
 
     view: HostView
@@ -121,12 +124,12 @@ class HostVerdict:
 
     @property
     def accepted(self) -> bool:
-        """Return whether a server may come there."""
+        """Return whether a server may come to the host."""
         return not (self.before or self.placement or self.filters)
 
     @property
     def code(self) -> str:
-        """The code of each layer's first reason; empty if accepted."""
+        """The codes of each layer's first reason; empty if the host accepts."""
         layers = (self.before, self.placement, *self.filters)
         return ", ".join(layer[0].code for layer in layers if layer)
 
@@ -136,8 +139,7 @@ def settings_for(
 ) -> SchedulerSettings:
     """Return the scheduler's settings.
 
-    :param options: of its nova.conf; without them it is taken to be set up as
-        the policy needs it
+    :param options: of nova.conf; None assumes the options that the policy needs
     """
     told = options is not None
     if options is None:
@@ -166,7 +168,7 @@ def judge_all(
     views: Iterable[HostView],
     settings: SchedulerSettings,
 ) -> tuple[HostVerdict, ...]:
-    """Return the verdict on each host; what is wrong with the request is asked once."""
+    """Return the verdict of each host; the request itself is checked only once."""
     wrong = check_request(policy, request.facts)
     found = []
     for view in views:
@@ -181,9 +183,9 @@ def judge_all(
 def unjudged(
     settings: SchedulerSettings, request: Request, verdicts: Iterable[HostVerdict]
 ) -> tuple[str, ...]:
-    """Return the filters, and the keys of a request, that Nova judges and nobody here.
+    """Return the filters and request keys that Nova judges but this model cannot.
 
-    :param verdicts: on the request; only hosts that would take it count, if any would
+    :param verdicts: on the request; if hosts accept it, only these hosts count
     """
     verdicts = tuple(verdicts)
     taking = tuple(verdict for verdict in verdicts if verdict.accepted) or verdicts
@@ -200,13 +202,13 @@ def unjudged(
 def _filtered(
     case: FilterCase, settings: SchedulerSettings
 ) -> tuple[tuple[tuple[Reason, ...], ...], tuple[str, ...]]:
-    """Return why each filter refuses a host, and what cannot be judged."""
+    """Return the reasons of each refusing filter, and the filters not judged."""
     refused: list[tuple[Reason, ...]] = []
     untold: list[str] = []
     kept = False
     for one in settings.chain:
         if one is topology and kept:
-            # The rules have said it of the same NUMA nodes, in better words.
+            # The rules have refused the same NUMA nodes already, in better words.
             continue
         reasons = []
         for reason in one(case):
@@ -226,11 +228,10 @@ def offer(
     settings: SchedulerSettings,
     wrong: tuple[Reason, ...] | None = None,
 ) -> Mapping[str, Mapping[str, int]] | None:
-    """Return what Placement would give of a host that takes a request.
+    """Return the allocation that Placement would give on a host that takes a request.
 
-    None if the host does not take it; otherwise by provider's UUID.
-
-    :param wrong: what :func:`.rules.check_request` has said; None: it was not asked
+    :param wrong: the result of :func:`.rules.check_request`; None to compute it
+    :returns: by the provider's UUID; None if the host does not take the request
     """
     case = FilterCase(policy, request, view, settings.options, wrong=wrong)
     if any(
@@ -246,7 +247,7 @@ def offer(
 def _before(
     view: HostView, request: Request, settings: SchedulerSettings
 ) -> Iterator[Reason]:
-    """Yield why prefilters, or who asks nova-scheduler, keep a host out."""
+    """Yield why Nova excludes a host before it asks Placement."""
     host = view.compute
     if request.server and request.server in {one.id for one in view.servers}:
         yield Reason(const.NOVA_SAME_HOST, {})
@@ -268,7 +269,10 @@ def _before(
 
 
 def _of_project(view: HostView, project: str, options: Options) -> Iterator[Reason]:
-    """Yield that a host is in no aggregate of a project (require_tenant_aggregate)."""
+    """Yield the reason if a host is in no aggregate of a project.
+
+    See ``require_tenant_aggregate`` of nova.scheduler.request_filter.
+    """
     section = "scheduler"
     if not is_true(options.get((section, "limit_tenants_to_placement_aggregate"), "")):
         return
@@ -287,7 +291,7 @@ def _of_project(view: HostView, project: str, options: Options) -> Iterator[Reas
 
 
 def demands(request: Request, options: Options) -> tuple[Demand, Demand | None]:
-    """Return what Nova asks Placement for, and what instead of PCPU, by its options."""
+    """Return the demands that Nova sends to Placement: with PCPU, and the fallback."""
     first, other = request.demand, request.fallback
     more = root_traits(request.keys, options) - root_traits(request.keys, {})
     if not more:
@@ -298,7 +302,7 @@ def demands(request: Request, options: Options) -> tuple[Demand, Demand | None]:
 
 
 def _ask(view: HostView, request: Request, settings: SchedulerSettings) -> Answer:
-    """Return what Placement has, asked once more for VCPU if need be."""
+    """Return Placement's answer for a host, with the fallback query if needed."""
     demand, fallback = request.demand, request.fallback
     if settings.prefilters:
         demand, fallback = demands(request, settings.options)
@@ -307,6 +311,6 @@ def _ask(view: HostView, request: Request, settings: SchedulerSettings) -> Answe
         return answer
     other = ask(view, fallback, isolated=settings.isolated)
     if other.reasons and any("PCPU" in p.inventories for p in view.tree):
-        # Such a host is meant to be found by the first request.
+        # The reasons of the first query tell more about a host with PCPU.
         return answer
     return other

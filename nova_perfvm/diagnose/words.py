@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Put the reasons of every layer into an operator's words."""
+"""Describe reasons of every layer in words for operators."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -18,7 +18,7 @@ def words(reason: Reason) -> str:
 
 
 def in_words(reasons: Iterable[Reason]) -> str:
-    """Return several reasons on one line."""
+    """Describe several reasons on one line."""
     return "; ".join(map(words, reasons))
 
 
@@ -35,7 +35,7 @@ def _resource(data: dict[str, Any]) -> str:
 
 
 def _cells(data: dict[str, Any]) -> str:
-    """Return what is asked for: vCPUs that share CPUs, that own some, and memory."""
+    """Describe the requested NUMA nodes: shared and pinned vCPUs, memory, and keys."""
     nodes = (
         f"{shared} shared + {own} pinned vCPUs with {memory_mb} MiB"
         for (shared, own), memory_mb in zip(
@@ -94,7 +94,7 @@ def _isolated(data: dict[str, Any]) -> str:
 
 
 def _differs(data: dict[str, Any]) -> str:
-    """Return what a filter wants of a host, and what it finds there."""
+    """Describe the value that a filter expects of a host, and the value found."""
     wanted, found = data["expected"], data["found"]
     return (
         f"{data['filter']}: {data['what']}: expected {wanted}, found "
@@ -110,11 +110,11 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
         "nova-compute is forced down" if d["forced"] else "nova-compute is down"
     ),
     const.NOVA_SAME_HOST: lambda _: (
-        "the server is on this host, and Nova moves none to the host that it is on"
+        "the server is on this host, and Nova never moves a server to its own host"
     ),
     const.NOVA_FILTER: lambda d: f"{d['filter']} of nova-scheduler refuses the host",
     const.NOVA_DESTINATION: lambda _: (
-        "the request names other hosts, or Nova keeps it off this one"
+        "the request names other hosts, or excludes this host"
     ),
     const.NOVA_NO_STATE: lambda _: (
         "Placement offers the host, and nova-scheduler finds no compute node of it: is "
@@ -143,7 +143,7 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     const.NOVA_PCI: _devices,
     const.NOVA_PCI_NUMA: _devices,
     const.PCI_UNKNOWN: lambda _: (
-        "the host's PCI devices are in no API: see --from-nova-db"
+        "no API shows the host's PCI devices: see --from-nova-db"
     ),
     const.NOVA_NODES_UNNAMED: lambda d: (
         f"nova-compute does not know NUMA nodes {', '.join(map(str, d['nodes']))} by "
@@ -169,12 +169,12 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
         "[scheduler]limit_tenants_to_placement_aggregate wants it"
     ),
     const.PLACEMENT_GROUPS: lambda d: (
-        f"no provider, or none left, for all of "
+        f"too few matching providers for "
         f"{number_of(d['groups'], 'group')} of the request"
     ),
     const.PLACEMENT_REFUSED: lambda d: (
         "Placement offers no candidate of the host"
-        + ", though by its inventories and allocations it could" * d["judged"]
+        + ", although its inventories and allocations allow one" * d["judged"]
     ),
     const.CELLS_UNKNOWN: lambda _: (
         "the host's NUMA nodes are in no API and cannot be guessed, so the rules "

@@ -119,7 +119,7 @@ class TestOrphans(AuditMixin, base.FunctionalTest):
                 found = self.orphans()
             self.assertEqual({"g2", "g2_perfvm_a"}, found.keys())
             for evidence, remedy in found.values():
-                self.assertIn("may be that of g2, of which Nova has", evidence)
+                self.assertIn("may belong to g2: Nova has", evidence)
                 self.assertNotIn("delete", remedy)
                 self.assertIn("nova-manage cell_v2 discover_hosts --verbose", remedy)
 

@@ -57,7 +57,7 @@ class TestAlign(Case):
         self.assert_drifted(*drifted)
         before = self.books("h1")
 
-        self.align(0, "h1: would let these hold", "h1", "--dry-run")
+        self.align(0, "h1: would move allocations to", "h1", "--dry-run")
         self.assertEqual(before, self.books("h1"))
         self.align(0, "h1 is aligned: 1 change", "--yes")
         self.assert_clean(*servers)
@@ -192,7 +192,7 @@ class TestAlign(Case):
         self.assert_drifted(moving)
 
         self.take_one("h2", 0)
-        self.align(1, "21 would be held, with what consumer", "h2", "--yes")
+        self.align(1, "21 would be held, by this server and consumer", "h2", "--yes")
         self.api.placement("DELETE", f"/allocations/{STRANGER}")
         self.align(0, "h2 is aligned", "h2", "--yes")
         self.assert_clean(moving)
@@ -209,7 +209,7 @@ class TestAlign(Case):
                 self.assert_aligned(resized)
 
                 self.assertEqual(found, self.found())
-                words = "where it would come back to shows only then: confirm or revert"
+                words = "the node that it may return to is not known: confirm or revert"
                 self.align(1, words, "h1", "--yes")
 
                 back = self.servers.revert(resized)

@@ -144,7 +144,7 @@ class TestDownCell(AuditMixin, base.FunctionalTest):
             status, (row,), stderr = self.run_json(*check, server.id)
             self.assertEqual(0, status, stderr)
             self.assertEqual("unknown", row["Level"])
-            self.assertIn("cannot reach its cell", row["Observed"])
+            self.assertIn("cannot reach the server's cell", row["Observed"])
             words = f"Nova shows no server {server.name}"
             self.assert_command(3, words, *check, server.name)
             words = "cannot reach the cell of hp2"

@@ -162,7 +162,7 @@ class ImageSyncTest(ClientMixin, testtools.TestCase):
             ("no image nowhere", 0, ["nowhere"]),
             ("2 images are called twice", 0, ["debian", "twice"]),
             ("no class 'gold'", 0, ["debian", "--class", "gold"]),
-            ("see its log", 500, ["debian"]),
+            ("see the service's log", 500, ["debian"]),
         ):
             with self.subTest(words):
                 Glance.refuse = status

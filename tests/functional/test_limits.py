@@ -148,7 +148,7 @@ class TestUnits(LimitsMixin, ClientMixin, ElasticTest):
         self.take_units(498)
         said = self.sync("--default", f"{HIGH}=0")
         self.assertEqual({"class:CUSTOM_PERFVM_UNIT": 998}, self.registered())
-        self.assertNotIn("refused any more", str(said))
+        self.assertNotIn("already above it", str(said))
         self.boot(base.GENERAL_2)
         self.assert_over("CUSTOM_PERFVM_UNIT", base.GENERAL_2)
 
@@ -157,7 +157,7 @@ class TestUnits(LimitsMixin, ClientMixin, ElasticTest):
         self.assert_over("CUSTOM_PERFVM_UNIT", base.GENERAL_2)
 
         said = str(self.sync("--default", f"{HIGH}=0"))
-        self.assertIn(f"refused any more: {project} has 1000", said)
+        self.assertIn(f"already above it: {project} has 1000", said)
         self.assertNotIn("another has", said)
         self.assert_over("CUSTOM_PERFVM_UNIT", base.GENERAL_2)
 

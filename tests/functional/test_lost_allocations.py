@@ -173,7 +173,7 @@ class TestSlots(SlotsCase):
 
         self.assertEqual(2, status)
         self.assertIn(codes.TOO_MANY_ON_HOST, found)
-        self.assertIn("hp1 has no room for it left, migrate it: Placement", said)
+        self.assertIn("hp1 has no room for the VM, migrate the VM: Placement", said)
         self.assertEqual({}, self.held(servers[1]))
 
 
@@ -218,7 +218,7 @@ class TestCells(LostMixin, CellsCase):
                 self.assertEqual(2, status)
                 lost = {codes.ALLOCATION_MISSING, codes.ALLOCATION_ELSEWHERE}
                 self.assertLessEqual(lost, {*found})
-                self.assertIn("instead of what it holds of h2\n", said)
+                self.assertIn("instead of its allocation on h2\n", said)
 
                 status, found, said = self.heal("--yes")
                 self.assertEqual((0, []), (status, found), said)

@@ -332,10 +332,12 @@ class TestPlan(ClientMixin, base.FunctionalTest):
         drain = ("drain", "hp1")
         status, rows, said = self.run_json("plan", *drain)
         self.assertEqual((2, []), (status, rows), said)
-        self.assertIn("on account of pci_passthrough:alias", said)
+        self.assertIn("requests for pci_passthrough:alias", said)
         status, rows, said = self.plan(*drain)
         self.assertEqual((2, []), (status, rows), said)
-        self.assertIn("Nova migrates its PCI devices (qat) cold: --cold", said)
+        self.assertIn(
+            "with its PCI devices (qat) Nova migrates it cold only: --cold", said
+        )
         # There are CPUs for two of them.
         status, rows, said = self.plan(*drain, "--cold", "--exclude", "hp3")
         self.assertEqual((1, 1), (status, len(rows)), said)

@@ -147,6 +147,6 @@ class TestRights(client.ClientMixin, base.FunctionalTest):
         self.project = "another"
         status, printed, said = self.run_command("audit", **AUDITOR)
         self.assertEqual(0, status, printed)
-        self.assertIn("not seen: pins: those of 1 server", said)
-        self.assertIn("audit.not_seen\n    pins: those of 1 server", printed)
+        self.assertIn("not seen: pins: unknown for 1 server", said)
+        self.assertIn("audit.not_seen\n    pins: unknown for 1 server", printed)
         self.assertIn("0 failure, 0 warning", said)

@@ -99,7 +99,7 @@ class TestSwap(SwapsCase):
         # It is not stopped again while the other one cannot move.
         status, _, said = self.resume()
         self.assertEqual(1, status)
-        self.assertIn("then Nova would not live-migrate", said)
+        self.assertIn("Nova would later refuse to live-migrate", said)
         self.assertEqual([("ACTIVE", "large"), ("SHUTOFF", "small")], self.hosts())
         self.servers.act(self.high, {"os-start": None}, "ACTIVE")
 

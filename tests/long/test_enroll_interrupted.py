@@ -111,7 +111,7 @@ class TestBackfill(BackfillCase):
         self.cloud.restart_scheduler(FILTERS_WITHOUT_PERFVM)
         for flavors, words in (
             (with_filter, "move the others away"),
-            (("pinned-4",), "is not as VMs of a class of the policy are"),
+            (("pinned-4",), "matches no class of the policy"),
         ):
             with self.subTest(words):
                 servers = [self.boot(flavor) for flavor in flavors]
@@ -269,7 +269,7 @@ class TestUnenroll(ClientMixin, ElasticTest):
             found = self.orphans()
             self.assertEqual([child.name], list(found))
             evidence, remedy = found[child.name]
-            self.assertIn("in the tree of no host", evidence)
+            self.assertIn("outside any host's tree", evidence)
             self.assertEqual("openstack perfvm host enroll h1", remedy)
             if command == "enroll":
                 self.assertEqual(1, self.enroll("h1"))

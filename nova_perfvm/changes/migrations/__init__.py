@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of migrations: which servers go where, in which order, to what end."""
+"""Plans of migrations: which servers move to which hosts, in which order."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which servers are on which hosts at one step of a plan.
+"""The servers on each host at one step of a plan.
 
 An arrangement never changes: a migration makes a new one.  Both share the hosts that
-stay the same, with all that is known about these.
+stay the same, with the answers computed about these.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from nova_perfvm.rules import packing
 class PlannedHost:
     """A host at one step of a plan, with the answers computed about it so far.
 
-    :ivar openings: the openings found on it, by the question
+    :ivar openings: a cache of the host's openings, by the arguments of the search
     """
 
     def __init__(self, planning: Planning, view: HostView) -> None:
@@ -39,14 +39,14 @@ class PlannedHost:
         self.score = cache(self._score)
 
     def _fits(self, kind: ServerKind) -> bool:
-        """Return whether it would take a server."""
+        """Return whether the host would take a server of a kind."""
         if kind.wrong:
             return False
         policy, settings = self._planning.policy, self._planning.settings
         return arrived(policy, kind.request, self.view, settings, "new") is not None
 
     def _room(self, kind: ServerKind, most: int) -> int:
-        """Return how many new servers it would take, one after the other.
+        """Return how many new servers the host would take, one after the other.
 
         :param most: where to stop counting
         """
@@ -58,10 +58,10 @@ class PlannedHost:
         return sum(1 for _ in itertools.islice(each, most))
 
     def _score(self, kind: ServerKind) -> tuple[int, int, int]:
-        """Return how well it suits a server that it takes; the highest is best.
+        """Return how well the host suits a server that it takes; the highest is best.
 
-        A soft policy of its group counts most, then the weigher's score; among equal
-        hosts the fullest is best.
+        The soft policy of the server's group comes first, then the weigher's score;
+        among equal hosts the one with the least free memory is best.
         """
         policy, view = self._planning.policy, self.view
         points = packing.score(policy, kind.request.facts, view.facts)
@@ -74,14 +74,14 @@ class PlannedHost:
 
 
 class Arrangement:
-    """Servers on hosts.
+    """The servers on all hosts at one step of a plan.
 
     :ivar hosts: by name of the compute service
-    :ivar moves: the migrations that led here, in their order
-    :ivar before: the one that it was made of, of which much is known
-    :ivar differing: the names of the hosts that differ from there
-    :ivar fitting_hosts: those that take a server, by its kind, where that was asked
-    :ivar rooms: how many servers of a kind find room; see :meth:`room`
+    :ivar moves: the migrations that led to this arrangement, in their order
+    :ivar before: the arrangement that this one was made from
+    :ivar differing: the names of the hosts that differ from ``before``
+    :ivar fitting_hosts: a cache: {kind of server: the hosts that take one}
+    :ivar rooms: a cache of :meth:`room`
     """
 
     def __init__(
@@ -103,18 +103,17 @@ class Arrangement:
 
     @property
     def cost_mb(self) -> int:
-        """What the migrations cost, as MiB of memory to copy."""
+        """The cost of the migrations, as MiB of memory to copy."""
         return sum(move.cost_mb for move in self.moves)
 
     def host_of(self, server_id: str) -> str:
-        """Return the host of a server; empty for one that was shelved."""
+        """Return the host of a server; empty for a shelved server."""
         for move in reversed(self.moves):
             if move.server == server_id:
                 return move.target
         return self.planning.snapshot.server_by_id[server_id].host or ""
 
     def kind(self, server_id: str) -> ServerKind:
-        """Return what a server of the cloud asks for."""
         return self.planning.kind(self.planning.snapshot.server_by_id[server_id])
 
     def movable(self, host: str) -> Iterator[Server]:
@@ -124,7 +123,7 @@ class Arrangement:
                 yield server
 
     def taking(self, kind: ServerKind, among: AbstractSet[str]) -> list[str]:
-        """Return those of some hosts that would take a server, the best first."""
+        """Return the hosts of `among` that would take a server, the best first."""
         known, changed = self._known(lambda now: kind in now.fitting_hosts)
         if known is None:
             fitting = frozenset(n for n, host in self.hosts.items() if host.fits(kind))
@@ -139,7 +138,7 @@ class Arrangement:
         )
 
     def room(self, kind: ServerKind, most: int) -> int:
-        """Return how many new servers find room.
+        """Return how many new servers all hosts together would take.
 
         :param most: where to stop counting
         """
@@ -163,9 +162,9 @@ class Arrangement:
     def _known(
         self, is_known: Callable[[Arrangement], bool]
     ) -> tuple[Arrangement | None, set[str]]:
-        """Return the last arrangement of which something is known, if there is one.
+        """Return the latest arrangement with a cached answer; None if there is none.
 
-        And the names of the hosts that have changed since.
+        Also the names of the hosts that have changed since.
         """
         now: Arrangement | None = self
         changed: set[str] = set()
@@ -175,9 +174,9 @@ class Arrangement:
         return now, changed
 
     def moved(self, server_id: str, target: str) -> Arrangement | None:
-        """Return it after a migration; None if the target refuses the server.
+        """Return the arrangement after a migration; None if the target refuses it.
 
-        The target is asked while the server still holds its former resources.
+        The target is judged while the server still holds its former resources.
         """
         kind, source = self.kind(server_id), self.host_of(server_id)
         if source == target:
@@ -192,13 +191,13 @@ class Arrangement:
         return self.changed(*left, after, move=move)
 
     def shelved(self, server_id: str) -> Arrangement:
-        """Return it after a server was stopped and taken off its host."""
+        """Return the arrangement after a server is shelved and offloaded."""
         server, left = self._taken_off(server_id)
         move = self.planning.move(server, self.host_of(server_id), "")
         return self.changed(*left, move=move)
 
     def made(self, moves: Iterable[Move]) -> Arrangement | None:
-        """Return it after some moves; None if a target refuses its server."""
+        """Return the arrangement after some moves; None if a target refuses one."""
         now: Arrangement | None = self
         for move in moves:
             if now is not None and move.target:
@@ -208,7 +207,7 @@ class Arrangement:
         return now
 
     def _taken_off(self, server_id: str) -> tuple[Server, list[HostView]]:
-        """Return a server, and the host that it is on without it, if it is on one."""
+        """Return a server, and its host without it (empty for a shelved server)."""
         source = self.host_of(server_id)
         if not source:
             return self.planning.snapshot.server_by_id[server_id], []
@@ -217,16 +216,16 @@ class Arrangement:
         return server, [view.without([server])]
 
     def changed(self, *views: HostView, move: Move | None = None) -> Arrangement:
-        """Return it with some of its hosts replaced.
+        """Return the arrangement with some hosts replaced.
 
-        :param move: the migration that did it
+        :param move: the migration that changed the hosts
         """
         made = {view.host: PlannedHost(self.planning, view) for view in views}
         moves = self.moves if move is None else (*self.moves, move)
         return Arrangement(self.planning, {**self.hosts, **made}, moves, self, made)
 
     def snapshot(self) -> Snapshot:
-        """Return the cloud as it would be."""
+        """Return a snapshot of the cloud in this arrangement."""
         before = {view.host: view for view in self.planning.views}
         views = (host.view for host in self.hosts.values())
         changed = [view for view in views if view is not before[view.host]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known bugs of Nova that migrations of a plan would meet."""
+"""Known bugs of Nova that the migrations of a plan may trigger."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BugHits = tuple[tuple[KnownBug, Hit], ...]
 
 
 def of_moves(snapshot: Snapshot) -> dict[str, BugHits]:
-    """Return the bugs that hit migrations of each server, by its ID."""
+    """Return the bugs that hit migrations of each server, by the server's ID."""
     found: dict[str, BugHits] = {}
     for bug, hit in hits(CloudFacts(snapshot)):
         if bug.moves and hit.server is not None:
@@ -24,9 +24,9 @@ def of_moves(snapshot: Snapshot) -> dict[str, BugHits]:
 
 
 def failing(found: BugHits, how: str) -> str:
-    """Return why a migration of a server fails for certain; empty if it need not.
+    """Return why a migration of a server certainly fails; empty if it may succeed.
 
-    :param found: the bugs that hit migrations of it
+    :param found: the bugs that hit migrations of the server
     :param how: live or cold
     """
     for bug, hit in found:
@@ -37,7 +37,7 @@ def failing(found: BugHits, how: str) -> str:
 
 
 def notes(snapshot: Snapshot, moves: Sequence[Move]) -> Iterator[str]:
-    """Yield which bugs the migrations of a plan may meet, and what to do about each."""
+    """Yield the bugs that the migrations of a plan may meet, with remedies."""
     found = of_moves(snapshot)
     for bug in all_bugs():
         names = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How full the target hosts of a plan are after its migrations."""
+"""The usage of a plan's target hosts after the migrations."""
 
 from collections.abc import Collection, Iterator
 

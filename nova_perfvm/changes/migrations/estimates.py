@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forecasts of the live migrations of a plan, by Nova's options and what is known.
+"""Forecast the live migrations of a plan from Nova's options and measured rates.
 
-Guests are taken to write to all their memory: nobody tells the pages that they keep to.
+Guests are assumed to write to all their memory: no source tells their working set.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.placement.settings import is_false, is_true
 
-# What a network of 10 Gbit/s carries, and what a guest writes that nobody measured, in
-# MiB per second.
+# MiB per second: the throughput of a network of 10 Gbit/s, and the assumed dirty rate
+# of a guest without a measurement.
 USUAL_LINK, ASSUMED_RATE = 1100.0, 100.0
-# Nova counts at least so much of a server.
+# Nova counts at least 2 GiB of memory for its timeouts.
 _LEAST_GIB: Final = 2
-# Nova does not start with less, nor with another action.
+# Nova refuses to start with smaller values, or with another action.
 _LEAST: Final = {"downtime": 100, "downtime_steps": 3, "downtime_delay": 3}
 _ACTIONS: Final = ("abort", "force_complete")
 
 
 @dataclass(frozen=True)
 class LiveMigrationOptions:
-    """``[libvirt]live_migration_*``, with the defaults and units that Nova has."""
+    """``[libvirt]live_migration_*``, with Nova's defaults and units."""
 
     bandwidth: int = 0
     downtime: int = 500
@@ -40,9 +40,9 @@ class LiveMigrationOptions:
 
     @classmethod
     def of(cls, settings: Mapping[tuple[str, str], str]) -> LiveMigrationOptions:
-        """Return those of a nova.conf.
+        """Return the options of a nova.conf.
 
-        :raises PerfVMError: with all that Nova would not take
+        :raises PerfVMError: with all values that Nova would refuse
         """
         found: dict[str, Any] = {}
         mistakes = []
@@ -67,9 +67,9 @@ class LiveMigrationOptions:
         return cls(**found)
 
     def limits(self, memory_mb: int) -> Limits:
-        """Return what the migration of a server may cost.
+        """Return the limits of a server's live migration.
 
-        As ``downtime_steps()`` and ``_live_migration_monitor()`` of Nova 34 have it.
+        As in ``downtime_steps()`` and ``_live_migration_monitor()`` of Nova 34.
         """
         gib, steps = max(_LEAST_GIB, memory_mb / 1024), self.downtime_steps
         first_ms = self.downtime / steps
@@ -83,19 +83,19 @@ class LiveMigrationOptions:
             ),
             timeout_s=int(self.completion_timeout * gib),
             action=forced if self.timeout_action == "force_complete" else "abort",
-            # Where post-copy is permitted, Nova asks for no auto-converge.
+            # If post-copy is permitted, Nova does not use auto-converge.
             auto_converge=self.permit_auto_converge and not self.permit_post_copy,
         )
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """What is known, and assumed, of migrations; MiB per second.
+    """The known and assumed figures for migrations; rates in MiB per second.
 
-    :ivar options_of: the file that told Nova's options
-    :ivar link: what the network between hosts carries
-    :ivar dirty_rate: of servers that nobody measured
-    :ivar measured: {ID of a server: its dirty rate, seconds of measuring}
+    :ivar options_of: the file with Nova's options; empty for Nova's defaults
+    :ivar link: the throughput of the network between hosts
+    :ivar dirty_rate: of servers without a measurement
+    :ivar measured: {ID of a server: (its dirty rate, seconds of measuring)}
     """
 
     options: LiveMigrationOptions = LiveMigrationOptions()
@@ -106,17 +106,17 @@ class Estimates:
 
     @property
     def bandwidth(self) -> float:
-        """What a migration may use."""
+        """The bandwidth that a migration may use."""
         return min(self.link, self.options.bandwidth or self.link)
 
     @property
     def _limit(self) -> str:
-        """What tells the bandwidth."""
+        """The option that limits the bandwidth."""
         limited = self.bandwidth < self.link
         return "live_migration_bandwidth" if limited else "--bandwidth"
 
     def of(self, move: Move) -> Forecast | None:
-        """Return what becomes of a live migration; None for a cold one."""
+        """Return the forecast of a live migration; None for a cold one."""
         if not move.live:
             return None
         memory = float(move.memory_mb)
@@ -126,23 +126,23 @@ class Estimates:
         return forecast(guest, self.bandwidth, limits, self.link)
 
     def moved(self, move: Move) -> bool:
-        """Return whether a server is on its target after a migration."""
+        """Return whether the server will be on its target after a migration."""
         found = self.of(move)
         return found is None or found.moved
 
     def assumptions(self, moves: Sequence[Move]) -> Iterator[str]:
-        """Yield what the forecasts of migrations rest on."""
+        """Yield the assumptions of the forecasts."""
         live = {move.server for move in moves if move.live}
         if not live:
             return
         words = (
             f"forecast of live migrations, one at a time: {self.bandwidth:g} MiB/s "
             f"({self._limit}), [libvirt]live_migration_* of "
-            f"{self.options_of or 'Nova as it comes (--compute-conf)'}"
+            f"{self.options_of or 'Nova by default (--compute-conf)'}"
         )
         if guessed := len(live - set(self.measured)):
             words += (
-                f"; {guessed} of {len(live)} servers, which nobody measured, are taken "
+                f"; {guessed} of {len(live)} servers were not measured and are assumed "
                 f"to write {self.dirty_rate:g} MiB/s (--collected, --dirty-rate)"
             )
         yield words

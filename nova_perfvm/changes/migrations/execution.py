@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the moves of a plan are, and what each of them needs next.
+"""The progress of a plan's moves, and the next action of each.
 
-The next action follows from what Nova shows of the server now, so a run continues
-where another one ended or crashed.  Only one thing has to be remembered: that this plan
-has asked for the move.  If it has not, a server that is being moved, or waits for a
-confirmation, is somebody else's business.
+The next action follows from what Nova shows of the server now, so a run continues where
+an earlier run ended or crashed.  One fact must be remembered: that this plan has asked
+Nova for the move.  If it has not, and the server is being moved or waits for a
+confirmation, somebody else is moving the server.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nova_perfvm.facts.snapshot import OFFLOADED, Migration, Server
 State = Literal["pending", "asked", "done"]
 
 _TO_CONFIRM: Final = "VERIFY_RESIZE"
-# Over, but for the confirmation.
+# The status of a resize that only lacks the confirmation.
 _MOVED: Final = "finished"
 _SUCCEEDED: Final = frozenset({"completed", "confirmed", "done"})
 _FAILED: Final = frozenset({"error", "failed", "cancelled", "reverted"})
@@ -28,12 +28,13 @@ _FAILED: Final = frozenset({"error", "failed", "cancelled", "reverted"})
 
 @dataclass(frozen=True)
 class MoveProgress:
-    """One move, and how far it is.
+    """One move, and its progress.
 
-    :ivar state: ``asked``: Nova was asked to move the server, and how that ended
-        is not known
+    :ivar state: ``asked``: Nova was asked to move the server, and the result is not
+        known
     :ivar status: the server's status before Nova was asked; empty until then
-    :ivar after: ID of the server's newest migration before that; empty for none
+    :ivar after: ID of the server's newest migration before Nova was asked; empty for
+        none
     :ivar note: why the move stopped; empty if it did not
     """
 
@@ -46,11 +47,11 @@ class MoveProgress:
 
 @dataclass(frozen=True)
 class Execution:
-    """A plan, and how far it has been carried out.
+    """A plan, and the progress of its moves.
 
     :ivar policy_digest: digest of the policy that the plan was made with
-    :ivar purpose: what the plan is for, in words
-    :ivar any_zone: whether servers may leave their zone, as the plan's options had it
+    :ivar purpose: the purpose of the plan, in words
+    :ivar any_zone: whether servers may leave their zone, by the plan's options
     """
 
     policy_digest: str
@@ -60,17 +61,15 @@ class Execution:
 
     @property
     def done(self) -> tuple[MoveProgress, ...]:
-        """The moves that are done."""
         return tuple(found for found in self.moves if found.state == "done")
 
     @property
     def remaining(self) -> tuple[MoveProgress, ...]:
-        """The moves that are not done, in order."""
         return tuple(found for found in self.moves if found.state != "done")
 
     @property
     def shelved(self) -> tuple[Move, ...]:
-        """The moves by which servers were shelved that are not back yet."""
+        """The shelve moves of servers that are not unshelved yet."""
         found: dict[str, Move] = {}
         for progress in self.moves:
             move, how = progress.move, progress.move.how
@@ -92,16 +91,16 @@ class Execution:
 def begin(
     policy_digest: str, purpose: str, moves: Iterable[Move], *, any_zone: bool = False
 ) -> Execution:
-    """Return the execution of a plan of which nothing is done yet."""
+    """Return the execution of a plan before its first move."""
     return Execution(policy_digest, purpose, tuple(map(MoveProgress, moves)), any_zone)
 
 
 class NextAction(NamedTuple):
     """The next action of a move.
 
-    :ivar kind: ``start``: ask Nova for it; ``wait``: Nova is at work; ``confirm``;
-        ``offload``: what was shelved is still on its host; ``done``; ``stop``: it does
-        not go as planned
+    :ivar kind: ``start``: ask Nova for the move; ``wait``: Nova is at work;
+        ``confirm``; ``offload``: the shelved server is still on its host; ``done``;
+        ``stop``: the move does not go as planned
     :ivar why: for ``stop``, in words
     """
 
@@ -119,9 +118,9 @@ def next_action(
     """Return the next action of a move from what Nova shows of its server.
 
     :param server: as it is now; None if it was deleted
-    :param migrations: all of the server, finished ones too, the newest first
-    :param asked_now: whether this run has asked Nova for the move: if there is no
-        migration then, Nova refused the request, and it was not lost on the way
+    :param migrations: all migrations of the server, finished ones too, newest first
+    :param asked_now: whether this run has asked Nova for the move.  If there is no
+        migration then, Nova has refused the request; the request was not lost
     """
     if server is None:
         return NextAction("stop", "the server was deleted")
@@ -134,18 +133,18 @@ def next_action(
 
 
 def _pending(move: Move, server: Server, migrations: Sequence[Migration]) -> NextAction:
-    # An evacuation is done before the host that failed has cleaned up.
+    # An evacuation is "done" before the failed host has cleaned up.
     at_work = any(map(_is_at_work, migrations))
     if server.task is not None or server.status == _TO_CONFIRM or at_work:
         return _somebody_else(server)
     if server.host == move.target:
-        # Another run was faster.
+        # Another run has made the move.
         return NextAction("done")
     if server.host != move.source:
         return NextAction("stop", _elsewhere(server))
     if move.how not in kinds(server):
-        how = "live" if move.live else "while it is stopped"
-        why = f"the server is {server.status}, and Nova does not migrate such {how}"
+        how = "live" if move.live else "cold"
+        why = f"the server is {server.status}: Nova does not migrate it {how}"
         return NextAction("stop", why)
     return NextAction("start")
 
@@ -159,7 +158,7 @@ def _asked(
 ) -> NextAction:
     move = progress.move
     newest = next(iter(_since(migrations, progress.after)), None)
-    # Nova writes the destination down when it has chosen it.
+    # Nova sets the destination of a migration once it is chosen.
     if newest is not None and (newest.source, newest.destination) not in {
         (move.source, move.target),
         (move.source, None),
@@ -171,8 +170,8 @@ def _asked(
         )
     at_work = newest is not None and _is_at_work(newest) and server.status != "ERROR"
     if server.status == _TO_CONFIRM and (newest is None or newest.status in _SUCCEEDED):
-        # The migration began after the list was read, or nova-compute has already
-        # recorded it as confirmed, which it does before it sets the server's status.
+        # Either the migration began after the list was read, or nova-compute has
+        # recorded it as confirmed, which happens before the server's status changes.
         at_work = True
     if server.task is None and newest is not None and at_work:
         waits = newest.status == _MOVED and server.status == _TO_CONFIRM
@@ -181,7 +180,7 @@ def _asked(
     if server.task is not None or at_work:
         return NextAction("wait")
     if server.host == move.source and newest is None and not asked_now:
-        # The run ended between the note and the request.
+        # The earlier run ended after it saved the state, before it sent the request.
         return _pending(move, server, migrations)
     return _ended(progress, server, newest)
 
@@ -189,11 +188,11 @@ def _asked(
 def _shelving(
     progress: MoveProgress, server: Server, *, asked_now: bool, at_work: bool
 ) -> NextAction:
-    """Return the next action where a server is shelved, or unshelved."""
+    """Return the next action of a move that shelves or unshelves a server."""
     move, asked = progress.move, progress.state == "asked"
     offloaded = server.status == OFFLOADED
     if server.task is not None or at_work or (offloaded and server.host is not None):
-        # Nova forgets the host of what it has offloaded a moment later.
+        # Nova clears the host of an offloaded server a moment later.
         if asked and not at_work:
             return NextAction("wait")
         return _somebody_else(server)
@@ -202,7 +201,7 @@ def _shelving(
         if asked and server.status == "SHELVED" and server.host == move.source:
             return NextAction("offload")
         ready = server.status == "ACTIVE" and server.host == move.source
-        # Somebody else may have meant it to stay away.
+        # If this plan did not shelve the server, somebody else did, perhaps for good.
         done = asked and offloaded
     if done:
         return NextAction("done")
@@ -215,9 +214,9 @@ def _shelving(
 def _ended(
     progress: MoveProgress, server: Server, newest: Migration | None
 ) -> NextAction:
-    """Return the next action of a move that Nova is no longer working on.
+    """Return the next action of a move that Nova no longer works on.
 
-    :param newest: its migration; None if there is none
+    :param newest: the move's migration; None if there is none
     """
     move = progress.move
     ended = f": its migration is {newest.status}" if newest else ""
@@ -243,7 +242,7 @@ def _elsewhere(server: Server) -> str:
 
 
 def _since(migrations: Sequence[Migration], known: str) -> Sequence[Migration]:
-    """Return the migrations that are newer than one, the newest first."""
+    """Return the migrations that are newer than `known`, the newest first."""
     ids = [migration.id for migration in migrations]
     return migrations[: ids.index(known)] if known in ids else migrations
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a live migration takes, and whether it converges: QEMU's rounds, modelled.
+"""Model QEMU's rounds to forecast a live migration: its time and convergence.
 
-A round sends what is dirty until the rest fits into the downtime, then asks which pages
-were written meanwhile (QEMU 7.2, ``migration/migration.c`` and ``ram.c``). Sizes are in
-MiB, times in seconds, rates in MiB per second.
+A round sends dirty pages until the rest fits into the downtime, then QEMU asks which
+pages were written meanwhile (QEMU 7.2, ``migration/migration.c`` and ``ram.c``).  Sizes
+are in MiB, times in seconds, rates in MiB per second.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from typing import Final, Literal
 
 Outcome = Literal["converges", "post-copy", "paused", "aborted", "never"]
 
-# A page, and with what QEMU sends along: bytes.
+# Bytes of a page, and of a page with QEMU's header.
 _PAGE, _SENT = 4096, 4104
-# QEMU looks what is left after so long: where it keeps to a bandwidth, else.
+# Interval at which QEMU checks the remaining data: with a bandwidth limit, without one.
 _WINDOW_S, _ITERATION_S = 0.1, 0.05
-# Shares of the guest's CPU time that auto-converge takes: at first, each time more, at
-# most. It acts on the second of the periods in which more than a share of what was sent
-# was written.
+# Shares of the guest's CPU time that auto-converge takes: first, added each time, at
+# most. It acts in the second period in which more than a share of the sent data was
+# written.
 _FIRST_THROTTLE, _MORE_THROTTLE, _MOST_THROTTLE = 0.2, 0.1, 0.99
 _PERIOD_S, _HIGH_SHARE, _HIGH_COUNT = 1.0, 0.5, 2
-# Where more of a set was written to in a period, nobody can tell how often.
+# If more of the set was written in a period, the number of writes cannot be inferred.
 _MOST_SHARE: Final = 0.99
-# A round that leaves so little less than the one before leads nowhere.
+# A round that reduces the rest by less than this share makes no progress.
 _STEADY: Final = 1e-4
 
 
 @dataclass(frozen=True)
 class Writing:
-    """The memory of a guest, and how it writes to it: to random pages of a set.
+    """The memory of a guest that writes to random pages of a working set.
 
-    :ivar memory: all that is to be sent
-    :ivar rate: of writes, each to a page
-    :ivar working_set: the pages that it writes to
+    :ivar memory: the memory to send
+    :ivar rate: of writes, each to one page
+    :ivar working_set: the pages that the guest writes to
     """
 
     memory: float
@@ -46,26 +46,27 @@ class Writing:
     def measured(
         cls, memory: float, rate: float, period_s: float, working_set: float
     ) -> Writing:
-        """Return that of which ``calc-dirty-rate`` of QEMU has told a dirty rate.
+        """Return the Writing for a dirty rate measured by QEMU's ``calc-dirty-rate``.
 
-        It counts a page once in its period, however often that is written to.
+        QEMU counts a page once per period, however often the page is written.
         """
         working_set = max(min(working_set, memory), 1.0)
         share = min(rate * period_s / working_set, _MOST_SHARE)
         return cls(memory, -math.log1p(-share) * working_set / period_s, working_set)
 
     def dirtied(self, time_s: float, throttle: float) -> float:
-        """Return the memory that was written to at least once in a time."""
+        """Return the memory that is written at least once in a time."""
         written = self.rate * (1 - throttle) * time_s
         return -math.expm1(-written / self.working_set) * self.working_set
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a live migration may cost.
+    """The limits of a live migration.
 
-    :ivar downtimes: (after this time, the guest may stand still for so long), in order
-    :ivar timeout_s: when the action is taken: abort, pause or post-copy; 0 for never
+    :ivar downtimes: (after this time, the allowed downtime), in order
+    :ivar timeout_s: when `action` is taken; 0 for never
+    :ivar action: abort, pause or post-copy
     :ivar auto_converge: whether QEMU may throttle the guest
     """
 
@@ -75,23 +76,23 @@ class Limits:
     auto_converge: bool = False
 
     def downtime_s(self, time_s: float) -> float:
-        """Return what is allowed at a time."""
+        """Return the downtime that is allowed after a time."""
         return [most for after, most in self.downtimes if after <= time_s][-1]
 
     def next_s(self, time_s: float) -> float:
-        """Return when something changes for a migration that gets nowhere."""
+        """Return when a limit changes next; infinity if none does."""
         steps = [after for after, _ in self.downtimes] + [self.timeout_s]
         return min((step for step in steps if step > time_s), default=math.inf)
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What becomes of a live migration.
+    """The forecast of a live migration.
 
-    :ivar outcome: converges by itself; or what happens after the timeout
-    :ivar time_s: until it is over, in one way or another
-    :ivar downtime_s: for how long the guest stands still
-    :ivar throttle: the share of its CPU time that auto-converge took in the end
+    :ivar outcome: converges by itself; or what happens at the timeout
+    :ivar time_s: until the migration has ended, whatever its outcome
+    :ivar downtime_s: how long the guest is paused
+    :ivar throttle: the share of the guest's CPU time that auto-converge took at last
     """
 
     outcome: Outcome
@@ -106,11 +107,11 @@ class Forecast:
 
     @property
     def minutes(self) -> float | None:
-        """Its time; None if it never ends."""
+        """The time of the migration; None if it never ends."""
         return None if self.outcome == "never" else round(self.time_s / 60, 1)
 
     def __str__(self) -> str:
-        """Return whether it converges, in words."""
+        """Return whether the migration converges, in words."""
         words = {"converges": "yes", "aborted": "no", "never": "no"}
         throttled = f", throttled by {self.throttle:.0%}" if self.throttle else ""
         return words.get(self.outcome, self.outcome) + throttled
@@ -119,11 +120,11 @@ class Forecast:
 def forecast(
     guest: Writing, bandwidth: float, limits: Limits, link: float = 0.0
 ) -> Forecast:
-    """Return what becomes of a live migration.
+    """Forecast a live migration.
 
-    :param bandwidth: what the migration may use
-    :param link: what there is, if that is more; QEMU keeps to the bandwidth only while
-        the guest runs
+    :param bandwidth: the limit for the migration
+    :param link: the throughput of the network, if it is higher: QEMU obeys the
+        bandwidth limit only while the guest runs
     """
     link = max(link, bandwidth)
     look_s = _WINDOW_S if bandwidth < link else _ITERATION_S
@@ -140,12 +141,12 @@ def forecast(
         looks = max(0, math.ceil((left - max(allowed, chunk)) / chunk))
         took, kept = looks * look_s, left - looks * chunk
         if kept >= allowed:
-            # Less than it may send before it looks again: it goes at once.
+            # A rest below the next check's amount is sent at once.
             took, kept = took + kept / fastest, 0.0
         if late := now + took > timeout_s:
             took = max(0.0, timeout_s - now)
             kept = max(0.0, left - took * speed)
-        # Some of what was written has not been sent yet anyway.
+        # Pages written before their first transfer cost nothing extra.
         written = guest.dirtied(took, throttle) * (1 - min(1.0, kept / scope))
         sent, steady = left - kept, kept + written > left * (1 - _STEADY)
         now, left, scope = now + took, kept + written, guest.working_set
@@ -168,7 +169,7 @@ def forecast(
 def _forced(
     action: str, now: float, paused_s: float, copy_s: float, throttle: float
 ) -> Forecast:
-    """Return what becomes of a migration at the timeout."""
+    """Return the outcome of a migration that reaches its timeout."""
     if action == "abort":
         return Forecast("aborted", now, throttle=throttle)
     if action == "post-copy":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plans of migrations are made for: room for VMs, an empty host, whole slots."""
+"""The goals of migration plans: room for VMs, an empty host, whole slots."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ from nova_perfvm.printable import number_of, some_of
 
 # No limit: more slots than any cloud has.
 ALL_SLOTS: Final = 1_000_000
-# So many levels of other servers make way, at most.
+# The levels of other servers that move to make room.
 _DEPTHS: Final = range(3)
-# At most so many openings are tried.  Others that make way take minutes in clouds that
-# are not small (in hosts), and are tried for fewer openings there.
+# The most openings tried.  Moving further servers out of the way takes minutes in
+# larger clouds (more hosts than _SMALL): fewer openings are then tried so.
 _MOST_TRIED: Final = 300
 _SMALL: Final = 30
 _MOST_PUSHED: Final = 8
-# Of openings by which as many servers of the same kinds leave, no more than so many are
-# tried: where these found no place, the next will not.
+# The most openings tried that move the same numbers of the same kinds: if these servers
+# found no place, further ones will not.
 _MOST_ALIKE: Final = 30
-# At most so many hosts are tried for servers that leave one.
+# The most hosts tried for servers that leave a host, together and one by one.
 _MOST_TRIED_TOGETHER, _MOST_TRIED_ALONE = 400, 100
-# For so many servers that stay on a host trades are looked for.
+# The most servers that stay on a host for which trades are searched.
 _MOST_STAYING: Final = 5
 _MOST_NAMED: Final = 5
 _NO_PCI: Final = (
     "PCI devices are not seen without --from-nova-db: servers whose flavor asks for "
-    "some stay, and nova-scheduler may refuse those with some of ports"
+    "devices stay, and nova-scheduler may refuse servers whose ports have devices"
 )
 _UNSEEN: Final = (
     "NUMA nodes of physical networks ([neutron_physnet_*]) are not looked at: "
@@ -56,7 +56,7 @@ _UNSEEN: Final = (
 
 
 def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
-    """Return the migrations after which a number of new VMs find room."""
+    """Return the migrations after which `count` new VMs find room."""
     start, kind = Arrangement(planning), planning.kind_of_request(request)
     end = enlarged(start, kind, count, planning.wishes.max_moves)
     end, offers = _traded(end, kind, count)
@@ -81,19 +81,18 @@ def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
 
 
 def _by_rules(planning: Planning) -> str:
-    """Return that nova-scheduler takes more than plans do, if its file says so."""
+    """Return an addition to a reason if nova.conf does not enforce the rules."""
     if not any(not_enforced(planning.settings.options)):
         return ""
-    return " by the rules, which nova-scheduler does not keep to: see explain"
+    return " under the rules, which nova-scheduler does not enforce: see explain"
 
 
 def _room(planning: Planning, now: Snapshot, kind: ServerKind, most: int) -> int:
-    """Return how many new servers find room in a cloud as it is by now."""
     return Arrangement(replace(planning, snapshot=now)).room(kind, most)
 
 
 def _hopeless(planning: Planning, kind: ServerKind) -> Iterator[str]:
-    """Yield why no host takes a VM, whatever leaves it."""
+    """Yield why no host can take a VM, whichever servers leave."""
     if not planning.views:
         yield "there are no compute hosts"
         return
@@ -107,8 +106,8 @@ def _hopeless(planning: Planning, kind: ServerKind) -> Iterator[str]:
 def drain(planning: Planning, host: str) -> MigrationPlan:
     """Return the migrations after which a host has no server.
 
-    :param host: name of its compute service
-    :raises MoveError: when there is no such host
+    :param host: name of the host's compute service
+    :raises MoveError: when the host does not exist
     """
     start = Arrangement(planning)
     if host not in start.hosts:
@@ -125,7 +124,7 @@ def drain(planning: Planning, host: str) -> MigrationPlan:
         f"{server} stays: "
         + (
             planning.why_not(server)
-            or "no host was found for it, nor by migrating others"
+            or "no host was found for it, not even by migrating others"
         )
         for server in servers
         if end.host_of(server.id) == host
@@ -143,7 +142,7 @@ def drain(planning: Planning, host: str) -> MigrationPlan:
 
 
 def _coming(server: Server) -> str:
-    """Return why a server on another host may still come to the one to be emptied."""
+    """Describe a server on another host that may still come to the drained host."""
     where = f"{server}, on {server.host or 'no host'} now, may come"
     if server.task is None and server.status == "VERIFY_RESIZE":
         return f"{where} back: confirm its migration, or revert it"
@@ -151,7 +150,7 @@ def _coming(server: Server) -> str:
 
 
 def _emptied(start: Arrangement, host: str, names: Sequence[str]) -> Arrangement:
-    """Return an arrangement in which as many servers have left a host as may be."""
+    """Return an arrangement in which as many servers as possible have left a host."""
     end = _left(start, host, names, _MOST_TRIED_TOGETHER)
     if end is not None:
         return end
@@ -180,7 +179,7 @@ def _left(
 def _left_by_trades(
     end: Arrangement, host: str, servers: Sequence[Server]
 ) -> tuple[Arrangement, tuple[str, ...]]:
-    """Let servers leave after others have traded hosts; see :func:`_traded`."""
+    """Let servers leave after trades of other servers; see :func:`_traded`."""
     targets = end.planning.targets - {host}
     offers: tuple[str, ...] = ()
     staying = [server.id for server in servers if end.host_of(server.id) == host]
@@ -204,9 +203,10 @@ def _traded(
     room: Callable[[Arrangement], int] | None = None,
     avoided: frozenset[str] = frozenset(),
 ) -> tuple[Arrangement, tuple[str, ...]]:
-    """Return it after trades that make room, and what a stop would do besides.
+    """Return the arrangement after trades, and the trades that need a stopped server.
 
-    :param room: how much there is, by default for VMs; ``count`` is wanted
+    :param room: returns the room in an arrangement, by default for VMs of the kind;
+        trades are made until it is `count`
     :param avoided: hosts that no server may come to
     """
     wishes, end = start.planning.wishes, start
@@ -256,7 +256,7 @@ def defragment(planning: Planning, vm_class: VMClass) -> MigrationPlan:
 def enlarged(
     start: Arrangement, kind: ServerKind, count: int, most_moves: int | None
 ) -> Arrangement:
-    """Return the arrangement with the most room for VMs, up to what is wanted.
+    """Return the arrangement with the most room for VMs, up to `count`.
 
     Openings are made one after the other, each time the cheapest per VM.
 
@@ -275,13 +275,13 @@ def enlarged(
 def _cheapest(
     start: Arrangement, kind: ServerKind, count: int, most_moves: int | None
 ) -> Arrangement | None:
-    """Return the migrations that cost the least per VM that they make room for."""
+    """Return the arrangement with more room at the least cost per VM."""
     have = start.room(kind, count)
     best: tuple[float, Arrangement] | None = None
     small = len(start.hosts) <= _SMALL
     for depth in _DEPTHS:
         if best is not None and not small:
-            # There is a way, if not the cheapest.
+            # A solution exists, even if it is not the cheapest.
             break
         found = openings(start, kind, start.hosts, wanted=count - have, limit=count)
         tries = _MOST_TRIED if small or not depth else _MOST_PUSHED
@@ -316,7 +316,7 @@ def _cheapest(
 def _without_detours(
     start: Arrangement, end: Arrangement, kind: ServerKind, count: int
 ) -> Arrangement:
-    """Leave out each migration without which there is as much room."""
+    """Leave out the migrations that the room does not depend on."""
     for left_out in end.moves:
         now = start.made(move for move in end.moves if move != left_out)
         if now is not None and now.room(kind, count) >= end.room(kind, count):
@@ -335,7 +335,7 @@ def _not_moved(planning: Planning) -> Iterator[str]:
 
 
 def _not_judged(end: Arrangement, kind: ServerKind) -> Iterator[str]:
-    """Yield what nova-scheduler judges of new VMs and nobody here, as explain does."""
+    """Yield a note about filters and keys that only nova-scheduler judges."""
     planning, request = end.planning, kind.request
     views = [state.view for state in end.hosts.values()]
     verdicts = judge_all(planning.policy, request, views, planning.settings)
@@ -344,7 +344,7 @@ def _not_judged(end: Arrangement, kind: ServerKind) -> Iterator[str]:
 
 
 def _notes(end: Arrangement) -> Iterator[str]:
-    """Yield the assumptions of a plan, and what it makes worse."""
+    """Yield the assumptions of a plan, and the disadvantages of its result."""
     snapshot = end.planning.snapshot
     targets = {move.target for move in end.moves if move.target}
     yield from density.of_fullest([end.hosts[name].view for name in targets])
@@ -352,8 +352,8 @@ def _notes(end: Arrangement) -> Iterator[str]:
     if end.planning.wishes.stops and not end.planning.unshelves_to_hosts:
         known = snapshot.microversion or "unknown"
         yield (
-            f"--allow-stop: nobody is stopped: Nova's API is {known}, and unshelves to "
-            f"a host from {UNSHELVE_TO_HOST} on"
+            f"--allow-stop: no server is stopped: Nova's API is {known}, unshelving to "
+            f"a host needs {UNSHELVE_TO_HOST}"
         )
     yield from _worse(end)
     if (unknown := end.planning.settings.unknown) and end.moves:
@@ -362,11 +362,11 @@ def _notes(end: Arrangement) -> Iterator[str]:
         yield from [_NO_PCI] if snapshot.pci_aliases is None else []
         yield _UNSEEN
         if snapshot.server_groups is None:
-            yield f"{NO_GROUPS}: nova-scheduler keeps to them, and may refuse, too"
+            yield f"{NO_GROUPS}: nova-scheduler may refuse migrations for them"
         yield _zones(end.planning)
     yield from assumed_cells(snapshot.hosts)
     if any(s.image and snapshot.image_of(s) is None for s in snapshot.servers):
-        yield "images that cannot be read are taken to ask for nothing"
+        yield "images that cannot be read are assumed to ask for nothing"
 
 
 def _zones(planning: Planning) -> str:
@@ -374,12 +374,12 @@ def _zones(planning: Planning) -> str:
         return "each server keeps to its availability zone"
     if planning.snapshot.zones_told:
         return (
-            "servers that Nova binds to no availability zone may leave theirs: look "
-            "whether their volumes and networks are there, too"
+            "servers that Nova binds to no availability zone may leave theirs: check "
+            "that the new zone has their volumes and networks"
         )
     return (
-        "servers may leave their availability zone, and nothing tells which of them "
-        "Nova binds to it: nova-scheduler refuses to move these"
+        "servers may leave their availability zone; it is not known which servers "
+        "Nova binds to their zone: nova-scheduler refuses to move such servers"
     )
 
 

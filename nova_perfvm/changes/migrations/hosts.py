@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts, and the whole cloud, after a server has moved from one host to another."""
+"""Hosts, and the whole cloud, after a server has moved between two hosts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nova_perfvm.facts.snapshot import (
 def server_added(
     planning: Planning, kind: ServerKind, server: Server, view: HostView
 ) -> HostView | None:
-    """Return a host after a server has come there; None if it does not take it.
+    """Return a host after a server has come; None if the host refuses the server.
 
     :param view: the host before, while the server still holds its former resources
     """
@@ -45,10 +45,10 @@ def server_added(
 
 
 def recorded(snapshot: Snapshot, views: Iterable[HostView]) -> Snapshot:
-    """Return a cloud with some of its hosts replaced."""
+    """Return the snapshot with some of its hosts replaced."""
     by_host = {view.host: view for view in views}
     providers = {p.uuid: p for v in by_host.values() for p in v.providers}
-    # Who is on none of them any more was shelved.
+    # Servers that are missing from all new views were shelved.
     servers = {
         s.id: replace(s, host=None, node=None, status=OFFLOADED)
         if s.host in by_host
@@ -70,7 +70,7 @@ def recorded(snapshot: Snapshot, views: Iterable[HostView]) -> Snapshot:
 def _cells(
     server: Server, wanted: Sequence[RequestCell], found: Sequence[Share]
 ) -> tuple[ServerCell, ...] | None:
-    """Return the server's cells where they are now."""
+    """Return the server's cells on their new NUMA nodes and CPUs."""
     if not wanted:
         return server.cells
     own = server.cells or ()
@@ -80,7 +80,7 @@ def _cells(
         replace(
             cell,
             host_node=share.cell,
-            # A CPU more is that of isolated emulator threads, which no API shows.
+            # A surplus CPU is that of isolated emulator threads, which no API shows.
             cpu_pinning=dict(zip(_pinned_vcpus(cell, asked), share.cpus, strict=False)),
         )
         for cell, asked, share in zip(own, wanted, found, strict=True)
@@ -101,7 +101,10 @@ def _pinned_vcpus(cell: ServerCell, asked: RequestCell) -> list[int]:
 
 
 def _reported(host: ComputeHost, view: HostView) -> ComputeHost:
-    """Return a host that reports no use but of pages: its servers' is counted then."""
+    """Return a host without reported usage, which is then counted by its servers.
+
+    Only the usage of memory pages is kept.
+    """
     cells = tuple(
         replace(
             cell,

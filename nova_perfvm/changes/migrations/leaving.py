@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Migrations by which servers leave their hosts, if need be after others make way.
+"""Find migrations by which servers leave their hosts, if need be after others.
 
-Each migration is possible when its turn comes: nobody waits for a place that a later
-one leaves.
+Each migration is possible at its turn: no server waits for room that a later migration
+makes.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.openings import openings
 from nova_perfvm.changes.migrations.planning import ServerKind
 
-# How many hosts are tried for one server, and how many openings if none takes it.
+# The most hosts tried for one server, and the most openings if no host takes it.
 _MOST_HOSTS: Final = 3
 _MOST_OPENINGS: Final = 6
-# How many hosts that would lose room are compared by their losses.
+# The most hosts whose loss of room is compared.
 _MOST_COMPARED: Final = 8
 
 
 @dataclass(frozen=True)
 class HostSearch:
-    """How servers find other hosts.
+    """A search for new hosts of servers.
 
     :ivar goal: the kind of VMs that room is made for; None for none
-    :ivar limit: how many VMs of the goal are counted on a host
+    :ivar limit: the most VMs of the goal that are counted on a host
     :ivar avoided: hosts that no server may come to
-    :ivar depth: how many levels of other servers may make way
-    :ivar staying: servers that are not moved to make way
-    :ivar tries: has an item for each host that may still be tried
+    :ivar depth: the levels of other servers that may move to make room
+    :ivar staying: servers that must not move to make room
+    :ivar tries: yields one item for each host that may still be tried
     """
 
     goal: ServerKind | None = None
@@ -43,7 +43,7 @@ class HostSearch:
     tries: Iterator[int] = field(default_factory=lambda: iter(range(200)))
 
     def leave(self, now: Arrangement, servers: Sequence[str]) -> Arrangement | None:
-        """Return it after all of these servers have left; None if no way was found."""
+        """Return the arrangement after all servers have left; None without a way."""
         if not servers:
             return now
         first, *rest = servers
@@ -59,7 +59,7 @@ class HostSearch:
     def _after_others(
         self, now: Arrangement, server: str, rest: Sequence[str]
     ) -> Arrangement | None:
-        """Let other servers make way for one, and then the rest leave."""
+        """Let other servers make room for one server; then the rest leave."""
         others = replace(
             self, depth=self.depth - 1, staying=self.staying | {server, *rest}
         )
@@ -77,7 +77,7 @@ class HostSearch:
     def _hosts(self, now: Arrangement, server: str) -> list[str]:
         """Return hosts that take a server: first those that lose no room for the goal.
 
-        Of these the weigher's choice is first.
+        Among equal losses the weigher's choice is first.
         """
         taking = now.taking(now.kind(server), self._targets(now, server))
         goal, limit = self.goal, self.limit

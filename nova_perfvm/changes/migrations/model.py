@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A migration, a plan of several, and whether a host takes a server.
+"""A migration, a plan of several migrations, and whether a host takes a server.
 
 The rules and Placement's arithmetic decide whether a host takes a server, as for every
 other request; see :mod:`nova_perfvm.diagnose.verdicts`.
@@ -28,9 +28,9 @@ from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.microversions import COLD_TO_HOST, LIVE_TO_HOST, UNSHELVE_TO_HOST
 from nova_perfvm.policy import Policy
 
-# Every migration costs as much as copying so much memory besides the server's.
+# MiB of memory that each migration costs besides the server's memory.
 EACH_MB: Final = 1024
-# Migrations of VMs that own CPUs cost more: these were promised not to be disturbed.
+# Migrations of pinned VMs cost more: they were promised undisturbed CPUs.
 PINNED_FACTOR: Final = 2
 
 
@@ -40,11 +40,12 @@ class MoveError(PerfVMError):
 
 @dataclass(frozen=True)
 class Move:
-    """One migration, or one half of it: a server is shelved, and later unshelved.
+    """One migration, or half of one: a shelving, or a later unshelving.
 
-    :ivar server: its ID
-    :ivar source: name of the compute service that it leaves; empty: it is unshelved
-    :ivar target: name of the one that it comes to; empty: it is shelved and offloaded
+    :ivar server: the server's ID
+    :ivar source: name of the compute service that it leaves; empty when unshelved
+    :ivar target: name of the compute service that it comes to; empty when shelved and
+        offloaded
     :ivar live: whether the server runs meanwhile; otherwise it is stopped, moved and
         started again
     :ivar pinned: whether the server owns CPUs
@@ -69,21 +70,21 @@ class Move:
 
     @property
     def cost_mb(self) -> int:
-        """What it costs, as MiB of memory to copy."""
+        """The cost of the move, as MiB of memory to copy."""
         return cost_mb(self.memory_mb, pinned=self.pinned)
 
 
 @dataclass(frozen=True)
 class MigrationPlan:
-    """Migrations in their order, and what they achieve.
+    """Migrations in their order, and the result of them.
 
     :ivar moves: a server may move twice, by way of a spare host
-    :ivar gained: what the migrations win: VMs of the flavor that find room, free
-        slots, or servers that leave the host
-    :ivar wanted: how many were asked for
-    :ivar measure: returns how much of that a later cloud has gained
+    :ivar gained: the result: VMs of the flavor that find room, free slots, or servers
+        that leave the host
+    :ivar wanted: the desired result, in the same unit
+    :ivar measure: returns the part of the result that a later cloud has reached
     :ivar reasons: why the plan is not complete
-    :ivar notes: what else an operator should know, such as what was not seen
+    :ivar notes: further remarks for an operator, such as data that was not seen
     :ivar after: the cloud after the migrations
     """
 
@@ -97,12 +98,12 @@ class MigrationPlan:
 
     @property
     def complete(self) -> bool:
-        """Return whether all that was wanted is gained."""
+        """Return whether the plan reaches the desired result."""
         return self.gained >= self.wanted and not self.reasons
 
     @property
     def migrations(self) -> tuple[Move, ...]:
-        """The moves of servers that are not shelved."""
+        """The moves without shelvings and unshelvings."""
         return tuple(move for move in self.moves if move.source and move.target)
 
     @property
@@ -127,21 +128,20 @@ class MigrationPlan:
 
 
 def cost_mb(memory_mb: int, *, pinned: bool) -> int:
-    """Return what one migration costs, as MiB of memory to copy."""
     return (memory_mb + EACH_MB) * (PINNED_FACTOR if pinned else 1)
 
 
 def request_to_move(
     snapshot: Snapshot, server: Server, *, any_zone: bool = False
 ) -> Request:
-    """Return what a server asks for when it moves.
+    """Return the request of a server that moves.
 
-    It keeps to the availability zone that Nova binds it to, wherever it is, and else to
-    the one that it is in.
+    The server stays in the availability zone that Nova binds it to, or else in the zone
+    where it is now.
 
-    :param any_zone: those that Nova does not bind to one may go to any; where nobody
-        tells, all
-    :raises RequestError: when nova-api would refuse its flavor and image today
+    :param any_zone: whether servers that Nova binds to no zone may go to any zone; if
+        the binding is unknown, all servers may
+    :raises RequestError: when nova-api would refuse the server's flavor and image today
     """
     request = ways.request_of(snapshot, server)
     zone = server.bound_zone or ("" if any_zone else server.availability_zone)
@@ -163,10 +163,11 @@ def allows(
     moves it.
 
     :param host: name of the compute service
-    :param settings: those of nova-scheduler; None for what the policy needs
-    :param any_zone: as :func:`request_to_move` has it
-    :raises MoveError: when there is no such host
-    :raises RequestError: when nova-api would refuse its flavor and image today
+    :param settings: those of nova-scheduler; None for the settings that the policy
+        needs
+    :param any_zone: see :func:`request_to_move`
+    :raises MoveError: when the host does not exist
+    :raises RequestError: when nova-api would refuse the server's flavor and image today
     """
     view = next(iter(views_of(snapshot, {host})), None)
     if view is None:
@@ -179,7 +180,7 @@ def allows(
 
 
 def command(move: Move) -> str:
-    """Return the commands of one move, which wait until it is over.
+    """Return the commands of one move, which wait until the move is over.
 
     nova-scheduler checks the host; nothing is forced.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which servers have to leave a host so that it takes more VMs, the cheapest first.
+"""Find servers that must leave a host so that it takes more VMs, cheapest first.
 
 Servers that are alike form a group, and the question is how many of each group leave.
 The smallest sets are found by shrinking one group after the other.
@@ -18,17 +18,17 @@ from nova_perfvm.changes.migrations.arrangement import Arrangement, PlannedHost
 from nova_perfvm.changes.migrations.planning import ServerKind
 from nova_perfvm.facts.snapshot import Server
 
-# How many servers of each group leave.
+# The number of leaving servers of each group.
 _Counts = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Opening:
-    """What one host offers when some of its servers leave.
+    """The room that a host offers after some servers have left.
 
-    :ivar servers: IDs of those that leave, the costliest first
-    :ivar gain: how many more VMs it takes then
-    :ivar cost_mb: of their migrations, wherever they go
+    :ivar servers: IDs of the servers that leave, the costliest first
+    :ivar gain: the number of further VMs that the host takes then
+    :ivar cost_mb: of the servers' migrations, wherever they go
     """
 
     host: str
@@ -48,12 +48,14 @@ def openings(
 ) -> Iterator[Opening]:
     """Yield openings of hosts, the cheapest per VM first.
 
-    :param wanted: how many VMs are wanted; more are worth nothing
-    :param limit: how many VMs of the kind are counted on a host, and how many more
+    :param wanted: the number of VMs wanted; a larger gain does not count
+    :param limit: the most VMs of the kind that are counted on a host, and the most
+        further VMs
     :param staying: IDs of servers that are not moved
     """
     number = itertools.count()
-    # (price per VM, tie-break, entry): a host has the least price that it may have.
+    # (price per VM, tie-break, entry).  A host's price is a lower bound for its
+    # openings.
     heap: list[tuple[float, int, str | Opening]] = []
     for name in sorted(hosts):
         costs = [now.kind(s.id).cost_mb for s in now.movable(name)]
@@ -79,15 +81,16 @@ def openings(
 def _find_openings(
     now: Arrangement, name: str, kind: ServerKind, limit: int, staying: frozenset[str]
 ) -> Iterator[Opening]:
-    """Yield the openings of one host, in which no server leaves needlessly."""
+    """Yield the openings of one host in which no server leaves needlessly."""
     host = now.hosts[name]
-    # The room that they would make is for nobody.
+    # Servers that the new VM must be near to cannot make room for it.
     staying |= kind.request.anchors
     groups = [
         [server for server in group if server.id not in staying]
         for group in groups_of(now, name)
     ]
-    # The costliest first: these are the first of which fewer have to leave.
+    # The costliest group first: the search first reduces the number of its servers that
+    # leave.
     groups = sorted(
         filter(None, groups), key=lambda group: -now.kind(group[0].id).cost_mb
     )
@@ -115,9 +118,9 @@ def _smallest(
     order: Iterable[int],
     gain: Callable[[_Counts], int],
 ) -> _Counts:
-    """Return how many of each group leave if no more do than have to.
+    """Return the smallest number of leaving servers of each group for a gain.
 
-    :param order: in which the groups are asked
+    :param order: in which the groups are shrunk
     """
     counts = everybody
     for index in order:
@@ -130,7 +133,7 @@ def _smallest(
 
 
 def groups_of(now: Arrangement, name: str) -> Sequence[Sequence[Server]]:
-    """Return the servers of a host that may leave, in groups that are alike."""
+    """Return the movable servers of a host, in groups of servers that are alike."""
     found: dict[Hashable, list[Server]] = {}
     for server in now.movable(name):
         cells = tuple((c.host_node, len(c.cpu_pinning)) for c in server.cells or ())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which servers may be moved, how, and what each asks for of its next host."""
+"""Determine which servers may move, how, and the request of each."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from nova_perfvm.rules import check_request
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """What an operator wants of every plan.
+    """An operator's options for plans.
 
-    :ivar cold: migrate all servers cold; otherwise running ones live
+    :ivar cold: migrate all servers cold; otherwise running servers live
     :ivar excluded: hosts and servers to leave alone, by name or ID
     :ivar any_zone: servers that Nova binds to no availability zone may leave theirs
     :ivar max_moves: the most migrations that make room; None for any number
-    :ivar stops: whether servers may be shelved where nothing else helps; False: say
-        what that would do, None: do not look for it
+    :ivar stops: whether servers may be shelved if nothing else helps; False: only
+        describe such a trade; None: do not search for one
     """
 
     cold: bool = False
@@ -46,11 +46,11 @@ class PlanOptions:
 
 @dataclass(frozen=True, eq=False)
 class ServerKind:
-    """What alike servers ask for: neither rules nor Placement tell them apart.
+    """The request of servers that neither the rules nor Placement distinguish.
 
     :ivar request: the request of one server
     :ivar cost_mb: cost of migrating one server
-    :ivar wrong: why the request is not of the class that it names, wherever it goes
+    :ivar wrong: why the request does not match the class that it names, on any host
     """
 
     request: Request
@@ -59,7 +59,7 @@ class ServerKind:
 
     @property
     def mistake(self) -> str:
-        """What is wrong with the request itself, in words; empty where nothing is."""
+        """The faults of the request itself, in words; empty without faults."""
         return in_words(self.wrong)
 
 
@@ -74,30 +74,30 @@ class Planning:
     estimates: Estimates = field(default_factory=Estimates)
 
     def __post_init__(self) -> None:
-        """Know no answer yet."""
         self.views = views_of(self.snapshot)
         self._kinds: dict[Hashable, ServerKind] = {}
         self._kind_of: dict[str, ServerKind] = {}
         self._why_not: dict[str, str] = {}
 
     def kind(self, server: Server) -> ServerKind:
-        """Return what a server asks for.
+        """Return the kind of a server, by its request.
 
-        :raises RequestError: when nova-api would refuse its flavor and image today
+        :raises RequestError: when nova-api would refuse the server's flavor and image
+            today
         """
         if server.id not in self._kind_of:
             key = self._key(server)
             if key not in self._kinds:
                 any_zone = self.wishes.any_zone
                 request = request_to_move(self.snapshot, server, any_zone=any_zone)
-                # That of others, too, which may be where this one is to go.
+                # Alike servers share this kind, perhaps one on this server's target.
                 request = replace(request, server="")
                 self._kinds[key] = self.kind_of_request(request)
             self._kind_of[server.id] = self._kinds[key]
         return self._kind_of[server.id]
 
     def kind_of_request(self, request: Request) -> ServerKind:
-        """Return the kind of the servers that ask for this."""
+        """Return the kind of servers with a request."""
         facts = request.facts
         return ServerKind(
             request=request,
@@ -122,11 +122,10 @@ class Planning:
         )
 
     def group_of(self, server: Server) -> ServerGroup | None:
-        """Return the server group that a server is in."""
         return self.snapshot.group_by_server.get(server.id)
 
     def share_a_host(self, kind: ServerKind) -> bool:
-        """Return whether all new servers have to go where the first one goes."""
+        """Return whether all new servers must go to the host of the first one."""
         group = kind.request.group
         return (
             group is not None
@@ -143,7 +142,7 @@ class Planning:
         )
 
     def why_not(self, server: Server) -> str:
-        """Return why a server is not to be moved, in words; empty if it may be."""
+        """Return why a server must not be moved, in words; empty if it may be."""
         if server.id not in self._why_not:
             self._why_not[server.id] = next(self._obstacles(server), "")
         return self._why_not[server.id]
@@ -164,7 +163,7 @@ class Planning:
         yield from self._states(server)
         group = self.group_of(server)
         if group and group.policy == AFFINITY and len(snapshot.hosts_of(group)) == 1:
-            yield f"{group} has no server on another host: Nova moves none of it alone"
+            yield f"{group} is on this host alone: Nova moves no server of the group"
         host = self._services.get(server.host or "")
         if host is None or not host.compute.up:
             yield f"nova-compute on {server.host} does not run: evacuate it"
@@ -181,12 +180,12 @@ class Planning:
             yield f"it is not of its class: {kind.mistake}"
         if request.unseen:
             yield (
-                "plans do not consider what Nova asks for on account of "
+                "plans do not model the resources that Nova requests for "
                 f"{', '.join(request.unseen)}"
             )
         kept = ", ".join(one.name for one in request.pci if not one.migrates_live)
         if kept and self.moves_live(server):
-            yield f"Nova migrates its PCI devices ({kept}) cold: --cold, or stop it"
+            yield f"with its PCI devices ({kept}) Nova migrates it cold only: --cold"
 
     def _states(self, server: Server) -> Iterator[str]:
         kinds = ways.kinds(server)
@@ -202,18 +201,17 @@ class Planning:
                 yield why
 
     def moves_live(self, server: Server) -> bool:
-        """Return whether a server is migrated live."""
         return not self.wishes.cold and "live" in ways.kinds(server)
 
     def loses_limits(self, server: Server) -> bool:
-        """Return whether nova-compute would not get the limits of its migration."""
+        """Return whether a bug keeps the scheduler's limits from nova-compute."""
         met = {bug.number for bug, _ in self._bugs.get(server.id, ())}
         return const.LP_LOST_LIMITS in met and self.moves_live(server)
 
     def may_stop(self, server: Server) -> bool:
-        """Return whether a server can be shelved and is afterwards as it was.
+        """Return whether a server can be shelved, and unshelved without a loss.
 
-        What an ephemeral disk has is lost, and a stopped server would be started.
+        An ephemeral disk would be lost, and a stopped server would be started.
         """
         return (
             self.unshelves_to_hosts
@@ -224,7 +222,7 @@ class Planning:
 
     @cached_property
     def unshelves_to_hosts(self) -> bool:
-        """Whether Nova does; False where nobody told its microversion."""
+        """Whether Nova can unshelve to a host; False if its microversion is unknown."""
         newest = tuple(map(int, (self.snapshot.microversion or "0").split(".")))
         return newest >= tuple(map(int, UNSHELVE_TO_HOST.split(".")))
 
@@ -248,7 +246,7 @@ class Planning:
         )
 
     def move(self, server: Server, source: str, target: str) -> Move:
-        """Return the move of a server; see there for one without source or target."""
+        """Return the move of a server; source or target may be empty, see Move."""
         return Move(
             server=server.id,
             name=server.name,

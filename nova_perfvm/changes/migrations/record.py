@@ -8,14 +8,13 @@ from nova_perfvm.documents.document import dump_document, load_document, parse_d
 
 
 def dumps(execution: Execution) -> str:
-    """Return the JSON of an execution."""
     return dump_document("plan-record", execution, whole=True)
 
 
 def loads(text: str, source: str = "the record") -> Execution:
     """Return the execution that JSON describes.
 
-    :param source: what to call the text in errors
+    :param source: the name of the text in errors
     :raises DocumentError: with all mistakes
     """
     return parse_document("plan-record", Execution, text, source)
@@ -24,6 +23,6 @@ def loads(text: str, source: str = "the record") -> Execution:
 def read(path: str) -> Execution:
     """Read a record; see :func:`loads`.
 
-    :raises UnreadableFileError: when it cannot be read
+    :raises UnreadableFileError: when the file cannot be read
     """
     return load_document("plan-record", Execution, path)

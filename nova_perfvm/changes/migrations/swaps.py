@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that are in each other's way, and trade hosts while no other has room.
+"""Servers that trade hosts because no third host has room.
 
-One is shelved: its host takes others meanwhile, and it is unshelved on another host.  A
-cold migration is no way, as it holds its former place until it is confirmed.
+One server is shelved: its host takes other servers meanwhile, and the server is
+unshelved on another host.  A cold migration cannot replace this: until its confirmation
+the server holds its former place.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.changes.migrations.openings import Opening, openings
 from nova_perfvm.changes.migrations.planning import ServerKind
 
-# So many hosts that lack room are tried, so many kinds of servers that leave each, so
-# many other hosts for these, and so many hosts for the servers of one trade.
+# The most hosts without room that are tried; the most kinds of leaving servers on each;
+# the most partner hosts for each kind; the most hosts for the servers of one trade.
 _MOST_OPENINGS, _MOST_KINDS, _MOST_PARTNERS, _MOST_HOSTS = 10, 3, 4, 24
-# At most so many hosts are looked at for these others.
+# The most hosts examined as partners.
 _MOST_LOOKED_AT: Final = 1000
-# At most so many hosts take the server in between in place of a stop.
+# The most hosts tried for the server in between, instead of a stop.
 _MOST_DETOURS: Final = 3
 
 
@@ -33,13 +34,14 @@ def traded(
     room: Callable[[Arrangement], int],
     avoided: frozenset[str] = frozenset(),
 ) -> Arrangement | None:
-    """Return an arrangement with more room, by the cheapest trade that was found.
+    """Return an arrangement with more room, by the cheapest trade found.
 
-    Nobody is stopped in it if the server can be on another host in between.  A trade
-    in which a live migration does not converge is none.
+    No server is stopped if the server can be on another host in between.  Trades in
+    which a live migration does not converge are dropped.
 
-    :param kind: what room is made for; ``count`` are counted on a host
-    :param room: how much there is of what is wanted
+    :param kind: the kind of servers that need room; at most `count` are counted on a
+        host
+    :param room: returns the room in an arrangement
     :param avoided: hosts that no server may come to
     """
     have, targets = room(start), start.planning.targets - avoided
@@ -64,10 +66,10 @@ def traded(
 def _trades(
     start: Arrangement, kind: ServerKind, count: int, targets: frozenset[str]
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield who is stopped, and who moves meanwhile.
+    """Yield (the server to stop, the servers that move meanwhile).
 
-    Servers leave a host so that it has room, and others leave another host so that it
-    takes one of these.
+    Servers leave a host so that it has room for `kind`, and other servers leave a
+    second host so that it takes one of the former.
     """
     planning, servers = start.planning, start.planning.snapshot.server_by_id
     if not planning.unshelves_to_hosts:
@@ -92,7 +94,7 @@ def _trades(
 
 
 def _cost_mb(end: Arrangement) -> int:
-    """Return what it costs, with the disks that are copied to Glance and back."""
+    """Return the cost of an arrangement, with disks copied to Glance and back."""
     servers = end.planning.snapshot.server_by_id
     stopped = (servers[move.server] for move in end.moves if move.how == "shelve")
     disks_gb = sum(s.disk_gb for s in stopped if not s.volume_backed)
@@ -100,7 +102,7 @@ def _cost_mb(end: Arrangement) -> int:
 
 
 def offered(start: Arrangement, end: Arrangement) -> str:
-    """Return in words what a trade would do if a server may be stopped."""
+    """Describe a trade that would help if a server may be stopped."""
     stop, *others, back = end.moves[len(start.moves) :]
     return (
         f"a short stop of {_named(stop)} would help: {', '.join(map(_named, others))} "
@@ -110,7 +112,7 @@ def offered(start: Arrangement, end: Arrangement) -> str:
 
 
 def stops(end: Arrangement) -> Iterator[str]:
-    """Yield in words who is stopped, and where the disk is meanwhile."""
+    """Yield a sentence for each stopped server, and where its disk is meanwhile."""
     servers = end.planning.snapshot.server_by_id
     for move in end.moves:
         if move.how == "shelve":

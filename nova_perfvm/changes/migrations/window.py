@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which migrations of a plan that empties a host are over within a time."""
+"""Find the migrations of a drain plan that are over within a time window."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.model import MigrationPlan, Move
 from nova_perfvm.changes.migrations.planning import Planning
 
-# A cold migration copies no memory, and its disks are taken to be volumes or shared.
+# A cold migration copies no memory, and its disks are assumed to be volumes or shared.
 _COLD_S: Final = 60.0
 
 
 def within(
     planning: Planning, plan: MigrationPlan, host: str, window_s: float
 ) -> MigrationPlan:
-    """Return a plan with what fits into a window, one migration after the other.
+    """Return the part of a plan that fits into a window, one migration at a time.
 
-    The shortest that are possible come first, so that the most servers leave; others
-    make way when none is.
+    The shortest possible migrations of the host's servers come first, so that the most
+    servers leave; other servers make room when no such migration is possible.
 
-    :param host: the one that is emptied
+    :param host: the host that is drained
     """
 
     def time_s(move: Move) -> float:
@@ -46,7 +46,7 @@ def within(
         now, left_s = after, left_s - time_s(move)
         todo.remove(move)
         if move.source == host:
-            # What makes way is worth it only if a server leaves afterwards.
+            # A migration that makes room counts only if a server leaves afterwards.
             end, end_s = now, left_s
     out = [move for move in plan.moves if move.source == host and move not in end.moves]
     return replace(
@@ -62,7 +62,7 @@ def _why(move: Move, time_s: float, left_s: float) -> str:
     why = "its live migration does not converge"
     if time_s < math.inf:
         why = (
-            f"its migration takes {time_s / 60:.1f} minutes, besides what makes way "
-            f"for it, and {left_s / 60:.1f} of the window are left"
+            f"its migration takes {time_s / 60:.1f} minutes, besides moves that make "
+            f"room for it, and {left_s / 60:.1f} of the window are left"
         )
     return f"{move.name} ({move.server}) stays: {why}"

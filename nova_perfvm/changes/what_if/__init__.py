@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cloud would be after changes that nobody has made yet."""
+"""Simulate a cloud after changes that nobody has made yet."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that are not there yet, as ``host config`` would configure them."""
+"""Simulate new hosts, configured by the rules of ``host config``."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ from nova_perfvm.policy import HostShape, Policy, shapes
 _FORM: Final = re.compile(rf"([1-9]\d{{0,4}})x({shapes.PATTERN})(?:=(\w+))?")
 # [DEFAULT]initial_cpu_allocation_ratio
 _NOVA_RATIO: Final = 4.0
-# Of hosts that there are in no cloud.
+# Namespace of UUIDs for hosts that exist only in a supposed cloud.
 _NAMESPACE: Final = uuid.UUID("0d6a2b9c-4b1d-4b55-8a3d-3d2f6f7e9c11")
 
 
 class NewHostsError(PerfVMError):
-    """Hosts that cannot be added as they are described."""
+    """New hosts that are described wrongly, or that the policy does not allow."""
 
 
 @dataclass(frozen=True)
 class NewHosts:
     """A number of new hosts of one shape.
 
-    :ivar mode: None for elastic ones where the policy has units, or else dedicated
+    :ivar mode: None for elastic hosts if the policy has units, else for dedicated hosts
     """
 
     count: int
@@ -76,12 +76,12 @@ class NewHosts:
 def with_new_hosts(
     policy: Policy, snapshot: Snapshot, new: NewHosts, memory_gb: int
 ) -> tuple[Snapshot, tuple[str, ...]]:
-    """Return a cloud with hosts that were added, and their names.
+    """Return the snapshot with added hosts, and their names.
 
-    They are configured for the mode, and not enrolled.
+    The hosts are configured for the mode, but not enrolled.
 
-    :param memory_gb: of each
-    :raises NewHostsError: when the policy has no such hosts
+    :param memory_gb: of each host
+    :raises NewHostsError: when the policy does not allow such hosts
     """
     mode = new.mode or scheme_of(policy).modes[0]
     topology = from_shape(new.shape).with_memory(memory_gb)
@@ -119,7 +119,8 @@ def with_new_hosts(
     aggregates = snapshot.aggregates
     if config.label_commands:
         label = {const.CLASS_KEY: labels.label_of(config.classes)}
-        # Of each --add its own: its hosts leave the zones and traits of others alone.
+        # Each --add gets an aggregate of its own: existing aggregates may set zones or
+        # traits.
         name = f"perfvm-{new_names[0]}"
         made = str(uuid.uuid5(_NAMESPACE, name))
         aggregates += (Aggregate(0, made, name, label, frozenset(new_names)),)
@@ -135,7 +136,7 @@ def with_new_hosts(
 def _least(
     snapshot: Snapshot, resource_class: str, key: Callable[[Inventory], float]
 ) -> Inventory | None:
-    """Return the least inventory of the cloud's hosts: no promise rests on luck."""
+    """Return the smallest inventory among the cloud's hosts, to promise too little."""
     roots = {host.provider for host in snapshot.hosts}
     known = (
         provider.inventories.get(resource_class)

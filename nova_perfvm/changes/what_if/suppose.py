@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cloud after some changes: another policy, hosts flipped, added and removed."""
+"""Simulate a cloud after another policy, and hosts flipped, added and removed."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from nova_perfvm.placement.schemes import scheme_counting, scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
-# Enrolling is planned anew after some steps; a handful of plans end it.
+# Rounds of planning; enrolling needs a handful.
 _ROUNDS: Final = 40
 
 
 class SupposeError(PerfVMError):
-    """A change that cannot be made, and why."""
+    """A supposed change that is not possible, with the reason."""
 
 
 @dataclass(frozen=True)
 class Supposed:
-    """What is to be changed.
+    """The supposed changes.
 
-    :ivar policy: the new one; None for that in use
+    :ivar policy: the new policy; None for the present one
     :ivar flips: hosts to make elastic
     :ivar adds: hosts to add
     :ivar memory_gb: of each host that is added
@@ -53,13 +53,13 @@ class Supposed:
 
 @dataclass
 class Supposition:
-    """A cloud as it would be.
+    """A cloud after the supposed changes.
 
-    :ivar policy: that which it would have
-    :ivar moves: where servers of removed hosts go
-    :ivar staying: which servers would not leave hosts removed, and why
-    :ivar left_behind: servers that the new policy would not have as they are
-    :ivar notes: what an operator should know
+    :ivar policy: the policy that the cloud would have
+    :ivar moves: the migrations of servers from removed hosts
+    :ivar staying: reasons why servers could not leave removed hosts
+    :ivar left_behind: servers that violate the new policy
+    :ivar notes: further remarks for an operator
     """
 
     policy: Policy
@@ -70,7 +70,7 @@ class Supposition:
     notes: list[str] = field(default_factory=list)
 
     def in_words(self, estimates: Estimates) -> Iterator[str]:
-        """Yield what would happen to servers, one sentence each."""
+        """Describe the effects on servers, one sentence each."""
         for move in self.moves:
             where = f"from {move.source} to {move.target}"
             if found := estimates.of(move):
@@ -82,8 +82,8 @@ class Supposition:
         yield from self.staying
         if self.left_behind:
             yield (
-                f"{number_of(len(self.left_behind), 'server')} left behind, as the new "
-                "policy would not have them (policy diff says why): "
+                f"{number_of(len(self.left_behind), 'server')} left behind, as they "
+                "violate the new policy (policy diff says why): "
                 f"{', '.join(self.left_behind)}"
             )
         yield from self.notes
@@ -95,12 +95,12 @@ def suppose(
     changes: Supposed,
     settings: SchedulerSettings,
 ) -> Supposition:
-    """Return a cloud after changes: policy, hosts flipped, then added, then removed.
+    """Return the cloud after changes: policy, hosts flipped, then added, then removed.
 
-    :param policy: that in use
-    :param settings: those of nova-scheduler afterwards
-    :raises SupposeError: when one cannot be made
-    :raises NewHostsError: when the policy has no hosts as those to add
+    :param policy: the present policy
+    :param settings: of nova-scheduler after the changes
+    :raises SupposeError: when a change is not possible
+    :raises NewHostsError: when the policy does not allow the hosts to add
     """
     known = {host.host for host in snapshot.hosts}
     for name in (*changes.flips, *changes.removes):
@@ -121,7 +121,7 @@ def suppose(
 
 
 def _change_policy(old: Policy, found: Supposition) -> None:
-    """Let hosts offer what the new policy says, and look which servers it leaves."""
+    """Apply the new policy to hosts' offers, and note the servers that violate it."""
     new = found.policy
     for difference in compare_servers(old, new, found.snapshot):
         if difference.kind == "host":
@@ -135,11 +135,11 @@ def _change_policy(old: Policy, found: Supposition) -> None:
     if scheme.enrolls and scheme_of(old).enrolls:
         _enroll_anew(found)
     elif scheme.enrolls:
-        found.notes.append("hosts have slots for VMs with units when they are flipped")
+        found.notes.append("hosts get slots for VMs with units when they are flipped")
 
 
 def _offer_slots(found: Supposition) -> None:
-    """Let hosts offer the slots that the policy gives them."""
+    """Set the slots of each host's provider to those that the policy gives it."""
     providers = dict(found.snapshot.provider_by_uuid)
     changed = []
     for view in views_of(found.snapshot):
@@ -156,7 +156,7 @@ def _offer_slots(found: Supposition) -> None:
 
 
 def _offering(policy: Policy, view: HostView) -> Provider:
-    """Return a host's provider with the slots that provider.yaml should promise."""
+    """Return a host's provider with the slots that provider.yaml should declare."""
     root, count = view.root, expected_slots(policy, view)
     if count is None:
         return root
@@ -173,7 +173,7 @@ def _offering(policy: Policy, view: HostView) -> Provider:
 
 
 def _enroll_anew(found: Supposition) -> None:
-    """Enroll the elastic hosts for the policy's number of children."""
+    """Enroll the elastic hosts again, with the policy's number of children."""
     trait = scheme_of(found.policy).enrolled_trait(found.policy)
     for view in views_of(found.snapshot):
         if not view.enrolled or view.root.elastic_traits == {trait}:
@@ -190,9 +190,9 @@ def _enroll_anew(found: Supposition) -> None:
 
 
 def _enrolled(policy: Policy, snapshot: Snapshot, name: str) -> Snapshot:
-    """Return a cloud when a host is enrolled, its servers with units.
+    """Return the snapshot after a host is enrolled and its servers have units.
 
-    :raises SupposeError: when something is in the way
+    :raises SupposeError: when the host cannot be enrolled
     """
     for _ in range(_ROUNDS):
         view = view_of(snapshot, name)
@@ -217,7 +217,7 @@ def _add(found: Supposition, new: NewHosts, memory_gb: int) -> None:
 def _remove(
     found: Supposition, names: Sequence[str], settings: SchedulerSettings
 ) -> None:
-    """Move servers off hosts, then remove these with the servers that remain."""
+    """Move servers off hosts, then remove the hosts with the servers that stay."""
     for name in names:
         wishes = PlanOptions(excluded=frozenset(names) - {name})
         plan = drain(Planning(found.policy, found.snapshot, settings, wishes), name)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's own scheduler, asked where a server would go, without claiming anything.
+"""Nova's own scheduler, run dry: it selects a server's host, but claims nothing.
 
-:mod:`.process` asks it from a command; all else runs in the process that it starts, on
-a controller, where Nova and its configuration are.
+A command calls :mod:`.process`, which starts the other modules in a process of their
+own on a controller, where Nova and its configuration are.
 """

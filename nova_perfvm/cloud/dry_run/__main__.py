@@ -9,7 +9,8 @@ import os
 import sys
 import traceback
 
-# First, as nova-scheduler does: it chooses native threads or eventlet.
+# Imported first, as nova-scheduler does: this module chooses native threads or
+# eventlet.
 from nova.cmd import scheduler as _threads  # noqa: F401  # isort: skip
 from nova import config
 
@@ -20,8 +21,8 @@ from nova_perfvm.printable import first_line
 
 
 def main() -> None:
-    """Read the question, and write the answer."""
-    # Libraries of Nova print to standard output, too.
+    """Answer the question on standard input to standard output."""
+    # Keep standard output for the answer: Nova's libraries print to it, too.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     question = Question(**json.load(sys.stdin))
@@ -31,7 +32,7 @@ def main() -> None:
     except PerfVMError as exc:
         sys.exit(str(exc))
     except Exception as exc:  # noqa: BLE001
-        # Whatever Nova, or somebody's filter, raises.
+        # Nova, or an out-of-tree filter, may raise anything.
         traceback.print_exc()
         sys.exit(f"{type(exc).__name__}: {first_line(exc)}")
     answers.close()

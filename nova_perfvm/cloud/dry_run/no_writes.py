@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing is written while the scheduler is asked: neither a database nor Placement."""
+"""Refuse writes to databases and to Placement during a dry run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from nova.scheduler.client.report import SchedulerReportClient
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-# How statements begin that read, or that set up a connection.
+# First words of SQL statements that read, or that set up a connection.
 _READS: Final = frozenset({"BEGIN", "PRAGMA", "SELECT", "SET", "SHOW"})
-# By which the report client changes Placement.
+# Methods of the report client that change Placement.
 _WRITING_VERBS: Final = ("delete", "post", "put")
 
 
@@ -24,11 +24,11 @@ class WriteError(Exception):
 
 @contextlib.contextmanager
 def no_writes() -> Iterator[None]:
-    """Make each write of this process fail; disable two writes of Nova's readers.
+    """Make each write of this process fail, and skip two writes that Nova's readers do.
 
-    Nova stores rows anew that it reads in an old format:
-    ``RequestSpec._from_db_object`` and ``InstanceNUMATopology.obj_from_db_obj``, and so
-    does ``nova.compute.utils.heal_reqspec_is_bfv``.
+    When Nova reads rows in an old format, it stores them in the new one:
+    ``RequestSpec._from_db_object``, ``InstanceNUMATopology.obj_from_db_obj``, and
+    ``nova.compute.utils.heal_reqspec_is_bfv``.
     """
 
     def refuse(_connection: Any, _cursor: Any, statement: str, *_others: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ask Nova's scheduler in a process of its own."""
+"""Ask Nova's scheduler in a separate process."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class DryRunError(PerfVMError):
 
 
 def ask(nova_conf: str, question: Question) -> SchedulerAnswer:
-    """Return what nova-scheduler does with a request, on a controller.
+    """Return Nova's scheduling of a request; runs on a controller.
 
-    :param nova_conf: path of the file that nova-scheduler reads
-    :raises DryRunError: when it cannot be asked
+    :param nova_conf: path of nova-scheduler's configuration file
+    :raises DryRunError: when the process fails
     """
     command = [sys.executable, "-m", __package__, "--config-file", nova_conf]
     ran = subprocess.run(  # noqa: S603  Python itself

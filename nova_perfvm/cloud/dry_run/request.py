@@ -32,7 +32,7 @@ _NOT_STORED: Final = (
 
 
 class RequestRefusedError(Exception):
-    """Nova refuses the request before it is scheduled."""
+    """Nova refuses the request before nova-scheduler sees it."""
 
 
 class UnreadableCellError(PerfVMError):
@@ -40,12 +40,12 @@ class UnreadableCellError(PerfVMError):
 
 
 class Asked:
-    """A request as nova-scheduler gets it.
+    """A request as nova-scheduler receives it.
 
-    :ivar context: of the cell that the server is in, or of none
+    :ivar context: targets the server's cell, or no cell
     :ivar spec: the RequestSpec
-    :ivar sources: where each of its fields is from
-    :ivar notes: what could not be reproduced
+    :ivar sources: {field of the spec: where its value comes from}
+    :ivar notes: the parts of the request that could not be reproduced
     """
 
     def __init__(
@@ -63,21 +63,24 @@ class Asked:
 
 
 def asked(admin: nova_context.RequestContext, question: Question) -> Asked:
-    """Return what nova-scheduler would get.
+    """Return the request that nova-scheduler would receive.
 
-    :raises RequestRefusedError: when Nova refuses the request before it is scheduled
+    :raises RequestRefusedError: when Nova refuses the request before that
     """
     try:
         if question.server:
             return _of_server(admin, question)
         return _of_new(admin, question)
-    # ValueError: "alias:count" of PCI devices with a count that is none.
+    # ValueError: the count in a PCI request "alias:count" is not a number.
     except (exception.NovaException, ValueError) as exc:
         raise RequestRefusedError(f"{type(exc).__name__}: {first_line(exc)}") from exc
 
 
 def _of_new(admin: nova_context.RequestContext, question: Question) -> Asked:
-    """Make what ``nova.compute.api.API._create_instance`` makes of a new server."""
+    """Build the RequestSpec of a new server as nova-api does.
+
+    See ``nova.compute.api.API._create_instance``.
+    """
     flavor = objects.Flavor.get_by_flavor_id(admin, question.flavor)
     image: Mapping[str, Any] = question.image or {}
     root = objects.BlockDeviceMapping(
@@ -85,7 +88,7 @@ def _of_new(admin: nova_context.RequestContext, question: Question) -> Asked:
         source_type="image",
         volume_size=None,
     )
-    # Without what its constructor connects to.
+    # Skip the constructor, which connects to other services.
     api = object.__new__(compute_api.API)
     booted = None if question.volume_backed else image.get("id")
     api._detect_nonbootable_image_from_properties(booted, image)
@@ -126,8 +129,8 @@ def _of_new(admin: nova_context.RequestContext, question: Question) -> Asked:
 def _group(admin: nova_context.RequestContext, identity: str) -> objects.InstanceGroup:
     """Return a server group with the hosts of its members.
 
-    As ``nova.scheduler.utils.setup_instance_group``, which asks for a server that is a
-    member already.
+    ``nova.scheduler.utils.setup_instance_group`` does the same, but only for a server
+    that is already a member.
     """
     group = objects.InstanceGroup.get_by_uuid(admin, identity)
     wanted = groups.FILTERS.get(group.policy)
@@ -140,7 +143,7 @@ def _group(admin: nova_context.RequestContext, identity: str) -> objects.Instanc
 
 
 def _of_server(admin: nova_context.RequestContext, question: Question) -> Asked:
-    """Read what Nova stored of a server, and let nova-conductor's code complete it."""
+    """Read a server's stored RequestSpec, and complete it by nova-conductor's code."""
     mapping = objects.InstanceMapping.get_by_instance_uuid(admin, question.server)
     spec = objects.RequestSpec.get_by_instance_uuid(admin, question.server)
     if question.zone:
@@ -148,7 +151,7 @@ def _of_server(admin: nova_context.RequestContext, question: Question) -> Asked:
     if question.project:
         spec.project_id = question.project
     if mapping.cell_mapping is None:
-        # Nobody has scheduled it yet.
+        # The server was never scheduled.
         return _as_at_boot(admin, spec)
     context = nova_context.RequestContext.from_dict(admin.to_dict())
     nova_context.set_target_cell(context, mapping.cell_mapping)
@@ -170,7 +173,7 @@ def _of_server(admin: nova_context.RequestContext, question: Question) -> Asked:
 
 
 def _as_at_boot(admin: nova_context.RequestContext, spec: objects.RequestSpec) -> Asked:
-    """Complete a request as ``ConductorManager._schedule_instances`` does."""
+    """Complete a RequestSpec as ``ConductorManager._schedule_instances`` does."""
     scheduler_utils.setup_instance_group(admin, spec)
     found = Asked(admin, spec, "stored by Nova")
     found.notes.append(
@@ -183,7 +186,7 @@ def _as_at_boot(admin: nova_context.RequestContext, spec: objects.RequestSpec) -
 
 
 class _NoPorts:
-    """A network API that knows no ports."""
+    """A network API for a server without ports."""
 
     def get_requested_resource_for_instance(
         self, *_: Any
@@ -196,9 +199,9 @@ def _as_in_a_move(
     spec: objects.RequestSpec,
     instance: objects.Instance,
 ) -> Asked:
-    """Complete a request as nova-conductor's task of live migrations does.
+    """Complete a RequestSpec as nova-conductor does for a live migration.
 
-    Cold migrations and unshelving complete it alike.
+    Cold migrations and unshelving complete the RequestSpec alike.
     """
     task = object.__new__(live_migrate.LiveMigrationTask)
     task.context = context

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``SchedulerManager.select_destinations`` does, but for the claim."""
+"""Select hosts as ``SchedulerManager.select_destinations`` does, but claim nothing."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from nova_perfvm.facts.dry_run import (
 )
 from nova_perfvm.printable import first_line
 
-# A host and its node.
+# (name of a host, name of its node).
 Key = tuple[str, str]
-# Figures of a provider, by resource class.
+# Placement's provider summaries, by UUID.
 Summaries = Mapping[str, Any]
 
 
@@ -44,17 +44,17 @@ def _key(host: HostState) -> Key:
 def _servers_of(
     context: nova_context.RequestContext, hosts: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """Return host and UUID of the servers of a cell on some hosts."""
+    """Return (host, UUID) of each server of one cell on the given hosts."""
     row = models.Instance
     found = context.session.query(row.host, row.uuid).filter(row.deleted == 0)
     return [tuple(one) for one in found.filter(row.host.in_(hosts))]
 
 
 class BatchedHostManager(host_manager.HostManager):  # type: ignore[misc]
-    """Nova's HostManager, which reads the servers of all hosts of a cell at once.
+    """Nova's HostManager, but it reads the servers of all hosts of a cell in one query.
 
-    nova-compute tells a running nova-scheduler of its servers; a new one would ask for
-    those of each host.
+    A running nova-scheduler learns the servers from nova-compute; a new process would
+    query each host's servers separately.
     """
 
     def __init__(self) -> None:
@@ -64,13 +64,13 @@ class BatchedHostManager(host_manager.HostManager):  # type: ignore[misc]
         self._servers: dict[str, dict[str, objects.Instance]] = {}
 
     def _init_instance_info(self, computes_by_cell: Any = None) -> None:
-        """Read no servers here: ``_get_computes_for_cells`` does."""
+        """Read no servers: ``_get_computes_for_cells`` reads them later."""
 
     def _get_computes_for_cells(
         self, context: nova_context.RequestContext, cells: Any, compute_uuids: Any
     ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         nodes, services = super()._get_computes_for_cells(context, cells, compute_uuids)
-        # A cell that answers has a list, be it empty.
+        # A cell that answers is in `nodes`, even if its list is empty.
         self.unseen = {one.name or one.uuid for one in cells if one.uuid not in nodes}
         self._servers = {}
         for cell in cells:
@@ -90,9 +90,9 @@ class BatchedHostManager(host_manager.HostManager):  # type: ignore[misc]
 
 
 class Tracing:
-    """A handler of filters in place of Nova's, which remembers who refused which host.
+    """Replaces Nova's filter handler, and remembers which filters refused each host.
 
-    :ivar by: names of the filters that refuse a host, in their order
+    :ivar by: names of the filters that refuse a host, in the order of the filters
     """
 
     def __init__(self, *, every: bool) -> None:
@@ -123,9 +123,9 @@ class Tracing:
 def _passing(
     one: Any, hosts: Sequence[HostState], spec_obj: objects.RequestSpec
 ) -> list[HostState]:
-    """Return the hosts that pass a filter with a candidate left.
+    """Return the hosts that pass a filter and keep an allocation candidate.
 
-    NUMATopologyFilter and PciPassthroughFilter take candidates away, and Nova claims
+    NUMATopologyFilter and PciPassthroughFilter remove candidates, and Nova claims
     nothing on a host without candidates.
     """
     had = {_key(host) for host in hosts if host.allocation_candidates}
@@ -136,7 +136,7 @@ def _passing(
 def _refusing(
     behind: Iterable[Any], host: HostState, spec_obj: objects.RequestSpec
 ) -> Iterator[str]:
-    """Yield the names of further filters that refuse a host."""
+    """Yield the names of the later filters that refuse a host, too."""
     for one in behind:
         tried = _copy(host, host.allocation_candidates)
         if not _passing(one, [tried], copy.deepcopy(spec_obj)):
@@ -144,7 +144,7 @@ def _refusing(
 
 
 def _copy(host: HostState, candidates: Sequence[Any]) -> HostState:
-    """Return a copy of a host into which a filter may write."""
+    """Return a copy of a host that a filter may modify."""
     found = copy.copy(host)
     found.limits = dict(host.limits)
     found.allocation_candidates = copy.deepcopy(list(candidates))
@@ -152,9 +152,9 @@ def _copy(host: HostState, candidates: Sequence[Any]) -> HostState:
 
 
 class DryRun:
-    """nova-scheduler as one nova.conf configures it, without its claims.
+    """nova-scheduler as a nova.conf configures it, without its claims.
 
-    It reads the cells and aggregates once, as nova-scheduler does when it starts.
+    Cells and aggregates are read once, as nova-scheduler reads them when it starts.
     """
 
     def __init__(self) -> None:
@@ -162,7 +162,6 @@ class DryRun:
         self._hosts = BatchedHostManager()
 
     def answer(self, question: Question) -> SchedulerAnswer:
-        """Return what nova-scheduler does with a request."""
         with no_writes():
             try:
                 found = asked(nova_context.get_admin_context(), question)
@@ -173,10 +172,10 @@ class DryRun:
     def judge(
         self, found: Asked, *, count: int = 1, every: bool = False
     ) -> SchedulerAnswer:
-        """Return what nova-scheduler does with a RequestSpec.
+        """Schedule a RequestSpec, and return the result.
 
-        :param count: how many servers are asked for at once
-        :param every: whether filters behind the one that refuses a host are asked, too
+        :param count: the number of servers that are requested at once
+        :param every: whether filters after the one that refuses a host are asked, too
         """
         try:
             added = tuple(_prefiltered(found))
@@ -187,14 +186,15 @@ class DryRun:
         return replace(answer, added=added, notes=tuple(found.notes))
 
     def _offered(self, found: Asked) -> tuple[list[dict[str, Any]], Summaries]:
-        """Ask Placement as ``SchedulerManager.select_destinations`` does.
+        """Ask Placement for candidates as ``select_destinations`` does.
 
-        All candidates are read; a note tells where Nova's limit would cut them.
+        All candidates are read; a note tells if Nova's limit would cut them.
         """
         client = report.report_client_singleton()
         candidates: list[dict[str, Any]] = []
         summaries: dict[str, Any] = {}
-        # PCPU, as flavors of pinned VMs are translated, then VCPU in its place.
+        # First with PCPU, into which Nova translates the vCPUs of pinned VMs, then with
+        # VCPU.
         for translated in (True, False):
             try:
                 query = scheduler_utils.resources_from_request_spec(
@@ -246,14 +246,15 @@ class DryRun:
         handler = self._hosts.filter_handler = Tracing(every=every)
         passed = self._filtered(hosts, found.spec, 0)
         left = set(map(_key, passed))
-        # PCI devices and NUMA nodes are providers, too, below that of their host.
+        # Providers of PCI devices and NUMA nodes are below the root provider of their
+        # host.
         roots = {
             summaries[uuid].get("root_provider_uuid") or uuid for uuid in by_provider
         }
         offered: dict[str, tuple[str, ...]] = dict.fromkeys(roots, (NO_STATE,))
         for host in hosts:
-            # Filters are not asked about hosts that the request excludes, and about
-            # none where an administrator forces a host.
+            # Nova does not ask filters about hosts that the request excludes, nor about
+            # any host if an administrator forces one.
             here = [] if _key(host) in left else [DESTINATION]
             offered[host.uuid] = tuple(handler.by.get(_key(host), here))
         ranked, order = self._ranked(passed, found.spec)
@@ -276,7 +277,8 @@ class DryRun:
     ) -> tuple[tuple[tuple[str, tuple[WeigherShare, ...]], ...], list[HostState]]:
         """Weigh hosts as ``nova.weights.BaseWeightHandler`` does.
 
-        :returns: UUIDs with what each weigher adds, and the hosts, the best first
+        :returns: (UUID, the share of each weigher) of each host, and the hosts; both
+            best first
         """
         weighed = [weights.WeighedObject(host, 0.0) for host in hosts]
         shares: list[list[WeigherShare]] = [[] for _ in weighed]
@@ -303,10 +305,11 @@ class DryRun:
         order: Sequence[HostState],
         summaries: Summaries,
     ) -> Iterator[str]:
-        """Yield the hosts of servers that are asked for at once.
+        """Yield the hosts of servers that are requested at once.
 
-        Nova asks for candidates once, and counts what it gives in the states of hosts;
-        Placement counts what is claimed, which here :class:`_Claims` does.
+        Nova asks Placement once, and subtracts each selected server from the host
+        states; the claims, which Placement counts, are counted here by
+        :class:`_Claims`.
         """
         claims = _Claims(summaries)
         for number in range(count):
@@ -328,7 +331,7 @@ class DryRun:
 
 
 class _Claims:
-    """The inventories of Placement after the claims of earlier servers."""
+    """The free amounts of Placement's inventories after earlier servers' claims."""
 
     def __init__(self, summaries: Summaries) -> None:
         self._left = {
@@ -338,7 +341,7 @@ class _Claims:
         }
 
     def claim(self, host: HostState) -> bool:
-        """Claim the first candidate of a host; return whether there was room."""
+        """Claim the first candidate of a host; return whether it was still free."""
         if not host.allocation_candidates:
             return False
         wanted = {
@@ -354,9 +357,9 @@ class _Claims:
 
 
 def _prefiltered(found: Asked) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Let each prefilter write into the request; yield its name, and what it wrote.
+    """Let each prefilter modify the request; yield its name and its additions.
 
-    :raises RequestRefusedError: when one refuses the request
+    :raises RequestRefusedError: when a prefilter refuses the request
     """
     for prefilter in request_filter.ALL_REQUEST_FILTERS:
         before = set(_asked_of_placement(found.spec))
@@ -375,7 +378,7 @@ def _refusal(exc: exception.NovaException) -> str:
 
 
 def _asked_of_placement(spec: objects.RequestSpec) -> Iterator[str]:
-    """Yield what a request asks of the root provider."""
+    """Yield the traits, aggregates and groups that a request asks Placement for."""
     yield from (f"required={trait}" for trait in spec.root_required)
     yield from (f"required=!{trait}" for trait in spec.root_forbidden)
     destination = spec.requested_destination

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """All checks of a cloud under a policy: the audit, preflight and ``policy check``.
 
-Pure functions of the policy and of what was observed: hosts, flavors and options,
-the servers that run, the CPUs that they are pinned to, and what Placement has
-allocated.  Storm tests and the audit ask the same questions.
+Pure functions of the policy and of observed facts: hosts, flavors, options, running
+servers, the CPUs that they are pinned to, and Placement's allocations.  The storm tests
+use the same checks.
 """
 
 from nova_perfvm.diagnose.audit.checks import (

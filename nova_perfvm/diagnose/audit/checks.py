@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All checks in order, and which command runs which of them."""
+"""All checks in their order, and the commands that run each."""
 
 import enum
 import itertools
@@ -41,9 +41,9 @@ from nova_perfvm.placement.schemes import scheme_of
 class Selection(enum.Flag):
     """The command that runs a check.
 
-    :cvar AUDIT: what slipped past
+    :cvar AUDIT: violations that got past the filter
     :cvar PREFLIGHT: what would break when hosts are enrolled or the filter enforces
-    :cvar POLICY: whether a cloud is as a policy says (``policy check``)
+    :cvar POLICY: differences between the cloud and the policy (``policy check``)
     """
 
     AUDIT = enum.auto()
@@ -52,10 +52,10 @@ class Selection(enum.Flag):
 
 
 class Need(NamedTuple):
-    """What a check needs, or it has nothing to look at.
+    """The data without which a check cannot run.
 
-    :ivar words: what that is
-    :ivar met: whether it is there
+    :ivar words: names the data
+    :ivar met: returns whether the subject has the data
     """
 
     words: str
@@ -72,10 +72,10 @@ _CINDER: Final = Need(
 
 
 class CloudCheck(NamedTuple):
-    """One question that is asked of a cloud.
+    """One check of a cloud.
 
-    :ivar title: what holds if nothing is found
-    :ivar need: without it the question is not asked; None for none
+    :ivar title: the statement that holds if nothing is found
+    :ivar need: the data without which the check is skipped; None if it needs none
     """
 
     title: str
@@ -84,13 +84,13 @@ class CloudCheck(NamedTuple):
     need: Need | None = None
 
     def can_look(self, subject: Subject) -> bool:
-        """Return whether there is what it looks at."""
+        """Return whether the subject has the data that the check needs."""
         return self.need is None or self.need.met(subject)
 
 
 @dataclass(frozen=True)
 class AuditReport(Report):
-    """What an audit found.
+    """The findings of an audit.
 
     :ivar policy_digest: of the policy that the cloud was compared with
     """
@@ -100,14 +100,14 @@ class AuditReport(Report):
     servers: int
 
     def by_code(self) -> dict[str, int]:
-        """Count the findings of each code that there is, also those with none.
+        """Count the findings of each known code, including codes with 0.
 
-        What the policy accepts is counted apart.
+        Findings that the policy accepts are not counted here.
         """
         return self._counted(accepted=False)
 
     def accepted_by_code(self) -> dict[str, int]:
-        """Count what the policy accepts, of each code that it can be said of."""
+        """Count the accepted findings of each code that a policy may accept."""
         found = self._counted(accepted=True)
         return {c: n for c, n in found.items() if LEVELS[c] in ACCEPTABLE}
 
@@ -174,7 +174,7 @@ def selected(selection: Selection) -> tuple[CloudCheck, ...]:
 def run(subject: Subject, selection: Selection = Selection.AUDIT) -> AuditReport:
     """Audit a cloud, or run the checks of another command.
 
-    What the policy accepts is noted.
+    Findings that the policy accepts are marked.
     """
     accept = subject.policy.accept
     results = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether servers, flavors and images are what they claim to be."""
+"""Check that servers, flavors and images match the class that they claim."""
 
 import difflib
 import functools
@@ -29,9 +29,9 @@ _KNOWN_KEYS: Final = frozenset(
         *(const.POLICY_KEY, const.POLICY_NAME_KEY, const.POLICY_AT_KEY),
     }
 )
-# Names that are so alike are the same name, spelled wrongly.
+# Two keys at least this similar are taken for one key, misspelled.
 _ALIKE: Final = 0.8
-# Extra specs that a class decides, so that another value is no extension of it.
+# Extra specs that the class determines: another value contradicts the class.
 _DECIDED: Final = (
     "hw:cpu_",
     "hw:emulator_threads",
@@ -45,7 +45,7 @@ _DECIDED: Final = (
 
 
 def check_servers(subject: Subject) -> Iterator[Finding]:
-    """Judge each server that came to a host once by the flavor embedded in it."""
+    """Judge each server that was ever on a host by the flavor embedded in it."""
     policy = subject.policy
     for server in subject.snapshot.servers:
         if not server.built or not server.known:
@@ -53,7 +53,7 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
         request = subject.requests[server.id]
         reasons = list(subject.check_request(request))
         if server.host is not None:
-            # Of a host that nobody saw the labels are known.
+            # The labels of a host are known even if the host itself was not read.
             facts = subject.hosts.get(server.host) or HostFacts(
                 server.host,
                 server.host,
@@ -74,14 +74,14 @@ def check_servers(subject: Subject) -> Iterator[Finding]:
                 f"{where}: it has {request.vcpus} vCPUs, a former size of class "
                 f"{vm_class.name}, which has {vm_class.vcpus} now: "
                 + ("" if subject.check_request(request) else "it can be moved, and ")
-                + "no new one gets that size"
+                + "no new VM gets that size"
             )
             remedy = subject.resize(server)
             yield Finding.of(codes.FORMER_SIZE, str(server), words, remedy)
 
 
 def _remedy(subject: Subject, server: Server, kind: str) -> str:
-    """Return the commands after which a rule has nothing against a server."""
+    """Return the commands after which the rule accepts the server."""
     if kind == "migrate":
         return subject.leave(server)
     if kind == "rebuild" and not subject.is_stranded(server):
@@ -90,12 +90,12 @@ def _remedy(subject: Subject, server: Server, kind: str) -> str:
 
 
 def _found_by_another_check(subject: Subject, server: Server, code: str) -> bool:
-    """Return whether another check says it, with what the server really owns."""
+    """Return whether another check reports the fault from the real pinning."""
     vm_class = subject.class_of(server)
     if not subject.managed(server.host or ""):
         return False
     if code in CODES:
-        # It strands a slot, or its flavor is without units: that is said.
+        # Other checks report a stranded slot, and a flavor without units.
         return vm_class is None or scheme_of(subject.policy).enrolls
     if vm_class is None or not vm_class.pinned:
         return False
@@ -106,7 +106,7 @@ def _found_by_another_check(subject: Subject, server: Server, code: str) -> bool
 
 
 def check_changed(subject: Subject) -> Iterator[Finding]:
-    """List servers whose flavor is not the flavor of that name any more."""
+    """List servers whose embedded flavor differs from today's flavor of that name."""
     listed = {flavor.name for flavor in subject.flavors}
     for server in subject.snapshot.servers:
         flavor = subject.flavors_today.get(server.flavor)
@@ -115,7 +115,8 @@ def check_changed(subject: Subject) -> Iterator[Finding]:
         embedded = _sizes(server) | dict(server.extra_specs)
         current = _sizes(flavor) | dict(flavor.extra_specs)
         changed = _differences(embedded, current, "{} was {}, is {}")
-        # Nova refuses a resize to the flavor that a server has, which keeps its sizes.
+        # Nova refuses a resize to the server's own flavor, and a changed flavor of the
+        # same sizes has the same ID.
         another = "FLAVOR" if _sizes(server) == _sizes(flavor) else quote(flavor.id)
         if changed:
             yield Finding.of(
@@ -123,7 +124,8 @@ def check_changed(subject: Subject) -> Iterator[Finding]:
                 str(server),
                 f"on {server.host}: flavor {flavor.name} was changed: "
                 f"{', '.join(changed)}",
-                # Another's flavor is of no class: today's is what its owner wants.
+                # A flavor that the policy does not list has no class: its owner wants
+                # today's flavor.
                 subject.resize(server)
                 if flavor.name in listed
                 else moves.resize(server.id, server.status, another),
@@ -146,7 +148,7 @@ def _differences(
 
 
 def check_flavors(subject: Subject) -> Iterator[Finding]:
-    """Compare the cloud's flavors of a class with what the policy makes."""
+    """Compare the cloud's flavors of a class with those that the policy generates."""
     names = {flavor.name: flavor.class_name for flavor in subject.flavors}
     for flavor in subject.snapshot.flavors:
         claimed = flavor.extra_specs.get(const.CLASS_KEY)
@@ -174,10 +176,13 @@ def check_flavors(subject: Subject) -> Iterator[Finding]:
 
 
 def _as_the_policy_has_it(flavor: Flavor, names: Iterable[str]) -> str:
-    """Return the command for a flavor that differs, by the names that are listed."""
+    """Return the command that corrects a flavor, or deletes an unlisted one.
+
+    :param names: of the flavors that the policy lists
+    """
     listed = next((name for name in names if flavor.name.endswith(name)), None)
     if listed is None:
-        # What the policy does not list is not synced.
+        # ``flavor sync`` leaves flavors alone that the policy does not list.
         return f"openstack flavor delete {quote(flavor.id)}"
     prefix = flavor.name.removesuffix(listed)
     option = f" --prefix {quote(prefix)}" if prefix else ""
@@ -185,7 +190,7 @@ def _as_the_policy_has_it(flavor: Flavor, names: Iterable[str]) -> str:
 
 
 def _best(subject: Subject, vm_class: VMClass, flavor: Flavor) -> list[str]:
-    """Return the differences from the nearest of what the policy could make."""
+    """Return the differences from the nearest variant that the policy generates."""
     variants = [False, True] if scheme_of(subject.policy).isolates else [False]
     found = []
     for isolated in variants:
@@ -210,7 +215,7 @@ def _best(subject: Subject, vm_class: VMClass, flavor: Flavor) -> list[str]:
 
 
 def check_images(subject: Subject) -> Iterator[Finding]:
-    """List images that say the contrary of what a class wants."""
+    """List images with properties that contradict a class."""
     if not any(vm_class.vif_multiqueue for vm_class in subject.policy.classes):
         return
     for image in subject.snapshot.images or ():
@@ -227,13 +232,13 @@ def check_images(subject: Subject) -> Iterator[Finding]:
 
 
 def _of_image(subject: Subject, image: Image, code: str) -> str:
-    """Return the code of a finding about an image: a note if it is a tenant's."""
+    """Return the code for a finding about an image; tenants' images get a note only."""
     tenants = image.belongs_to_tenant(subject.snapshot.project)
     return codes.TENANT_IMAGE if tenants else code
 
 
 def check_spelling(subject: Subject) -> Iterator[Finding]:
-    """List keys that were meant to be the project's, and are not."""
+    """List keys that look like a misspelled key of the project."""
     snapshot = subject.snapshot
     for what, uuid, name, values in (
         *(("flavor", f.id, f.name, f.extra_specs) for f in snapshot.flavors),
@@ -269,12 +274,12 @@ def _near_miss(
 
 @functools.cache
 def _is_near(key: str) -> bool:
-    """Return whether a key is nearly the one that names a class."""
+    """Return whether a key looks like a misspelling of the class key."""
     if key in _KNOWN_KEYS:
         return False
     plain = key.lower().replace("_", ":")
     if plain.startswith(f"{const.NAMESPACE}:"):
         return True
     matcher = difflib.SequenceMatcher(None, const.CLASS_KEY, plain)
-    # The first is an upper bound that costs little.
+    # quick_ratio is an upper bound of ratio, and cheap.
     return matcher.quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether servers hold in Placement what their class's VMs take.
+"""Check that servers hold in Placement what VMs of their class take.
 
-A VM that does not hold its slot leaves it to another: the cap of its host and
-the exclusion of other classes are gone, whatever its flavor says by now.  One
-that holds more keeps others off that the host has room for.
+If a VM does not hold its slot, Placement gives the slot to another VM: the host's cap
+and the exclusion of other classes fail.  If a VM holds too much, it keeps VMs off that
+the host has room for.
 """
 
 from collections import Counter
@@ -22,16 +22,16 @@ from nova_perfvm.placement.schemes import scheme_of
 def check(subject: Subject) -> Iterator[Finding]:
     """List the servers that hold more or less than VMs of their class take.
 
-    Who has no units on elastic hosts is looked at host by host, see
-    :mod:`nova_perfvm.diagnose.audit.units`; here it is VMs of pinned classes on
-    hosts that should be elastic, and are not, and those with the units that VMs of
-    another class take.
+    Servers without units on elastic hosts are checked host by host, see
+    :mod:`nova_perfvm.diagnose.audit.units`.  This check covers VMs of pinned classes on
+    hosts that should be elastic but are not, and VMs that hold the units of another
+    class.
     """
     if not scheme_of(subject.policy).counts:
         return
     for server in subject.snapshot.servers:
         host = subject.hosts_seen.get(server.host or "")
-        # In the course of a resize it may hold what its flavor before took.
+        # During a resize a server may hold the resources of its former flavor.
         if host is not None and not is_moving(subject.snapshot, server):
             yield from _of_server(subject, server, host)
 
@@ -39,9 +39,9 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _of_server(
     subject: Subject, server: Server, host: ComputeHost
 ) -> Iterator[Finding]:
-    """Compare what a server holds with what it should.
+    """Compare the resources that a server holds with those that it should hold.
 
-    A host that was enrolled for another number of children is judged by that one.
+    A host that was enrolled with another number of children is judged by that number.
     """
     view, vm_class = subject.elastic_hosts.get(host.host), subject.class_of(server)
     if vm_class is None or not (view or subject.managed(host.host)):
@@ -65,7 +65,7 @@ def _of_server(
             remedy = f"openstack resource provider allocation unset {names} {server.id}"
         words = f"{takes} holds {_words(claims.excess)} more"
         yield Finding.of(codes.CLAIMED_TOO_MUCH, str(server), words, remedy)
-    # General VMs need no units but on elastic hosts, which are looked at by themselves.
+    # General VMs need units on elastic hosts only, which audit.units checks.
     told = (view and without_units) or (scheme.enrolls and not vm_class.pinned)
     if claims.lacking and not told:
         offered = subject.snapshot.provider_by_uuid[host.provider].inventories

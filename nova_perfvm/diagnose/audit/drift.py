@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether Placement and Nova have servers on the same NUMA nodes."""
+"""Check that Placement and Nova have servers on the same NUMA nodes."""
 
 from collections.abc import Iterator
 from shlex import quote
@@ -21,7 +21,8 @@ _RETURNS: Final = "would come back to other CPUs in Nova if its resize is revert
 def check(subject: Subject) -> Iterator[Finding]:
     """List the servers that hold other child providers of their hosts than they use.
 
-    And those whose resize does, if Nova's database tells: they may come back.
+    Also servers with an unconfirmed resize whose migration holds other children, if
+    Nova's database tells: these servers may come back.
     """
     snapshot = subject.snapshot
     movers = {move.id: move.server for move in snapshot.migrations}

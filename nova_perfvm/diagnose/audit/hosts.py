@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judge whether hosts are known, labelled and isolated as the policy wants."""
+"""Check that hosts are known, labelled and isolated as the policy wants."""
 
 from collections.abc import Iterable, Iterator
 from shlex import quote
@@ -14,7 +14,7 @@ from nova_perfvm.placement.schemes import scheme_of
 
 
 def check_labels(subject: Subject) -> Iterator[Finding]:
-    """List the hosts that offer slots and lack the label by which they are judged."""
+    """List the hosts that offer slots but lack the label by which they are judged."""
     policy = subject.policy
     if policy.managed_hosts != "labelled":
         return
@@ -40,17 +40,17 @@ def check_labels(subject: Subject) -> Iterator[Finding]:
                 classes, [quote(view.host)], subject.snapshot.aggregates
             )
         words = (
-            f"it offers slots or units, and no aggregate of it has {const.CLASS_KEY}: "
-            "managed_hosts: labelled keeps VMs of pinned classes off it, and no others"
+            f"the host has slots or units, but no aggregate with {const.CLASS_KEY}: "
+            "managed_hosts: labelled keeps VMs of pinned classes off, and only these"
         )
-        # Several hosts go into an aggregate that is created once.
+        # Several hosts share one aggregate, which is created only once.
         remedy = "\n".join(line for line in remedies if line not in said)
         said.update(remedies)
         yield Finding.of(codes.LABEL_MISSING, view.host, words, remedy)
 
 
 def check_aggregates(subject: Subject) -> Iterator[Finding]:
-    """List the aggregates that reserve hosts for classes that nobody declares."""
+    """List the aggregates that reserve hosts for classes unknown to the policy."""
     known = subject.policy.by_name
     for aggregate in subject.snapshot.aggregates:
         unknown = aggregate.labels - known.keys()
@@ -66,7 +66,7 @@ def check_aggregates(subject: Subject) -> Iterator[Finding]:
 
 
 def check_judged(subject: Subject) -> Iterator[Finding]:
-    """Look that the policy judges a host at all."""
+    """Check that the policy judges at least one host."""
     policy, aggregates = subject.policy, subject.snapshot.aggregates
     labelled = any(aggregate.labels and aggregate.hosts for aggregate in aggregates)
     if policy.managed_hosts == "labelled" and not labelled:
@@ -74,13 +74,13 @@ def check_judged(subject: Subject) -> Iterator[Finding]:
         yield Finding.of(
             codes.NO_HOST_JUDGED,
             "aggregates",
-            f"none with hosts has {const.CLASS_KEY}: the policy judges no host",
+            f"no aggregate with hosts has {const.CLASS_KEY}: no host is judged",
             "\n".join(labels.label_commands(classes, ["HOST"], aggregates)),
         )
 
 
 def check_isolation(subject: Subject) -> Iterator[Finding]:
-    """List hosts with slots that general VMs come to, if aggregates keep them off."""
+    """List hosts with slots that aggregates should keep general VMs off, but do not."""
     if not subject.isolated_aggregates:
         return
     for trait in sorted(scheme_of(subject.policy).traits_to_avoid(subject.policy)):
@@ -96,7 +96,7 @@ def check_isolation(subject: Subject) -> Iterator[Finding]:
                     f"openstack aggregate {verb} --property trait:{trait}=required "
                     f"{name}\nopenstack aggregate add host {name} {quote(view.host)}",
                 )
-                # The next host goes into the same aggregate.
+                # Further hosts go into the same aggregate.
                 verb = "set"
 
 
@@ -108,7 +108,7 @@ def check_known(subject: Subject) -> Iterator[Finding]:
             yield Finding.of(
                 codes.HOST_UNKNOWN,
                 host.host,
-                "it is not known to Placement",
+                "Placement knows no resource provider of the host",
                 "systemctl restart nova-compute on the host, which reports anew",
             )
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova, libvirt and the kernel agree on where each pinned VM runs.
+"""Check that Nova, libvirt and the kernel agree on the CPUs of each pinned VM.
 
-Nova gives other VMs what it believes to be free; libvirt binds what its XML says;
-the kernel runs threads where it was told last.
+Nova gives CPUs that it believes to be free to other VMs; libvirt pins by the domain's
+XML; the kernel runs each thread on the CPUs that were last set.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.findings import Finding, Level
 
 AGREEMENT: Final = "each vCPU on the same CPU for Nova, libvirt and the kernel"
-NOT_PINNED: Final = "it owns no CPUs, so there is nothing to compare"
+NOT_PINNED: Final = "the VM owns no CPUs: nothing to compare"
 _NO_PINS: Final = "it should own CPUs, and neither Nova nor libvirt gives it any"
 _RUNS: Final = "ACTIVE"
-# Of differences; the rest is a number.
+# The most differences that a finding names; further ones are counted.
 _MOST_SHOWN: Final = 4
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Compare the three for each VM, and look for VMs that only one knows."""
+    """Compare Nova, libvirt and the kernel for each VM.
+
+    VMs that only Nova or only libvirt knows are found, too.
+    """
     nova = subject.snapshot
     for host, seen in subject.hypervisors.items():
         if seen.unlisted:
@@ -46,13 +49,13 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def strangers(nova: Snapshot, seen: Hypervisor) -> Iterator[Finding]:
-    """Look for pinned VMs that run without Nova, and say which were not read."""
+    """Yield findings for pinned VMs that Nova does not know, and for unread VMs."""
     for uuid, vm in seen.vms.items():
         if vm.pinned and uuid not in nova.server_by_id:
             yield Finding.of(
                 codes.DOMAIN_LEFT_BEHIND,
                 vm.domain,
-                "Nova has none of that UUID here, so it gives its CPUs to others",
+                "Nova has no server of that UUID here, and gives its CPUs to others",
                 f"openstack server show {uuid}: if it is on another host, or deleted, "
                 "a domain was left behind: shut it down; if it moved since, look at "
                 "both once more",
@@ -64,7 +67,7 @@ def strangers(nova: Snapshot, seen: Hypervisor) -> Iterator[Finding]:
 
 
 def elsewhere(nova: Snapshot, seen: Hypervisor, host: str) -> Iterator[Finding]:
-    """Look for servers that run here, and that Nova does not have here.
+    """Yield findings for servers that run on this host, but on another host for Nova.
 
     :param host: the name of the compute service; empty if it is not known
     """
@@ -72,7 +75,7 @@ def elsewhere(nova: Snapshot, seen: Hypervisor, host: str) -> Iterator[Finding]:
         server = nova.server_by_id.get(uuid)
         if server is None or server.host == host:
             continue
-        # While it migrates it may run on two hosts.
+        # A server that migrates may run on two hosts.
         if not server.known or server.task is not None:
             continue
         where = f"on {server.host}" if server.host else f"on no host ({server.status})"
@@ -95,7 +98,7 @@ def elsewhere(nova: Snapshot, seen: Hypervisor, host: str) -> Iterator[Finding]:
 
 
 def of_server(nova: Snapshot, seen: Hypervisor, server: Server) -> Finding:
-    """Compare the three for a server that Nova has on the host."""
+    """Compare Nova, libvirt and the kernel for a server that Nova has on the host."""
     vm, source = seen.vms.get(server.id), told_by(nova)
     why = seen.unlisted or seen.unread_vms.get(server.id)
     if why and server.task is None:
@@ -104,7 +107,7 @@ def of_server(nova: Snapshot, seen: Hypervisor, server: Server) -> Finding:
         return unknown(str(server), reason, source)
     if vm is not None:
         return _compared(seen, vm, server, source)
-    saw = "libvirt runs none of that UUID"
+    saw = "libvirt runs no domain of that UUID"
     return _stale(seen, server, saw, source) or Finding.of(
         codes.DOMAIN_MISSING,
         str(server),
@@ -124,36 +127,36 @@ def _nothing_to_compare(seen: Hypervisor, server: Server) -> str:
     if not owns_cpus(seen, server):
         return NOT_PINNED
     if server.id in seen.vms and server.cells is None:
-        return "Nova did not tell its NUMA topology"
+        return "Nova did not show the server's NUMA topology"
     return ""
 
 
 def told_by(nova: Snapshot) -> str:
-    """Return who told where servers are, and when."""
+    """Return the source of the servers' hosts, with its time."""
     return f"Nova's API at {nova.taken_at}"
 
 
 def owns_cpus(seen: Hypervisor, server: Server) -> bool:
-    """Return whether a server owns CPUs by Nova, or should where it runs."""
+    """Return whether a server owns CPUs by Nova's pins, its domain or its flavor."""
     vm = seen.vms.get(server.id)
     should = vm is not None and (vm.pinned or server.owns_cpus)
     return bool(server.pinned_cpus) or should
 
 
 def unknown(subject: str, reason: str, source: str, remedy: str = "") -> Finding:
-    """Return that nobody can tell, and why."""
+    """Return a finding that a comparison is impossible, with the reason."""
     return Finding.of(codes.NOT_COMPARED, subject, reason, remedy, source=source)
 
 
 def unread(subject: str, what: Unread) -> Finding:
-    """Return that nobody can tell, as something was not read."""
+    """Return a finding that a comparison is impossible, because data was not read."""
     return unknown(subject, what.reason, what.place, what.remedy)
 
 
 def _changed_since(seen: Hypervisor, server: Server) -> str:
-    """Return that Nova has changed a server since its host was looked at, if so.
+    """Describe Nova's change of a server after its host was read; empty without one.
 
-    Who looked at the host did so by another clock.
+    The host's clock may differ from Nova's.
     """
     if not server.updated:
         return ""
@@ -167,7 +170,7 @@ def _changed_since(seen: Hypervisor, server: Server) -> str:
 
 
 def _stale(seen: Hypervisor, server: Server, saw: str, source: str) -> Finding | None:
-    """Return that what was seen may be from before Nova changed a server, if so."""
+    """Return a finding that the data is older than Nova's last change; else None."""
     changed = _changed_since(seen, server)
     if not changed:
         return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that somebody asks for, compared with what was collected on their hosts.
+"""Compare servers that an operator names with the data collected on their hosts.
 
-What has to hold is in :mod:`~nova_perfvm.diagnose.audit.hypervisors`; here is an answer
-for each of them, also where there is nothing to compare.
+:mod:`~nova_perfvm.diagnose.audit.hypervisors` has the comparison; this module gives an
+answer for each named server, even if there is nothing to compare.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from nova_perfvm.findings import Finding
 def asked(
     servers: tuple[Server, ...], taken_at: str, host: str | None = None
 ) -> Snapshot:
-    """Return the part of a cloud that is asked for.
+    """Return a snapshot of the named servers only.
 
     :param servers: with their topologies
-    :param host: the host all of whose pinned servers are asked for, if so
+    :param host: the host whose pinned servers are all asked for; None if servers are
+        named
     """
     nodes = {s.host: s.node or s.host for s in servers if s.host is not None}
     if host is not None:
@@ -35,10 +36,11 @@ def asked(
 def check(
     nova: Snapshot, collected: Iterable[Hypervisor], host: str | None = None
 ) -> Iterator[Finding]:
-    """Compare servers with what was collected on hosts.
+    """Compare servers with the data collected on hosts.
 
-    :param nova: what is asked for
-    :raises PerfVMError: when a file is of a host that nobody asks for
+    :param nova: the named servers, see :func:`asked`
+    :param host: see :func:`asked`
+    :raises PerfVMError: when a file was collected on a host of none of the servers
     """
     seen, others = by_host(nova.hosts, collected)
     for other in others:
@@ -59,7 +61,7 @@ def check(
     if host in seen:
         yield from hypervisors.strangers(nova, seen[host])
     if not any(server.pinned_cpus for server in nova.servers):
-        reason = "Nova has no server there that owns CPUs"
+        reason = "Nova has no pinned server on this host"
         yield hypervisors.unknown(host, reason, hypervisors.told_by(nova))
 
 
@@ -70,7 +72,7 @@ def _where(nova: Snapshot, host: str | None) -> str:
 
 
 def _counts(seen: Hypervisor | None, server: Server) -> bool:
-    """Return whether a server is among those of a host that are asked for."""
+    """Return whether a server belongs to the pinned servers of a host."""
     if seen is None:
         return bool(server.pinned_cpus)
     return hypervisors.owns_cpus(seen, server)
@@ -79,11 +81,11 @@ def _counts(seen: Hypervisor | None, server: Server) -> bool:
 def _answer(nova: Snapshot, seen: Hypervisor | None, server: Server) -> Finding:
     name, source = str(server), hypervisors.told_by(nova)
     if not server.known:
-        reason = "Nova cannot reach its cell, and does not tell where it is"
+        reason = "Nova cannot reach the server's cell, and does not show its host"
         return hypervisors.unknown(server.id, reason, source)
     if server.host is None:
         fault = f" ({server.fault})" if server.fault else ""
-        reason = f"Nova has it on no host: {server.status}{fault}{_busy(server)}"
+        reason = f"the server is on no host: {server.status}{fault}{_busy(server)}"
         return hypervisors.unknown(name, reason, source)
     if seen is not None:
         return hypervisors.of_server(nova, seen, server)
@@ -93,7 +95,7 @@ def _answer(nova: Snapshot, seen: Hypervisor | None, server: Server) -> Finding:
     return hypervisors.unknown(
         name,
         f"Nova has {has}{_busy(server)}; libvirt and the kernel were not asked, as "
-        f"nothing is given that was collected on {server.host}",
+        f"no file is given that was collected on {server.host}",
         source,
         f"on {server.host}: nova-perfvm host collect --output {server.host}.json; "
         f"then add --collected {server.host}.json",
@@ -105,7 +107,7 @@ def _busy(server: Server) -> str:
 
 
 def _shown(cell: ServerCell) -> str:
-    """Return where one NUMA node of a server is, each vCPU with its CPU."""
+    """Describe the CPUs of a server on one NUMA node, each vCPU with its CPU."""
     pairs = " ".join(f"{v}:{c}" for v, c in sorted(cell.cpu_pinning.items()))
     return (
         f"vCPUs {format_cpus(cell.cpu_pinning)} on CPUs "

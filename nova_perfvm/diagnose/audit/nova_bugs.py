@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find whom known bugs of Nova hit, by the releases that hosts have."""
+"""Find servers and hosts that known bugs of Nova hit, by the hosts' releases."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from nova_perfvm.known_bugs import CloudFacts, hits
 def check(subject: Subject) -> Iterator[Finding]:
     """List servers and hosts that a known bug hits, or may hit.
 
-    What hits every pinned VM of a release is left to plans, which move them.
+    Bugs that hit every pinned VM of a release are left out: plans avoid them.
     """
     for bug, hit in hits(CloudFacts(subject.snapshot, subject.hypervisors)):
         if bug.rule is None or bug.rule.of_all:

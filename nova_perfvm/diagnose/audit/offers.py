@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judge whether hosts offer the slots, traits and IOPS that the policy gives them."""
+"""Check that hosts offer the slots, traits and IOPS that the policy gives them."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -22,14 +22,14 @@ _REPORT_ANEW: Final = (
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Compare what each host offers with what the policy wants of it."""
+    """Compare the offer of each host with the policy."""
     for view in subject.views:
         error = unreadable.fault(view.facts)
         if error:
             yield Finding.of(
                 codes.HOST_UNREADABLE,
                 view.host,
-                f"what Nova's database has of it cannot be read: {error}: nothing "
+                f"the host's record in Nova's database cannot be read: {error}: no VM "
                 "comes here",
                 _REPORT_ANEW,
             )
@@ -38,7 +38,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _of_host(policy: Policy, view: HostView) -> Iterator[Finding]:
-    """Compare what a host with a provider offers of each class."""
+    """Compare the slots of each class that a host offers with the policy."""
     scheme, root = scheme_of(policy), view.root
     counted = {name for name in root.inventories if _is_slot(name)}
     known = {scheme.slot_class(policy, c) for c in policy.pinned_classes}
@@ -56,12 +56,12 @@ def _of_host(policy: Policy, view: HostView) -> Iterator[Finding]:
         expected = wanted if vm_class is mine else 0
         yield from _of_class(policy, vm_class, view, expected)
     for name in sorted(counted - known):
-        words = f"{root.total(name)} {name}, slots of no class of the policy"
+        words = f"{root.total(name)} {name}, and the policy has no such class"
         yield _differs(view, words)
 
 
 def _is_slot(name: str) -> bool:
-    """Return whether a resource class counts VMs on the host's own provider."""
+    """Return whether a resource class counts VMs on the host's root provider."""
     scheme = scheme_counting([name])
     return scheme is not None and not scheme.enrolls
 
@@ -79,8 +79,8 @@ def _of_class(
         offer = scheme.offers(policy, vm_class, root.mode, expected)
         expected = offer.inventories[name].total
     if expected is None or (host.cells_source == ASSUMED and 0 < found < expected):
-        # Nodes that differ in size hold fewer than as many that are alike.  So only
-        # whether what is there goes together can be told.
+        # Nodes are assumed to be alike, but uneven nodes hold fewer VMs: then only the
+        # consistency of the inventory can be judged.
         expected = found
     shape = f", a {host.shape}," if host.shape else ""
     if found != expected:
@@ -98,8 +98,8 @@ def _of_class(
         yield _differs(view, f"{trait} is missing", codes.TRAIT_DIFFERS)
     elif trait in root.traits and not expected:
         words = (
-            f"{trait} is there, without room for slots: Nova never removes a trait "
-            "that provider.yaml once gave, and this one keeps general VMs off"
+            f"{trait} is set, without room for slots: Nova never removes a trait "
+            "that provider.yaml once gave, and this trait keeps general VMs off"
         )
         differs = _differs(view, words, codes.TRAIT_DIFFERS)
         remedy = differs.remedy if found else remove_trait(root.uuid, trait)
@@ -113,7 +113,7 @@ def _of_class(
 def _differs(
     view: HostView, words: str, code: str = codes.INVENTORY_DIFFERS
 ) -> Finding:
-    """Return a finding whose remedy is to configure the host, by what is known."""
+    """Return a finding whose remedy is the command that configures the host."""
     mode = "shared" if view.root.mode == "open" else view.root.mode
     memory_gb = view.root.total("MEMORY_MB") // 1024
     remedy = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether what Placement has allocated is what Nova runs."""
+"""Check that Placement's allocations match the servers that Nova runs."""
 
 from collections.abc import Iterator
 from shlex import quote
@@ -14,7 +14,7 @@ from nova_perfvm.printable import some_of
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """List what is allocated to nobody, not at all or elsewhere."""
+    """List leaked, missing and misplaced allocations."""
     snapshot = subject.snapshot
     homeless = {
         server.id: f"{server} is in {server.status} and on no host"
@@ -25,8 +25,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         consumer
         for provider in filter(snapshot.is_seen, snapshot.providers)
         for consumer in provider.allocations
-        # What an evacuated server holds on the host that failed is Nova's to
-        # take away; it excuses nothing on other hosts.
+        # An evacuated server's allocation on the failed host is Nova's to remove; it
+        # does not excuse allocations on other hosts.
         if consumer not in homeless
         or (consumer, provider.root or provider.uuid) not in snapshot.left_behind
     }
@@ -43,15 +43,15 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def is_moving(snapshot: Snapshot, server: Server) -> bool:
-    """Return whether Nova may be about to add or to remove allocations."""
+    """Return whether Nova may be about to change the server's allocations."""
     return server.busy or server.id in snapshot.migrating
 
 
 def _places(subject: Subject) -> Iterator[Finding]:
-    """Compare where servers are with where they have allocations."""
+    """Compare the hosts of servers with the hosts of their allocations."""
     snapshot = subject.snapshot
     nodes = {host.provider: host for host in snapshot.hosts}
-    # By consumer and by the top of the tree: the providers that it has something of.
+    # {consumer: {UUID of a root provider: the providers that it holds resources of}}.
     held: dict[str, dict[str, list[Provider]]] = {}
     for provider in snapshot.providers:
         root = provider.root or provider.uuid
@@ -87,7 +87,7 @@ def _places(subject: Subject) -> Iterator[Finding]:
 
 
 def check_orphans(subject: Subject) -> Iterator[Finding]:
-    """List providers of this project, or of a compute, that no host has."""
+    """List the project's child providers and compute providers that no host has."""
     snapshot = subject.snapshot
     hosts = {host.provider: host for host in snapshot.hosts}
     nodes = {host.node: host for host in snapshot.hosts}
@@ -95,7 +95,7 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
         root = provider.root or provider.uuid
         host = hosts.get(root)
         alive = "" if host else _sign_of_life(snapshot, root)
-        # Placement deletes none that somebody holds.
+        # Placement refuses to delete a provider with allocations.
         verb = "show --allocations" if provider.allocations or alive else "delete"
         remedy = f"openstack resource provider {verb} {provider.uuid}"
         if host is None and snapshot.unlisted:
@@ -105,14 +105,15 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
             home = host or nodes.get(host_of_child(provider.name) or "")
             view = subject.elastic_hosts.get(home.host) if home else None
             enrolled = view is not None and bool(view.enrolled or view.isolated_by)
-            # What is detached is left for nova-compute to forget; it does no harm.
+            # A detached child is harmless; it is kept until nova-compute has forgotten
+            # it.
             if provider.detached or (placed and enrolled):
                 continue
             if home is not None and home.provider in snapshot.provider_by_uuid:
-                # It is put back, or emptied as nova-compute can bear it.
+                # enroll puts the child back; unenroll empties and detaches it.
                 verb = "enroll" if enrolled else "unenroll"
                 remedy = f"openstack perfvm host {verb} {quote(home.host)}"
-            words = f"it is in the tree of no host{alive}"
+            words = f"the provider is outside any host's tree{alive}"
             if host is not None:
                 words = f"{host.host} is not enrolled for this policy"
             yield Finding.of(codes.ORPHANED_CHILD, provider.name, words, remedy)
@@ -120,17 +121,17 @@ def check_orphans(subject: Subject) -> Iterator[Finding]:
             yield Finding.of(
                 codes.ORPHANED_PROVIDER,
                 provider.name,
-                f"it looks like a compute host's, and Nova lists no such host{alive}",
+                f"it looks like a compute host's, but Nova lists no such host{alive}",
                 remedy,
             )
 
 
 def _sign_of_life(snapshot: Snapshot, root: str) -> str:
-    """Return why a provider that Nova lists no host of may be a living host's."""
+    """Return why a provider may belong to a host that Nova does not list."""
     if snapshot.unlisted:
         return (
-            f": it may be that of {some_of(snapshot.unlisted, 3)}, of which Nova "
-            "has a nova-compute service and lists no hypervisor"
+            f": it may belong to {some_of(snapshot.unlisted, 3)}: Nova has a "
+            "nova-compute service there and lists no hypervisor"
         )
     return ": it changed in the last hour" if root in snapshot.recent else ""
 

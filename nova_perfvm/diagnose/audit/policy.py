@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a policy suits a cloud: its scheme, its flavors, what it would refuse."""
+"""Check that a policy suits a cloud: scheme, flavors, and VMs that it would refuse."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from nova_perfvm.policy import advice
 
 
 def check_policy(subject: Subject) -> Iterator[Finding]:
-    """Say what a policy costs, or what it is not made for."""
+    """List the policy's costs, and the enrolled hosts that its scheme does not suit."""
     policy = subject.policy
     yield from advice(policy)
     if not scheme_of(policy).enrolls:
@@ -29,7 +29,7 @@ def check_policy(subject: Subject) -> Iterator[Finding]:
 
 
 def check_sync(subject: Subject) -> Iterator[Finding]:
-    """List the changes of ``flavor sync``, or the reasons for which it refuses."""
+    """List the changes of ``flavor sync``, or the reasons for its refusal."""
     sync = subject.sync
     for refusal in sync.refusals:
         yield Finding.of(codes.FLAVORS_REFUSED, "flavors", refusal, sync.command)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find servers that Nova will not finish by itself: stuck ones, and builds cut off.
 
-A conductor or a compute that dies takes with it what it was told to do.  Nova
-leaves the server as it is, for ever, and with it what Placement gave it.
+If a conductor or a compute dies, its tasks are lost.  Nova then leaves the server in
+its state for ever, and keeps the server's allocation.
 """
 
 import datetime as dt
@@ -14,12 +14,12 @@ from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.findings import Finding
 
-# Not VERIFY_RESIZE, which waits for the user.
+# VERIFY_RESIZE is not included: that status waits for the user.
 _UNDER_WAY: Final = frozenset({"BUILD", "RESIZE", "MIGRATING", "REBUILD"})
-# To set the state says ACTIVE and clears the task.  Servers of these statuses
-# are active, or stopped, which a stop repairs; see _STATE_MAP of
-# nova.api.openstack.common.  Of others Nova would refuse for ever what ends
-# their state, such as to unpause them.
+# Setting the state to active also clears the task.  Servers of these statuses are
+# active, or stopped, which a stop corrects; see _STATE_MAP of
+# nova.api.openstack.common.  A server of another status would be marked active wrongly:
+# Nova would then refuse the action that ends the status, such as unpause.
 _ACTIVE: Final = frozenset(
     {
         "ACTIVE",
@@ -32,17 +32,17 @@ _ACTIVE: Final = frozenset(
         "SHUTOFF",
     }
 )
-# What Nova notes as the fault where nova-compute got no answer: of exceptions
-# that are not its own it shows the class alone.
+# Faults that Nova notes when nova-compute got no answer: of exceptions that are not
+# Nova's own, only the class is shown.
 _NO_ANSWER: Final = frozenset(
     {"MessageDeliveryFailure", "MessagingTimeout", "RemoteError"}
 )
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """List servers with which Nova has been busy too long."""
+    """List servers with which Nova has been busy for too long."""
     snapshot = subject.snapshot
-    # Guests that are busy take hours to copy.
+    # Copying the memory of a busy guest takes hours.
     copied = {m.server for m in snapshot.migrations if m.kind == "live-migration"}
     at_work = {host.host for host in snapshot.hosts if host.up}
     taken = _time(snapshot.taken_at)
@@ -51,8 +51,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         if server.id in copied or (copies(server.task) and server.host in at_work):
             continue
-        # Nova says "now" of what was never updated, as a server that waits for its
-        # host may not be.
+        # Nova shows the current time for a server that was never updated, such as one
+        # that waits for its host: for builds the creation time is used.
         since = _time(server.created if server.status == "BUILD" else server.updated)
         if taken is None or since is None:
             continue
@@ -68,10 +68,10 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def copies(task: str | None) -> bool:
-    """Return whether in a task a compute copies a disk, or waits for such copies.
+    """Return whether in this task nova-compute copies a disk, or waits for a copy.
 
-    That takes hours; to set the state meanwhile is to clear the task of a copy
-    that goes on.
+    A copy takes hours.  Setting the server's state meanwhile would clear the task of a
+    copy that still runs.
     """
     return task is not None and ("image_" in task or task == "resize_migrating")
 
@@ -85,11 +85,11 @@ def _time(text: str) -> dt.datetime | None:
 
 
 def _remedy(server: Server) -> str:
-    """Return what shows whether it gets on after all, then what frees the server."""
+    """Return commands that show whether the server progresses, then free the server."""
     commands = [f"openstack server event list {server.id}"]
     state = ""
     if server.task == "deleting" or server.status == "ERROR":
-        # An error stays one; only the task goes.
+        # The server stays in ERROR; only its task is cleared.
         state = "error"
     elif server.status in _ACTIVE:
         state = "active"
@@ -103,8 +103,8 @@ def _remedy(server: Server) -> str:
 def check_builds(subject: Subject) -> Iterator[Finding]:
     """List servers in ERROR on no host whose guests may run nevertheless.
 
-    nova-compute starts the guest and then asks nova-conductor to note it.  If no
-    answer comes, it gives up the server, its host and its allocation, but not the
+    nova-compute starts the guest and then asks nova-conductor to save the server.  If
+    no answer comes, it gives up the server, its host and its allocation, but not the
     guest (``_do_build_and_run_instance`` of nova/compute/manager.py).
     """
     for server in subject.snapshot.servers:
@@ -114,7 +114,7 @@ def check_builds(subject: Subject) -> Iterator[Finding]:
                 codes.BUILD_CUT_OFF,
                 str(server),
                 f"it is in ERROR by {server.fault} and on no host: the guest may have "
-                "been started, and runs beside what Nova knows of",
+                "been started, and then runs without Nova's knowledge",
                 f"openstack server event list {server.id}\n"
                 f"openstack server delete {server.id}",
             )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement has of a host just what the host's provider config files say.
+"""Check that Placement has what each host's provider config files declare.
 
-nova-compute adds to Placement what its files say.  Traits that a file no longer has
-stay there.
+nova-compute adds the files' inventories and traits to Placement.  Traits that were
+removed from a file stay in Placement.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,14 +17,15 @@ from nova_perfvm.facts.snapshot import Provider
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.commands import remove_trait
 
-# What disks give, operators may set otherwise; enrolling, not a file, makes the others.
+# Operators may set the IOPS of disks otherwise; units are made by enrolling, not by a
+# file.
 _NOT_JUDGED: Final = {const.RC_READ_IOPS, const.RC_WRITE_IOPS, *const.CHILD_CLASSES}
 _NOTHING: Final = ProviderEntry({}, frozenset())
 _ENROLLED: Final = (const.TRAIT_ELASTIC, const.TRAIT_CHILD, const.TRAIT_CELLS)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Compare Placement with the files of the hosts on which was collected."""
+    """Compare Placement with the files of each host on which data was collected."""
     nodes = {host.host: host.provider for host in subject.snapshot.hosts}
     for host, seen in subject.hypervisors.items():
         root = subject.snapshot.provider_by_uuid.get(nodes[host])
@@ -34,7 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield _refused(host, seen.files, seen.files.refused)
         elif root is None:
             yield hypervisors.unknown(
-                host, "Placement has no provider of this host", "Placement"
+                host, "Placement lacks a provider for the host", "Placement"
             )
         else:
             for provider in subject.snapshot.trees.get(root.uuid, (root,)):
@@ -68,7 +69,7 @@ def _compared(
     totals = {name: one.total for name, one in provider.inventories.items()}
     found = _offer(totals, provider.traits)
     if not root:
-        # What the files do not name, enrolling or other services give it.
+        # Children have other inventories and traits from enrolling or other services.
         found &= wanted
     if found == wanted:
         return
@@ -86,7 +87,7 @@ def _compared(
 
 
 def _offer(totals: Mapping[str, int], traits: Iterable[str]) -> frozenset[str]:
-    """Return traits of the project, and its resource classes with their totals."""
+    """Return the project's traits, and its resource classes with their totals."""
     offered = [f"{name} {n}" for name, n in totals.items() if name not in _NOT_JUDGED]
     offered += [trait for trait in traits if not trait.startswith(_ENROLLED)]
     return frozenset(n for n in offered if n.startswith(const.CUSTOM_PREFIX))

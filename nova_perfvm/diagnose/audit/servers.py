@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find servers that harm each other: too many, shared CPUs, classes mixed."""
+"""Find servers that harm each other: too many, shared CPUs, mixed classes."""
 
 import collections
 import itertools
@@ -27,15 +27,15 @@ from nova_perfvm.rules.slots import cell_cpus
 class ServerFacts(NamedTuple):
     """One server as it runs.
 
-    :ivar class_name: its class; None for pinned servers of no class
-    :ivar host: the hypervisor it is on
+    :ivar class_name: its class; None for pinned servers without a class
+    :ivar host: the hypervisor of the server
     :ivar pinned_cpus: host CPUs that its vCPUs are pinned to
-    :ivar resize: the commands that make it one of its class
-    :ivar leave: the commands that bring it to another host
-    :ivar nodes: the host's NUMA nodes that it is on, where they are known;
-        without them its CPUs tell
+    :ivar resize: the commands that give it a flavor of its class
+    :ivar leave: the commands that move it to another host
+    :ivar nodes: the host's NUMA nodes that it is on; empty if not known, its CPUs then
+        tell
     :ivar vcpus: 0 for as many as its class has
-    :ivar pins_hidden: whether nobody could look up which CPUs it owns
+    :ivar pins_hidden: whether its pinned CPUs could not be read
     """
 
     id: str
@@ -50,14 +50,14 @@ class ServerFacts(NamedTuple):
     pins_hidden: bool = False
 
     def on(self, cell: NUMACell) -> bool:
-        """Return whether it owns CPUs of a cell."""
+        """Return whether the server owns CPUs of a cell."""
         if self.nodes:
             return bool(self.pinned_cpus) and cell.id in self.nodes
         return bool(self.pinned_cpus & (cell.cpuset | cell.pcpuset))
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """List what servers violate on the hosts where the policy's rules hold."""
+    """List the violations by servers on the hosts that the policy manages."""
     facts = [
         ServerFacts(
             id=server.id,
@@ -87,7 +87,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield Finding.of(
                 CELLS_UNKNOWN,
                 host,
-                "it shows no NUMA nodes, so that VMs on each cannot be counted",
+                "the host shows no NUMA nodes: VMs on each node cannot be counted",
                 f"openstack hypervisor show {host}",
             )
 
@@ -98,10 +98,10 @@ def check_servers(
     servers: Iterable[ServerFacts],
     assumed: Collection[str] = (),
 ) -> list[Finding]:
-    """List what servers violate, host by host.
+    """List the violations by servers, host by host.
 
-    :param cells: the NUMA nodes of each host, by its name
-    :param assumed: names of the hosts of which nobody knows which cells share CPUs
+    :param cells: the NUMA nodes of each host, by the host's name
+    :param assumed: names of the hosts of which it is not known which cells share CPUs
     """
     by_host: dict[str, list[ServerFacts]] = collections.defaultdict(list)
     for server in servers:
@@ -143,7 +143,7 @@ def _classes(
         if vm_class.exclusive == "host" and vm_class.name in kinds
     ]
     if exclusive and len(kinds) > 1:
-        # The fewest leave; of as many, those that the others disturb stay.
+        # The class with the most VMs stays; among equals, an exclusive class stays.
         stays = max(kinds, key=lambda kind: (kinds[kind], kind in exclusive, kind))
         words = f"{', '.join(sorted(kinds))}, and {', '.join(exclusive)} wants hosts"
         leave = [s for s in servers if (s.class_name or "(none)") != stays]
@@ -162,8 +162,8 @@ def _classes(
             yield Finding.of(
                 CELLS_UNKNOWN,
                 host,
-                "which of its NUMA nodes share CPUs is not known, so that unpinned VMs "
-                f"may run beside those of {vm_class.name}, which wants NUMA nodes for "
+                "it is unknown which NUMA nodes have shared CPUs: unpinned VMs may run "
+                f"beside VMs of {vm_class.name}, which wants NUMA nodes for "
                 "itself",
                 "openstack perfvm snapshot save FILE --from-nova-db",
             )
@@ -177,7 +177,7 @@ def _classes(
             nodes = ", ".join(str(cell.id) for cell in own)
             words = f"several classes, and {vm_class.name} wants NUMA nodes ({nodes})"
             yield _mixed(host, words, leave)
-            # Of two such classes only one is told to go.
+            # If two classes exclude each other, only the VMs of one class leave.
             servers = [server for server in servers if server not in leave]
 
 
@@ -218,9 +218,9 @@ def _counts(
                 yield Finding.of(
                     SLOT_STRANDED,
                     host,
-                    f"NUMA node {cell.id}: {_names(odd)}, not of the "
-                    f"{vm_class.vcpus} vCPUs of {vm_class.name}, and what is left "
-                    "beside them is too small for a VM of the class",
+                    f"NUMA node {cell.id}: {_names(odd)}, without the "
+                    f"{vm_class.vcpus} vCPUs of {vm_class.name}: the CPUs left "
+                    "beside them are too few for a VM of the class",
                     "\n".join(server.resize for server in odd),
                 )
         for server in mine:
@@ -247,9 +247,9 @@ def _beyond(
 def _stranding(
     vm_class: VMClass, cell: NUMACell, servers: Iterable[ServerFacts]
 ) -> list[ServerFacts]:
-    """Return the VMs smaller than the class has them, where a slot is lost to them.
+    """Return VMs with fewer vCPUs than their class, if they cost the cell a slot.
 
-    A larger one takes a slot, as one of the class does.
+    A larger VM takes one slot, as a VM of the class's size does.
     """
     odd, mine, whole = [], 0, vm_class.vcpus or 0
     for server in servers:
@@ -266,15 +266,15 @@ def _stranding(
 def _spread(
     vm_class: VMClass, host: str, cells: Sequence[NUMACell], server: ServerFacts
 ) -> Iterator[Finding]:
-    """Look at the CPUs of one VM of a pinned class."""
+    """Check that a VM of a pinned class owns CPUs on the right number of NUMA nodes."""
     if server.pins_hidden:
-        # A gap says so.
+        # The snapshot's gaps report hidden pins.
         return
     if not server.pinned_cpus:
         yield Finding.of(
             NOT_PINNED,
             server.name,
-            f"on {host}: its class {vm_class.name} is pinned, and it owns no CPU",
+            f"on {host}: its class {vm_class.name} is pinned, but the VM owns no CPU",
             server.resize,
         )
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of Nova and Placement that no API shows, and what could not be seen."""
+"""Check options of Nova and Placement that no API shows; report unread parts."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -19,12 +19,12 @@ from nova_perfvm.placement.settings import (
     Setting,
 )
 
-# What shows why Nova cannot ask a cell's database.
+# The command that shows the cause of a gap, by the gap's subject.
 _FIND_OUT: Final = {
     **dict.fromkeys(("cells", "hypervisors"), "nova-manage cell_v2 list_cells"),
     "pins": "openstack role assignment list --names --user USER",
 }
-# Options, and the codes of another value and of a file that nobody named.
+# (option, code for a wrong value, code if the file was not named).
 _FOR_ELASTIC: Final = (
     (ISOLATED_AGGREGATES, codes.ISOLATION, codes.ISOLATION_UNKNOWN),
     (FALLBACK_QUERY, codes.FALLBACK_QUERY, codes.FALLBACK_UNKNOWN),
@@ -32,7 +32,7 @@ _FOR_ELASTIC: Final = (
 
 
 def check_filters(subject: Subject) -> Iterator[Finding]:
-    """Judge the filters that nova-scheduler has."""
+    """Judge the filters that nova-scheduler has enabled."""
     name = options.ENABLED_FILTERS
     if subject.nova_settings is None:
         command = "openstack perfvm policy check --nova-conf FILE"
@@ -59,7 +59,7 @@ def check_elastic(subject: Subject) -> Iterator[Finding]:
     """Judge the options that elastic hosts need."""
     if not (scheme_of(subject.policy).enrolls or subject.elastic):
         return
-    # Hosts without CPU sets, to which pinned VMs come by one of the options.
+    # Pinned VMs come to hosts without cpu sets only by the fallback query.
     fallback = any(host.root.mode == "open" for host in subject.elastic)
     for setting, wrong, unknown in _FOR_ELASTIC:
         if subject.nova_settings is None:
@@ -69,8 +69,8 @@ def check_elastic(subject: Subject) -> Iterator[Finding]:
         fault = setting.fault(subject.nova_settings.get(setting.key))
         if fault and (fallback or wrong != codes.FALLBACK_QUERY):
             found = Finding.of(wrong, "nova.conf", fault, setting.remedy)
-            # A wrong fallback query is a warning to other schemes; here no pinned VM
-            # comes without it.
+            # For other schemes a missing fallback query is a warning; here no pinned VM
+            # finds a host without it.
             yield found._replace(level=Level.FAILURE)
     if scheme_of(subject.policy).steers and subject.nova_settings is not None:
         fault = NUMA_PACKING.fault(subject.nova_settings.get(NUMA_PACKING.key))
@@ -80,7 +80,7 @@ def check_elastic(subject: Subject) -> Iterator[Finding]:
 
 
 def check_retries(subject: Subject) -> Iterator[Finding]:
-    """Judge whether Placement can grant more than it has."""
+    """Judge whether Placement may grant more than its inventories have."""
     if subject.placement_settings is None:
         yield _unknown(
             options.RETRIES,
@@ -100,17 +100,17 @@ def _unknown(setting: Setting, code: str, remedy: str) -> Finding:
 
 
 def check_cells(subject: Subject) -> Iterator[Finding]:
-    """List the cells that are down: nobody looked at their hosts."""
+    """List unreachable cells; their hosts were not read."""
     return (found for found in check_gaps(subject) if found.code == codes.CELL_DOWN)
 
 
 def check_gaps(subject: Subject) -> Iterator[Finding]:
-    """List what was not there to be judged."""
+    """List the gaps of the snapshot."""
     return unseen(subject.snapshot)
 
 
 def unseen(snapshot: Snapshot) -> Iterator[Finding]:
-    """List what of a cloud could not be read."""
+    """Turn the gaps of a snapshot into findings."""
     for gap in snapshot.gaps:
         what, _, why = gap.partition(": ")
         remedy = _FIND_OUT.get(what, "openstack catalog list")

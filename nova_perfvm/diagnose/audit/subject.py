@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is audited: a policy and a cloud, and what follows from both."""
+"""The subject of an audit: a policy and a cloud, and values derived from both."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -26,23 +26,25 @@ from nova_perfvm.placement.schemes import enrolled_by_another, scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import check_request, resolve_class
 
-# [DEFAULT]long_rpc_timeout: the longest that Nova waits for an answer.
+# [DEFAULT]long_rpc_timeout (1800 s), the longest time that Nova waits for an answer.
 STUCK_AFTER_MIN: Final = 30
 
-# Why another server has to take the place of one.
+# Reasons why a new server must replace a server.
 _STRANDED: Final = (
     "it cannot be unshelved. Use its image; or delete it, keep its root volume and use "
     "--volume"
 )
-_DIVIDED: Final = "its image has hw_numa_mem.0, which no resize changes. Use another"
+_DIVIDED: Final = (
+    "its image has hw_numa_mem.0, and a resize keeps it. Use another image"
+)
 _LOCAL_DISK: Final = (
-    "no resize turns its root disk into a volume or makes it smaller. Move its data, "
-    "then delete it"
+    "a resize cannot turn the root disk into a volume, or shrink it. Move the data, "
+    "then delete the server"
 )
 
 
 class Sync(NamedTuple):
-    """What ``flavor sync`` would do, in words, and why it would do nothing."""
+    """The changes that ``flavor sync`` would make, and the reasons for a refusal."""
 
     changes: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
@@ -51,18 +53,18 @@ class Sync(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """What every check looks at.
+    """The data that every check reads.
 
-    :ivar placement_settings: what placement.conf says; None without the file
+    :ivar placement_settings: options of placement.conf; None without the file
     :ivar generators: of flavors' extra specs and images' properties
-    :ivar stuck_after_min: after how many minutes Nova should be done with a server
-    :ivar placement_database: that of placement.conf; None if nobody looked
-    :ivar nova_settings: what nova-scheduler's nova.conf says; None without the file
+    :ivar stuck_after_min: minutes after which Nova should have finished with a server
+    :ivar placement_database: the database of placement.conf; None if it was not read
+    :ivar nova_settings: options of nova-scheduler's nova.conf; None without the file
     :ivar enforced: the policy that ``nova_settings`` name, or why it was not read
     :ivar wanted: names of the hosts, or of their nodes, that are to be enrolled
-    :ivar isolated_aggregates: whether general flavors leave it to aggregates to
-        keep their VMs off hosts with slots
-    :ivar collected: what was collected on hosts
+    :ivar isolated_aggregates: whether aggregates, and not general flavors, keep general
+        VMs off hosts with slots
+    :ivar collected: the data collected on hosts
     """
 
     policy: Policy
@@ -80,28 +82,27 @@ class Subject:
 
     @cached_property
     def hypervisors(self) -> dict[str, Hypervisor]:
-        """What was collected on each host, by the service's name.
+        """The data collected on each host, by the compute service's name.
 
-        :raises PerfVMError: when it is not known which host that is
+        :raises PerfVMError: when the cloud has no host of the name in a file
         """
         found, others = by_host(self.snapshot.hosts, self.collected)
         for seen in others:
             names = ", ".join(host.host for host in self.snapshot.hosts) or "none"
             raise PerfVMError(
                 f"{seen.source} was collected on {seen.hostname}, and the cloud has no "
-                f"host of that name, but {names}"
+                f"host of that name; its hosts: {names}"
             )
         return found
 
     @cached_property
     def requests(self) -> dict[str, RequestFacts]:
-        """What each server asks for, by its ID."""
         return {server.id: self._request(server) for server in self.snapshot.servers}
 
     def _request(self, server: Server) -> RequestFacts:
         if server.status == OFFLOADED:
-            # Nova shows its NUMA topology only while it is on a host.  Where an image
-            # lists NUMA nodes, which is not modelled, the flavor alone tells.
+            # Nova shows a server's NUMA topology only while it is on a host.  Images
+            # that list NUMA nodes are not modelled: the flavor alone is then used.
             for asking in (server, replace(server, image=None)):
                 with suppress(RequestError):
                     return moves.request_of(self.snapshot, asking).facts
@@ -109,27 +110,29 @@ class Subject:
 
     @cached_property
     def check_request(self) -> Callable[[RequestFacts], tuple[Reason, ...]]:
-        """What the rules have against a request, asked once of those that are equal."""
+        """The rules' reasons against a request, cached for equal requests."""
         return cache(partial(check_request, self.policy))
 
     @cached_property
     def hosts(self) -> dict[str, HostFacts]:
-        """Each host as the scheduler sees it, by the service's name."""
+        """Each host as the scheduler sees it, by the compute service's name."""
         return {view.host: view.facts for view in self.views}
 
     @cached_property
     def views(self) -> tuple[HostView, ...]:
-        """Each host with all that is known of it."""
         return views_of(self.snapshot)
 
     @cached_property
     def elastic(self) -> tuple[HostView, ...]:
-        """The hosts that are enrolled, if only in part, and those that are to be."""
+        """The hosts that are enrolled, even partly, and those to be enrolled."""
         return elastic_hosts(self.views, self.wanted)
 
     @cached_property
     def elastic_hosts(self) -> dict[str, HostView]:
-        """Those of them by name that the policy's scheme has, or may have."""
+        """The hosts of ``elastic`` by name, except those that another scheme enrolled.
+
+        Empty if the policy's scheme does not enroll hosts.
+        """
         if not scheme_of(self.policy).enrolls:
             return {}
         return {
@@ -144,14 +147,14 @@ class Subject:
 
     @cached_property
     def hosts_seen(self) -> dict[str, ComputeHost]:
-        """The compute hosts that Placement has a top provider of, by name."""
-        # A file may have lost the top of a tree and kept what is below it.
+        """The compute hosts that have a root provider in Placement, by name."""
+        # A snapshot file may lack the root of a tree and have its children.
         tops = self.snapshot.trees.keys() & self.snapshot.provider_by_uuid.keys()
         return {h.host: h for h in self.snapshot.hosts if h.provider in tops}
 
     @cached_property
     def flavors(self) -> tuple[PolicyFlavor, ...]:
-        """The policy's flavors; none if it lists none."""
+        """The policy's flavors; empty if the policy lists none."""
         if not self.policy.lists_flavors:
             return ()
         return generate_flavors(self.policy, generators=self.generators)
@@ -162,7 +165,7 @@ class Subject:
         return {flavor.name: flavor for flavor in self.snapshot.flavors}
 
     def class_of(self, server: Server) -> VMClass | None:
-        """Return the class that a server claims; None for pinned ones of none."""
+        """Return the class that a server claims; None if pinned without a class."""
         return resolve_class(self.policy, self.requests[server.id])
 
     def managed(self, host: str) -> bool:
@@ -170,10 +173,10 @@ class Subject:
         return self.policy.manages(self.snapshot.labels(host))
 
     def leave(self, server: Server) -> str:
-        """Return the commands that bring a server to another host.
+        """Return the commands that move a server to another host.
 
-        PerfVMFilter lets a server whose flavor the rules refuse migrate to no host; a
-        resize changes the host, too.
+        If the rules refuse a server's flavor, PerfVMFilter lets the server migrate to
+        no host; then a resize, which changes the host too, is returned.
         """
         request = self.requests[server.id]
         if moves.goes_elsewhere(server) and self.check_request(request):
@@ -181,11 +184,12 @@ class Subject:
         return moves.migrate(server.id, server.status)
 
     def resize(self, server: Server) -> str:
-        """Return the commands that make a server one of its class again.
+        """Return the commands that give a server a valid flavor of its class.
 
-        That is by the smallest of the policy's flavors that it fits into.  Nova
-        refuses a resize to the flavor that a server has.  Sizes cannot be changed,
-        so that a flavor of other sizes was made anew.
+        The flavor is the smallest of the policy's flavors with enough memory.  Nova
+        refuses a resize to the server's present flavor: then ``flavor sync`` makes a
+        copy with a prefix.  A flavor of the same name but other sizes was created anew,
+        because sizes of flavors cannot be changed: a resize to it works.
         """
         vm_class = self.class_of(server) or next(iter(self.policy.pinned_classes), None)
         fits = [
@@ -230,16 +234,16 @@ class Subject:
     def divided_by_image(self, server: Server) -> bool:
         """Return whether an image divides a server's memory unevenly.
 
-        A resize keeps that, and Nova refuses a rebuild that changes it
+        A resize keeps the division, and Nova refuses a rebuild that changes it
         (``_validate_numa_rebuild`` of nova/compute/api.py).
         """
         memory_mb = {cell.memory_mb for cell in self.requests[server.id].cells}
         return len(memory_mb) > 1 and "hw:numa_mem.0" not in server.extra_specs
 
     def _of_former_size(self, server: Server) -> str:
-        """Return the commands that unshelve a server as one of a former size.
+        """Return the commands that unshelve a server after its size is allowed.
 
-        Empty where more than its size speaks against it.
+        Empty if the rules have other reasons against the server than its size.
         """
         vm_class = self.class_of(server)
         if vm_class is None or vm_class.vcpus is None:

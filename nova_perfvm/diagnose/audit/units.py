@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find what breaks, or will break, the separation of classes on elastic hosts."""
+"""Find faults that break, or will break, the separation of classes on elastic hosts."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -20,14 +20,14 @@ from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, describe
 from nova_perfvm.rules.request.contract import CODES
 
-# What the NUMA nodes of a host divide of it.  A kernel may keep more memory to itself
-# than that with which the host was enrolled.
+# Resource classes of the root provider that the children divide.  After the enrolment a
+# kernel may reserve more memory: this much of an excess is tolerated.
 _OF_ROOT: Final = {const.RC_CELL_CPU: const.PCPU, const.RC_CELL_MEMORY: "MEMORY_MB"}
 _ROUGHLY: Final = 1.02
 
 
 def check_hosts(subject: Subject) -> Iterator[Finding]:
-    """List what of elastic hosts is not as enrolling makes it."""
+    """List the differences between elastic hosts and hosts as enrolling makes them."""
     scheme = scheme_of(subject.policy)
     for host in subject.elastic_hosts.values():
         for code, faults in (
@@ -68,12 +68,12 @@ def _children_faults(policy: Policy, host: HostView) -> Iterator[str]:
         yield fault
     wrong = len(host.children) != count or enrolled_slots(own, host) is None
     for provider in host.strayed:
-        yield f"{provider.name} is not in the tree of {host.host}, and not empty"
+        yield f"{provider.name} is outside the tree of {host.host}, and not empty"
     for provider in host.children if scheme_of(own).steers else ():
         if not host.is_own(provider):
             yield (
-                f"nova-scheduler does not know {provider.name}, which was not made for "
-                f"the provider that {host.host} has"
+                f"nova-scheduler does not know {provider.name}, which was created for "
+                f"another provider than the present one of {host.host}"
             )
     for name, of in _OF_ROOT.items():
         total, most = sum(c.total(name) for c in host.children), host.root.total(of)
@@ -85,17 +85,17 @@ def _children_faults(policy: Policy, host: HostView) -> Iterator[str]:
     if wrong and (host.enrolled or host.children):
         yield (
             f"{host.host}: number ({len(host.children)}, should be {count}), names, "
-            "inventories or traits of its child providers are not as they should be"
+            "inventories or traits of its child providers differ from the policy's"
         )
 
 
 def check_residents(subject: Subject) -> Iterator[Finding]:
-    """List the servers without their units, or with ones that cannot be."""
+    """List the servers that lack units, or hold an invalid amount of them."""
     scheme = scheme_of(subject.policy)
     for host in subject.elastic_hosts.values():
         code, remedy = codes.UNITS_LACKING, codes.HEAL
         if not host.enrolled:
-            # It may have no children yet, which come first.
+            # The host may have no children yet: enroll makes them first.
             remedy = enroll(scheme, host.host, "--backfill")
             if subject.is_wanted(host.compute):
                 code = codes.TO_BACKFILL
@@ -108,15 +108,16 @@ def check_residents(subject: Subject) -> Iterator[Finding]:
 
 
 def check_flavors(subject: Subject) -> Iterator[Finding]:
-    """List the servers that their flavors bring to no enrolled host.
+    """List the servers whose flavors bring them to no enrolled host.
 
-    Servers whose flavors ask for hosts of another number of children are told apart.
+    Servers whose flavors ask for hosts with another number of children get a code of
+    their own.
     """
     policy = subject.policy
     if not scheme_of(policy).enrolls:
         return
     for server in subject.snapshot.servers:
-        # Nova moves none that came to no host.
+        # Nova does not move servers that never came to a host.
         if not server.known or not server.built:
             continue
         where, code = server.host or "no host", codes.FLAVOR_LEFT_BEHIND
@@ -131,9 +132,9 @@ def check_flavors(subject: Subject) -> Iterator[Finding]:
 
 
 def _flavor_fault(policy: Policy, server: Server) -> str:
-    """Return how a server's flavor differs from its class's contract; empty for not.
+    """Return how a server's flavor differs from its class's contract; else empty.
 
-    What is not of its class is told as that.
+    Empty also for servers that do not match their class: another check reports these.
     """
     name, misfits = class_or_misfits(policy, server)
     if misfits:
@@ -146,10 +147,10 @@ def _flavor_fault(policy: Policy, server: Server) -> str:
 
 
 def left_behind_fault(policy: Policy, server: Server) -> str:
-    """Return which elastic hosts of today a server's flavor keeps it off; else empty.
+    """Return the fault of a flavor that no elastic host of today accepts; else empty.
 
-    A server has the flavor that it was made with, so a change of the number of
-    children leaves it behind.
+    Servers keep the flavor that they were made with, so a new number of children per
+    host leaves them behind.
     """
     trait = scheme_of(policy).enrolled_trait(policy)
     asked = elastic_traits(required_traits(server.extra_specs)) - {trait}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether Placement has granted more than there is."""
+"""Check that Placement grants no more than its inventories have."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from nova_perfvm.findings import Finding
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """List what is allocated too much."""
+    """List the inventories with more allocated than their capacity."""
     for provider in subject.snapshot.providers:
         for name, used, capacity in provider.overused():
             yield Finding.of(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether VMs of classes that live on volumes have those of their class's type."""
+"""Check that VMs boot from volumes of their class's volume type."""
 
 from collections.abc import Iterator
 from shlex import quote
@@ -10,7 +10,7 @@ from nova_perfvm.findings import Finding
 
 
 def check_types(subject: Subject) -> Iterator[Finding]:
-    """List the classes whose volume type Cinder does not have."""
+    """List the classes whose volume type does not exist in Cinder."""
     there = subject.snapshot.volume_types or ()
     for vm_class in subject.policy.classes:
         name = vm_class.disk.volume_type
@@ -25,7 +25,7 @@ def check_types(subject: Subject) -> Iterator[Finding]:
 
 
 def check_roots(subject: Subject) -> Iterator[Finding]:
-    """List the servers whose root volume is not of their class's type."""
+    """List the servers whose root volume has another type than their class."""
     for server in subject.snapshot.servers:
         vm_class = subject.class_of(server) if server.known else None
         volume = subject.snapshot.root_volume_by_server.get(server.id)

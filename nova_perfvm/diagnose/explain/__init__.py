@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a server comes to no host, or to which: Placement and the rules together.
+"""Explain why a server finds no host, or which hosts it finds.
 
-Nova says "No valid host was found" and nothing else where Placement has no
-candidate: the filters are then not even asked.  Here each host is judged by
-both, from a snapshot.
+If Placement has no candidate, Nova only says "No valid host was found": the filters are
+not even asked.  Here each host is judged by Placement and the filters, from a snapshot.
 """
 
 from nova_perfvm.diagnose.explain.report import (

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the smallest change after which a host would take a request.
 
-Servers are moved away in thought, and everything is judged again: what is told
-is enough, and each of the servers is needed.  It is the smallest there is when
-it is one server; of more, another set may be smaller.
+The model moves servers away and judges the host again: the result is sufficient, and
+each of its servers is needed.  A single server is the minimum; for several servers, a
+smaller set may exist.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,11 +21,11 @@ from nova_perfvm.policy import Policy
 
 @dataclass(frozen=True)
 class Fix:
-    """What to do for one host.
+    """The change for one host.
 
-    :ivar host: its name
-    :ivar steps: in words, first what the service needs
-    :ivar servers: those to be moved away
+    :ivar host: the host's name
+    :ivar steps: in words; steps for the compute service come first
+    :ivar servers: the servers to move away
     """
 
     host: str
@@ -34,7 +34,7 @@ class Fix:
 
     @property
     def cost(self) -> tuple[int, int, int, str]:
-        """How much it takes: the smallest is the best."""
+        """The effort of the change, for comparison: the smallest is the best."""
         vcpus = sum(server.vcpus for server in self.servers)
         before = sum(not moves.ready(server) for server in self.servers)
         return len(self.servers), vcpus, len(self.steps) + before, self.host
@@ -47,11 +47,13 @@ class Fix:
 
 @dataclass
 class Fixer:
-    """Finds what to do for hosts of a cloud, so that they would take a request.
+    """Finds the changes after which hosts of a cloud would take a request.
 
     :ivar views: of all hosts
-    :ivar stuck: hosts on which servers are in the way that no others take together
-    :ivar choices: by what servers ask for, that with each host that would take one
+    :ivar stuck: names of hosts with servers in the way that other hosts cannot take
+        together
+    :ivar choices: a cache: {a server's request as text: the request, with each host
+        that would take it}
     """
 
     policy: Policy
@@ -63,9 +65,9 @@ class Fixer:
     choices: dict[str, list[tuple[Request, HostView]]] = field(default_factory=dict)
 
     def fix(self, verdict: HostVerdict) -> Fix | None:
-        """Return the smallest change found for one host, None if none was found.
+        """Return the smallest change found for one host; None if none was found.
 
-        Only servers are to go that other hosts would take together.
+        Only servers that other hosts could take together are moved.
         """
         if verdict.accepted:
             return None
@@ -75,7 +77,7 @@ class Fixer:
             left = view.without(servers)
             return offer(self.policy, self.request, left, self.settings) is not None
 
-        # Nobody makes room for himself, nor those for whom it is to come.
+        # The server itself cannot make room, nor can servers that it must be near to.
         kept = {self.request.server, *self.request.anchors}
         others = [s for s in view.servers if s.id not in kept]
         if not enough(others):
@@ -91,20 +93,20 @@ class Fixer:
         return Fix(view.name, tuple(steps), servers)
 
     def _takes(self, view: HostView, request: Request) -> bool:
-        # Servers that make way keep to the rules, as in plans.
+        # Servers that make room must obey the rules, as in plans.
         return offer(self.policy, request, view, self.settings.strict) is not None
 
     def _can_leave(self, server: Server) -> bool:
-        """Return whether a server can leave its host, offloaded or to another."""
+        """Return whether a server can leave its host: offloaded, or to another host."""
         if not moves.goes_elsewhere(server):
             return True
         return any(view.host != server.host for _, view in self._choices(server))
 
     def _leaving(self, servers: Sequence[Server]) -> list[Server]:
-        """Return those of a host's servers that can leave it together.
+        """Return the servers of a host that can leave it together.
 
-        Offloaded, or each to a host that takes it after those before it; the servers
-        that the fewest hosts take go first.
+        Each server is offloaded, or goes to a host that takes it after the servers
+        before it; servers with the fewest possible hosts go first.
         """
         found = [s for s in servers if not moves.goes_elsewhere(s)]
         going = [(s, self._choices(s)) for s in servers if moves.goes_elsewhere(s)]
@@ -125,13 +127,14 @@ class Fixer:
         return found
 
     def _choices(self, server: Server) -> Sequence[tuple[Request, HostView]]:
-        """Return what a server asks for, with each host that takes such a one."""
+        """Return a server's request with each host that would take such a server."""
         try:
             request = moves.request_of(self.snapshot, server)
         except RequestError:
             # nova-api would refuse its flavor and image today.
             return ()
-        # As others that are alike, so that none is on its own host already.
+        # Without the server's ID, so that servers with equal requests share the cache,
+        # and the server's own host is not excluded.
         zone = moves.zone_of(self.snapshot, server)
         request = replace(request, server="", availability_zone=zone)
         asked = repr(request)
@@ -142,7 +145,7 @@ class Fixer:
 
 
 def _served(verdict: HostVerdict) -> tuple[HostView, list[str]]:
-    """Return the host with a service that runs, and what that takes."""
+    """Return the host with a running, enabled service, and the steps to get there."""
     view, host = verdict.view, verdict.view.compute
     steps = []
     if host.forced_down:
@@ -154,7 +157,7 @@ def _served(verdict: HostVerdict) -> tuple[HostView, list[str]]:
     view = replace(view, compute=replace(host, up=True, enabled=True))
     if view.tree:
         top, *others = view.tree
-        # nova-compute takes the trait away itself.
+        # nova-compute removes this trait when its service is enabled.
         top = replace(top, traits=top.traits - {DISABLED})
         view = replace(view, tree=(top, *others))
     return view, steps
@@ -173,7 +176,7 @@ def _smallest(
     for server in ordered:
         if enough([server]):
             return (server,)
-    # Leave out, one by one, the largest that need not go.
+    # Remove the servers one by one, the largest first, that need not leave.
     kept = list(ordered)
     for server in reversed(ordered):
         fewer = [other for other in kept if other is not server]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One question answered: the verdicts on all hosts, grouped, with what helps."""
+"""Answer one question: the verdicts of all hosts, grouped, with remedies."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -35,24 +35,24 @@ from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of, some_of
 from nova_perfvm.rules import check_request
 
-# Of old files, and where the list is refused.
+# For old snapshot files, and for credentials that may not list server groups.
 NO_GROUPS: Final = "there are no server groups in this snapshot"
-# More names make no line.
+# More names do not fit on a line.
 _MOST_NAMED = 8
 
 _Named = TypeVar("_Named", Flavor, Image, Server, ServerGroup)
 
 
 class NotFoundError(PerfVMError):
-    """What was asked about is not in the cloud, or is not one thing."""
+    """The named object is not in the cloud, or the name is ambiguous."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Hosts that the same speaks against.
+    """Hosts with the same verdict.
 
-    :ivar shown: the verdict on the host that stands for all
-    :ivar fix: the smallest of theirs
+    :ivar shown: the verdict on the host that is shown for all
+    :ivar fix: the smallest fix among these hosts
     """
 
     hosts: tuple[str, ...]
@@ -64,11 +64,11 @@ class Row:
 class Explanation:
     """The verdicts of all hosts on one request.
 
-    :ivar request: None where only Nova knows what is asked for
-    :ivar request_reasons: what is wrong with the request itself, wherever it goes
+    :ivar request: None if only Nova knows the request
+    :ivar request_reasons: faults of the request itself, on whatever host
     :ivar fixes: in the order of the verdicts
-    :ivar notes: what else an operator should know
-    :ivar unjudged: filters, and keys of the request, that Nova judges and nobody here
+    :ivar notes: further remarks for an operator
+    :ivar unjudged: filters and request keys that Nova judges but this model cannot
     """
 
     request: Request | None
@@ -80,7 +80,7 @@ class Explanation:
 
     @property
     def accepting(self) -> tuple[str, ...]:
-        """The hosts that would take it."""
+        """The hosts that would accept the request."""
         return tuple(v.view.name for v in self.verdicts if v.accepted)
 
     def by_host(self) -> list[Row]:
@@ -89,12 +89,12 @@ class Explanation:
         return [Row((found.view.name,), found, fix) for found, fix in pairs]
 
     def rows(self) -> list[Row]:
-        """Group the hosts; those that would take it first, then by what helps."""
+        """Group the hosts by verdict; accepting hosts first, then the cheapest fix."""
         groups: dict[str, list[Row]] = {}
         for row in self.by_host():
             groups.setdefault(row.shown.code, []).append(row)
         rows = [
-            # The host that the remedy is for shows the arithmetic.
+            # The figures shown are those of the host with the cheapest fix.
             replace(min(mine, key=_order), hosts=tuple(row.hosts[0] for row in mine))
             for mine in groups.values()
         ]
@@ -118,14 +118,14 @@ def request_of(
     project: str = "",
     group: str | None = None,
 ) -> tuple[Request, tuple[str, ...]]:
-    """Return the request to explain, and what is to be said about it.
+    """Return the request to explain, and notes about it.
 
     :param flavor: name or ID; None if a server is named
     :param image: name or ID
     :param server: name or ID
     :param group: name or ID of the server group of a new server
-    :raises NotFoundError: when there is no such thing, or more than one
-    :raises RequestError: when nova-api would refuse it
+    :raises NotFoundError: when no object or several objects match
+    :raises RequestError: when nova-api would refuse the request
     """
     if server is not None:
         found = one("server", server, snapshot.servers)
@@ -133,7 +133,7 @@ def request_of(
             raise NotFoundError(
                 f"nothing is known of server {found.id}: its cell is down"
             )
-        # Of a server on no host Nova shows the zone that was asked for.
+        # For a server on no host, Nova shows the zone that was requested.
         zone = "" if found.host else found.availability_zone
         if snapshot.zones_told:
             zone = found.bound_zone
@@ -171,7 +171,7 @@ def request_of(
 
 
 def _unfit(image: Image, flavor: Flavor, *, local: bool) -> Iterator[str]:
-    """Yield why nova-api boots no new server of a flavor from an image.
+    """Yield why nova-api refuses to boot a new server of a flavor from an image.
 
     As ``nova.compute.api.API._validate_flavor_image``.
 
@@ -186,7 +186,10 @@ def _unfit(image: Image, flavor: Flavor, *, local: bool) -> Iterator[str]:
 
 
 def _zone(snapshot: Snapshot, name: str) -> str:
-    """Return what Nova asks Placement for in a zone; nova-api knows no others."""
+    """Return the zone that Nova asks Placement for.
+
+    :raises NotFoundError: when nova-api does not know the zone
+    """
     asked = moves.zone_asked(snapshot, name)
     known = {host.availability_zone for host in snapshot.hosts} - {""}
     if name and not asked and name not in known:
@@ -204,9 +207,9 @@ def _group(snapshot: Snapshot, name: str) -> ServerGroup:
 
 
 def one(kind: str, name: str, things: Iterable[_Named]) -> _Named:
-    """Return the thing of a name or an ID.
+    """Return the object with a name or an ID.
 
-    :raises NotFoundError: when there is none, or more than one
+    :raises NotFoundError: when no object or several objects match
     """
     things = tuple(things)
     found = [thing for thing in things if thing.id == name] or [
@@ -229,17 +232,17 @@ def _about(snapshot: Snapshot, server: Server) -> Iterator[str]:
     if server.host:
         yield (
             f"{server.name} is {server.status} on {server.host}: explained is a move "
-            "of it, while it is still counted there"
+            "of the server, which is still counted on that host"
         )
     if server.host and server.availability_zone and not snapshot.zones_told:
         yield (
             f"whether Nova binds it to zone {server.availability_zone} is not known: "
-            "it is taken to go to any"
+            "the verdicts ignore zones"
         )
     if snapshot.server_groups is None:
-        yield f"{NO_GROUPS}: nova-scheduler keeps to that of {server.name}, if any"
+        yield f"{NO_GROUPS}: nova-scheduler obeys the group of {server.name}, if any"
     if server.image and snapshot.image_of(server) is None:
-        yield "its image is not to be seen, and is taken to ask for nothing"
+        yield "its image cannot be read: the verdicts ignore image properties"
 
 
 def explain(
@@ -254,9 +257,9 @@ def explain(
     """Judge all hosts, or one.
 
     :param host: name of a compute host or of its node
-    :param offered: UUIDs of the hosts' providers for which Placement itself has
-        candidates; None where it was not asked
-    :raises NotFoundError: when there is no such host
+    :param offered: UUIDs of root providers for which Placement itself has candidates;
+        None if Placement was not asked
+    :raises NotFoundError: when the host does not exist
     """
     everything = views_of(snapshot)
     views = named(snapshot, everything, host)
@@ -275,7 +278,7 @@ def explain(
     if fixer.stuck and not any(v.accepted for v in verdicts) and not any(fixes):
         hosts = some_of(fixer.stuck, _MOST_NAMED)
         notes.append(
-            f"servers are in the way, and no other hosts take them all: {hosts}"
+            f"servers are in the way that other hosts cannot take together: {hosts}"
         )
     reasons = check_request(policy, request.facts) if settings.enforced else ()
     untold = unjudged(settings, request, verdicts)
@@ -285,9 +288,9 @@ def explain(
 def named(
     snapshot: Snapshot, views: tuple[HostView, ...], host: str | None
 ) -> tuple[HostView, ...]:
-    """Return all hosts, or the one of a name.
+    """Return all hosts, or the host with a name.
 
-    :raises NotFoundError: when there is no such host
+    :raises NotFoundError: when the host does not exist
     """
     if host is None:
         return views
@@ -298,11 +301,11 @@ def named(
 
 
 def _compared(verdict: HostVerdict, offered: frozenset[str]) -> HostVerdict:
-    """Let Placement's own answer count."""
+    """Return a verdict that obeys Placement's own answer."""
     view = verdict.view
     if view.compute.provider in offered:
         return replace(verdict, placement=())
-    # That a service is disabled it says itself.
+    # A disabled service is reason enough.
     if verdict.placement or (view.tree and DISABLED in view.tree[0].traits):
         return verdict
     return replace(
@@ -313,7 +316,7 @@ def _compared(verdict: HostVerdict, offered: frozenset[str]) -> HostVerdict:
 def _kept_for_others(
     request: Request, verdicts: Iterable[HostVerdict]
 ) -> Iterator[str]:
-    """Yield that a filter which Nova does not enable by default would refuse hosts."""
+    """Yield a note if a filter that is not enabled by default would refuse hosts."""
     names = [
         verdict.view.name
         for verdict in verdicts
@@ -328,7 +331,7 @@ def _kept_for_others(
 
 
 def _not_owned(views: Iterable[HostView]) -> Iterator[str]:
-    """Yield that hosts lack the trait which Nova asks for from 34 on."""
+    """Yield a note if only some hosts have the trait that Nova 34 requires."""
     trees = [view for view in views if view.tree]
     lacking = [view.name for view in trees if OWNED not in view.root.traits]
     if 0 < len(lacking) < len(trees):
@@ -339,7 +342,7 @@ def _not_owned(views: Iterable[HostView]) -> Iterator[str]:
 
 
 def assumed_cells(hosts: Iterable[ComputeHost]) -> Iterator[str]:
-    """Yield that the NUMA nodes of hosts are assumed, if those of some are."""
+    """Yield a note if the NUMA nodes of hosts are assumed."""
     count = sum(host.cells_source == ASSUMED for host in hosts)
     if count:
         yield (

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict of Nova's own scheduler on each host, in the words of the model.
+"""Show the verdict of Nova's own scheduler on each host, in the words of the model.
 
-The scheduler says which of its parts refuse a host.  Why, with figures, the model tells
-where it knows the part; else the part is named.
+The scheduler's answer names the filters that refuse a host.  The model adds the reason
+with figures if it knows the filter; else only the filter is named.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,11 +35,11 @@ def explain_scheduled(
     *,
     host: str | None = None,
 ) -> Explanation:
-    """Return what Nova's scheduler answered, host by host.
+    """Return the answer of Nova's scheduler, host by host.
 
-    :param request: None where the model does not know what is asked for
+    :param request: None if the model cannot reproduce the request
     :param host: name of a compute host or of its node; None for all
-    :raises NotFoundError: when there is no such host
+    :raises NotFoundError: when the host does not exist
     """
     everything = views_of(snapshot)
     views = named(snapshot, everything, host)
@@ -67,11 +67,11 @@ def explain_scheduled(
 
 
 def _notes(answer: SchedulerAnswer) -> tuple[str, ...]:
-    """Return what the scheduler's answer lacks."""
+    """Return the notes of the scheduler's answer, and one about cells that are down."""
     if not answer.unseen:
         return answer.notes
     cells = ", ".join(answer.unseen)
-    down = f"Nova's cells {cells} do not answer: nova-scheduler takes no host of theirs"
+    down = f"Nova's cells {cells} do not answer: nova-scheduler ignores their hosts"
     return (*answer.notes, down)
 
 
@@ -80,10 +80,10 @@ def _verdict(
 ) -> HostVerdict:
     """Return the scheduler's verdict on a host.
 
-    Of a host that Placement does not offer the model's reasons stay.
+    If Placement does not offer the host, the model's reasons are kept.
 
-    :param verdict: the model's
-    :param case: None where the model does not know what is asked for
+    :param verdict: the model's verdict
+    :param case: None if the model cannot reproduce the request
     """
     refusing = answer.offered.get(verdict.view.compute.provider)
     if refusing is None:
@@ -96,7 +96,7 @@ def _verdict(
 def _reasons(
     name: str, verdict: HostVerdict, case: FilterCase | None
 ) -> Iterator[Reason]:
-    """Yield why a part of the scheduler refuses a host."""
+    """Yield why a filter, or another part of the scheduler, refuses a host."""
     known: Iterable[Reason] = ()
     if name == DESTINATION:
         known = (one for one in verdict.before if one.code == const.NOVA_SAME_HOST)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters of nova-scheduler, as far as a snapshot lets them be judged without Nova.
+"""Models of nova-scheduler's filters, as far as a snapshot has the data.
 
-One table: the name of a filter's class, and a function that yields why it refuses a
-host, with figures.  Other people's filters, and those of Nova that are not in it, are
-named by whoever asks for a verdict.
+``FILTERS`` maps the class name of a filter to a function that yields why the filter
+refuses a host, with figures.  For a filter that is not in the table, such as an
+out-of-tree one, callers report the filter's name.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -52,7 +52,7 @@ FILTERS: Final[Mapping[str, Judge]] = {
     "SameHostFilter": hosts.same_host,
     **{name: _group(policy) for policy, name in FILTERS_OF_GROUPS.items()},
 }
-# What nova-compute looks at when it claims, whichever filters are enabled.
+# Filters whose conditions nova-compute's claim checks again, whether enabled or not.
 IN_CLAIMS: Final = (
     *FILTERS_OF_GROUPS.values(),
     "NUMATopologyFilter",

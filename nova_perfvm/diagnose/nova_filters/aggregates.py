@@ -15,25 +15,25 @@ from nova_perfvm.facts.host_view import HostView
 TENANT_KEY: Final = "filter_tenant_id"
 
 _SCOPE: Final = "aggregate_instance_extra_specs"
-# The properties that Nova keeps of an image (ImageMetaProps); it drops the others.
+# Image properties that Nova keeps (ImageMetaProps); it drops all others.
 _PROPERTY: Final = re.compile(r"(hw|img)_\w+|os_(?!version)\w+")
 
 
 def projects_of(view: HostView) -> set[str]:
-    """Return the projects that a host's aggregates are kept for; empty for all."""
+    """Return the projects that a host's aggregates are reserved for; empty for all."""
     found = (v for k, v in values(view).items() if k.startswith(TENANT_KEY))
     return set().union(*found)
 
 
 def tenants(case: FilterCase) -> Iterator[Reason]:
-    """Yield that aggregates keep a host for other projects."""
+    """Yield a reason if aggregates reserve a host for other projects."""
     project = case.request.project
     if project and project not in (projects_of(case.view) or {project}):
         yield Reason(const.NOVA_TENANT_AGGREGATE, {"project": project})
 
 
 def extra_specs(case: FilterCase) -> Iterator[Reason]:
-    """Yield the extra specs that no aggregate of a host fulfils."""
+    """Yield the extra specs that no aggregate of a host satisfies."""
     metadata = values(case.view)
     for key, wanted in case.request.keys.specs.items():
         scope, colon, name = key.partition(":")
@@ -46,13 +46,13 @@ def extra_specs(case: FilterCase) -> Iterator[Reason]:
 
 
 def image_properties(case: FilterCase) -> Iterator[Reason]:
-    """Yield the image properties that a host's aggregates are not for."""
+    """Yield the image properties that a host's aggregates exclude."""
     option = "aggregate_image_properties_isolation_"
     if scope := case.option(f"{option}namespace"):
         scope += case.option(f"{option}separator", ".")
     for key, found in values(case.view).items():
         value = case.request.keys.properties.get(key, "")
-        # Nova reads booleans before it compares, and takes a false one for none.
+        # Nova converts booleans before it compares, and ignores a false one.
         value = {"true": "True", "false": ""}.get(value.lower(), value)
         if not (value and key.startswith(scope) and _PROPERTY.fullmatch(key)):
             continue
@@ -62,7 +62,7 @@ def image_properties(case: FilterCase) -> Iterator[Reason]:
 
 
 def flavor_names(case: FilterCase) -> Iterator[Reason]:
-    """Yield that a host's aggregates are for other flavors."""
+    """Yield a reason if a host's aggregates are reserved for other flavors."""
     found, name = values(case.view).get("instance_type"), case.request.facts.flavor
     if found and name not in found:
         shown = ", ".join(sorted(found))
@@ -70,17 +70,20 @@ def flavor_names(case: FilterCase) -> Iterator[Reason]:
 
 
 def num_instances(case: FilterCase) -> Iterator[Reason]:
-    """Yield that a host has as many servers as an aggregate allows."""
+    """Yield a reason if a host has as many servers as an aggregate allows."""
     yield from hosts.num_instances(case, _least(case, "max_instances_per_host"))
 
 
 def io_ops(case: FilterCase) -> Iterator[Reason]:
-    """Yield that a host does as much I/O as an aggregate allows."""
+    """Yield a reason if a host does as much I/O as an aggregate allows."""
     yield from hosts.io_ops(case, _least(case, "max_io_ops_per_host"))
 
 
 def _least(case: FilterCase, key: str) -> int | None:
-    """Return the least number that aggregates have; None for none, or for no number."""
+    """Return the smallest number that aggregates set for a key.
+
+    None if no aggregate has the key, or if any value is not a number.
+    """
     found = [a.metadata[key] for a in case.view.aggregates if key in a.metadata]
     try:
         return min(map(int, found), default=None)

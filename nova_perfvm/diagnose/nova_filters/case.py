@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a filter is asked, and what the filters share."""
+"""The input of a filter, and functions that the filters share."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -18,10 +18,11 @@ _NONE: Final[Options] = {}
 class FilterCase(NamedTuple):
     """One request on one host.
 
-    :ivar options: what nova.conf says; an option that is not there has Nova's default
-    :ivar offered: whether Placement offers the host, and so, where it knows NUMA nodes,
-        only some of them
-    :ivar wrong: as :func:`nova_perfvm.rules.check_request` has it; None: not asked yet
+    :ivar options: of nova.conf; an option that is absent has Nova's default
+    :ivar offered: whether Placement offers the host; if Placement knows NUMA nodes,
+        only the offered nodes may then be used
+    :ivar wrong: the result of :func:`nova_perfvm.rules.check_request`; None if not
+        computed yet
     """
 
     policy: Policy
@@ -46,22 +47,22 @@ class FilterCase(NamedTuple):
 
 
 def differs(name: str, what: str, expected: object, found: object) -> Reason:
-    """Return that a host has another value than a filter wants.
+    """Return the reason that a host has another value than a filter wants.
 
     :param name: the filter's class
-    :param found: None for nothing
+    :param found: the host's value; None if it has none
     """
     data = {"filter": name, "what": what, "expected": expected, "found": found}
     return Reason(const.FILTER_CODES[name], data)
 
 
 def not_judged(name: str, what: str) -> Reason:
-    """Return that a filter cannot be judged, because nobody tells something."""
+    """Return the reason that a filter cannot be judged without the data `what`."""
     return Reason(const.NOT_JUDGED, {"filter": name, "what": what})
 
 
 def values(view: HostView) -> Mapping[str, set[str]]:
-    """Return the values of each key of the metadata of a host's aggregates."""
+    """Return {key: values} of the metadata of all aggregates of a host."""
     found: dict[str, set[str]] = {}
     for aggregate in view.aggregates:
         for key, value in aggregate.metadata.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters that compare a request with what a host reports, or is told in nova.conf."""
+"""Filters that compare a request with a host's reported facts, or with nova.conf."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from nova_perfvm.facts import Reason
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.placement.settings import is_true
 
-# What nova-scheduler has of every host (HostState), and a bare extra spec may name.
+# Attributes of HostState, which a bare extra spec may name.
 _ATTRIBUTES: Final = re.compile(
     "aggregates|allocation_candidates|cell_uuid|cpu_info|failed_builds|host|host_ip|"
     "disk_mb_used|free_(disk|ram)_mb|hypervisor_(hostname|type|version)|instances|"
@@ -23,12 +23,12 @@ _ATTRIBUTES: Final = re.compile(
     "numa_topology|pci_stats|service|stats|supported_instances|updated|uuid|"
     "total_usable_disk_gb|total_usable_ram_mb|vcpus_total|vcpus_used"
 )
-# What nova-compute counts (nova.compute.stats.Stats).
+# Statistics that nova-compute counts (nova.compute.stats.Stats).
 _STATS: Final = re.compile(r"num_\w+|io_workload|failed_builds")
 _SCOPE: Final = "capabilities"
 _CAPABILITIES: Final = "ComputeCapabilitiesFilter"
 _IMAGE: Final = "ImagePropertiesFilter"
-# Other names that Nova takes for the same (canonicalize() of nova.objects.fields).
+# Synonyms that Nova replaces (canonicalize() of nova.objects.fields).
 _ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
     "hw_architecture": {
         **dict.fromkeys(("i386", "i486", "i586", "x86_32", "x86_32p"), "i686"),
@@ -40,7 +40,7 @@ _ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def service(case: FilterCase) -> Iterator[Reason]:
-    """Yield that a host's nova-compute is disabled, or does not report."""
+    """Yield a reason if a host's nova-compute is disabled or down."""
     host = case.view.compute
     if not host.enabled:
         yield Reason(const.SERVICE_DISABLED, {"why": host.disabled_reason or ""})
@@ -49,7 +49,7 @@ def service(case: FilterCase) -> Iterator[Reason]:
 
 
 def capabilities(case: FilterCase) -> Iterator[Reason]:
-    """Yield the extra specs that a host's capabilities do not fulfil."""
+    """Yield the extra specs that a host's capabilities do not satisfy."""
     specs = dict(case.request.keys.specs)
     if bits := specs.pop("hw:maxphysaddr_bits", ""):
         specs["capabilities:cpu_info:maxphysaddr:bits"] = f">= {bits}"
@@ -74,7 +74,7 @@ def _of_hosts(name: str) -> bool:
 
 
 def _told(view: HostView) -> Mapping[str, Any]:
-    """Return the known attributes of the HostState of a host."""
+    """Return the known attributes of a host's HostState."""
     compute = view.compute
     found: dict[str, Any] = {
         "host": compute.host,
@@ -86,15 +86,16 @@ def _told(view: HostView) -> Mapping[str, Any]:
         "vcpus_used": view.facts.vcpus_used,
     }
     if compute.cells_told:
-        # Only libvirt reports NUMA nodes, and this is what it calls KVM, too.
+        # Only libvirt reports NUMA nodes, and libvirt reports the type QEMU for KVM,
+        # too.
         found["hypervisor_type"] = "QEMU"
     return {**found, **compute.capabilities}
 
 
 def _capability(view: HostView, path: Sequence[str]) -> Any:
-    """Return one capability, as ComputeCapabilitiesFilter looks for it.
+    """Return one capability, looked up as ComputeCapabilitiesFilter does.
 
-    :raises LookupError: when nobody tells it
+    :raises LookupError: when no source tells the capability
     """
     told = _told(view)
     first, *others = path
@@ -115,7 +116,7 @@ def _capability(view: HostView, path: Sequence[str]) -> Any:
 
 
 def image_properties(case: FilterCase) -> Iterator[Reason]:
-    """Yield that a host runs no VMs of an image's architecture, type and mode."""
+    """Yield a reason if a host cannot run an image's architecture, type and mode."""
     properties = case.request.keys.properties
     default = case.option("image_properties_default_architecture")
     names = {
@@ -129,7 +130,7 @@ def image_properties(case: FilterCase) -> Iterator[Reason]:
     told = case.view.compute.capabilities
     kinds = told.get("supported_instances")
     if kinds is None:
-        # Of its own architecture, every libvirt host runs VMs by QEMU.
+        # Every libvirt host runs VMs of its own architecture by QEMU.
         own = f"HW_ARCH_{asked.get('hw_architecture', 'x86_64').upper()}"
         has = case.view.tree and own in case.view.root.traits
         others = {v for k, v in asked.items() if k != "hw_architecture"}
@@ -145,7 +146,7 @@ def image_properties(case: FilterCase) -> Iterator[Reason]:
 def _image_version(
     properties: Mapping[str, str], told: Mapping[str, str]
 ) -> Iterator[Reason]:
-    """Yield that a hypervisor is no version that an image wants."""
+    """Yield a reason if a hypervisor's version is not the one that an image wants."""
     what = "img_hv_requested_version"
     wanted, version = properties.get(what), told.get("hypervisor_version")
     if wanted and version is None:
@@ -159,7 +160,7 @@ def _image_version(
 
 
 def isolated_hosts(case: FilterCase) -> Iterator[Reason]:
-    """Yield that images, or hosts, of nova.conf are kept for each other."""
+    """Yield a reason if nova.conf isolates the image, or the host, from the other."""
     mine = case.request.keys.image in case.names("isolated_images")
     here = case.view.host in case.names("isolated_hosts")
     strict = case.option("restrict_isolated_hosts_to_isolated_images", "true")
@@ -170,7 +171,10 @@ def isolated_hosts(case: FilterCase) -> Iterator[Reason]:
 
 
 def num_instances(case: FilterCase, most: int | None = None) -> Iterator[Reason]:
-    """Yield that a host has as many servers as nova.conf allows, or an aggregate."""
+    """Yield a reason if a host has as many servers as nova.conf or an aggregate allows.
+
+    :param most: the aggregates' limit; None for nova.conf's
+    """
     limit = case.number("max_instances_per_host", 50) if most is None else most
     if (found := case.view.facts.num_instances) >= limit:
         what, wanted = "max_instances_per_host", f"fewer than {limit}"
@@ -178,7 +182,10 @@ def num_instances(case: FilterCase, most: int | None = None) -> Iterator[Reason]
 
 
 def io_ops(case: FilterCase, most: int | None = None) -> Iterator[Reason]:
-    """Yield that a host does as much I/O as nova.conf allows, or an aggregate."""
+    """Yield a reason if a host does as much I/O as nova.conf or an aggregate allows.
+
+    :param most: the aggregates' limit; None for nova.conf's
+    """
     limit = case.number("max_io_ops_per_host", 8) if most is None else most
     try:
         found = int(_capability(case.view, ["io_workload"]) or 0)
@@ -191,12 +198,12 @@ def io_ops(case: FilterCase, most: int | None = None) -> Iterator[Reason]:
 
 
 def same_host(case: FilterCase) -> Iterator[Reason]:
-    """Yield that a host has no server of the hint same_host."""
+    """Yield a reason if a host has none of the servers in the hint same_host."""
     yield from _hinted(case, "SameHostFilter", "same_host", together=True)
 
 
 def different_host(case: FilterCase) -> Iterator[Reason]:
-    """Yield that a host has servers of the hint different_host."""
+    """Yield a reason if a host has one of the servers in the hint different_host."""
     yield from _hinted(case, "DifferentHostFilter", "different_host", together=False)
 
 

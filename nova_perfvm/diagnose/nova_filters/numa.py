@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NUMATopologyFilter: NUMA nodes of a request on those of a host."""
+"""NUMATopologyFilter: the NUMA nodes of a request on the NUMA nodes of a host."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,15 +14,15 @@ from nova_perfvm.rules.slots import node_fits
 
 
 def topology(case: FilterCase) -> Iterator[Reason]:
-    """Yield that a host has no cells for a request, or no PCI devices beside them.
+    """Yield a reason if a host lacks cells, or PCI devices near them, for a request.
 
-    Of every VM that asks for cells, on every host: those that the policy does not
-    manage, and whatever class the VM is of.
+    Every VM that asks for cells is judged, whatever its class, also on hosts that the
+    policy does not manage.
     """
     request, view = case.request, case.view
     if not request.facts.cells or view.compute.cells_source == UNKNOWN:
         return
-    # The only nodes that the filter may take; None for any.
+    # The nodes that the filter may use; None for all nodes.
     offered = None
     if case.offered:
         offered = scheme_of(case.policy).nodes_offered(view, request.demand)
@@ -40,7 +40,7 @@ def topology(case: FilterCase) -> Iterator[Reason]:
 
 
 def no_cells(request: RequestFacts) -> Reason:
-    """Return that NUMATopologyFilter finds no NUMA nodes, and what it looks for."""
+    """Return the reason that NUMATopologyFilter finds no NUMA nodes for a request."""
     first = request.cells[0]
     asked = {
         "cells": [[cell.vcpus, cell.pcpus] for cell in request.cells],
@@ -57,13 +57,13 @@ def match_cells(
 ) -> tuple[int, ...] | None:
     """Return, for each cell of the request, the index of the host's cell.
 
-    None without a complete matching.  By augmenting paths: a cell of the
-    request may take one that is taken if its holder finds another.  Nova tries
-    every order, of which there are 500 million for 8 cells on 16.
+    None without a complete matching.  Computed by augmenting paths: a cell of the
+    request may take a host cell that is already taken if the other cell finds another
+    one.  Nova tries every order, which are 500 million for 8 cells on 16.
     """
     holders: dict[int, int] = {}
     wanted = request.cells
-    # Nova takes the CPU of isolated emulator threads beside the first.
+    # Nova adds the CPU of isolated emulator threads to the first cell.
     extra = request.emulator_threads == "isolate" and request.pinned
 
     def place(number: int, tried: set[int]) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators in values of extra specs: nova.scheduler.filters.extra_specs_ops."""
+"""Operators in the values of extra specs: nova.scheduler.filters.extra_specs_ops."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -24,9 +24,10 @@ _TEXTS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 
 def match(value: str, wanted: str) -> bool:
-    """Return whether a value is as an extra spec wants it.
+    """Return whether a value satisfies an extra spec.
 
-    Nova's filter fails, and with it the request, where a number is none.
+    If a value should be a number and is not, Nova's filter raises, and the request
+    fails; here the value does not match.
     """
     name, *words = wanted.split() or [""]
     if name == "<or>":

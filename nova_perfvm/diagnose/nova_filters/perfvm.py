@@ -14,7 +14,7 @@ from nova_perfvm.rules.host.cpu_sets import NO_NUMA
 
 
 def rules(case: FilterCase) -> Iterator[Reason]:
-    """Yield why the rules refuse a request on a host, or cannot be asked."""
+    """Yield why the rules refuse a request on a host, or why they cannot be applied."""
     yield from rules_against(case.policy, case.request.facts, case.view, case.wrong)
 
 
@@ -24,9 +24,9 @@ def rules_against(
     view: HostView,
     wrong: tuple[Reason, ...] | None = None,
 ) -> tuple[Reason, ...]:
-    """Return why the rules refuse a request on a host, or cannot be asked.
+    """Return why the rules refuse a request on a host, or why they cannot be applied.
 
-    :param wrong: what ``check_request`` has said, where many hosts are asked
+    :param wrong: the result of ``check_request``, if the caller judges many hosts
     """
     if wrong is None:
         reasons = decide(policy, request, view.facts).reasons

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A first look at a cloud: what is there, what it breaks, what could be."""
+"""A first look at a cloud: its hosts and VMs, violations, and possible slots."""
 
 from nova_perfvm.diagnose.survey.propose import Proposal, ProposalError, propose
 from nova_perfvm.diagnose.survey.sizes import pinned_sizes

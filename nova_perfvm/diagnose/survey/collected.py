@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was collected on hosts, as a snapshot of the cloud that they are part of.
+"""Turn the data collected on hosts into a snapshot of their cloud.
 
-What no host shows is made up as Nova and Placement would have it, and is a gap: who
-may use a host, what Placement counts, which flavors there are.
+Hosts do not show aggregates, Placement's inventories, or flavors.  The snapshot assumes
+the inventories that nova-compute would report, and lists all this as gaps.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ _NO_NOVA = (
     "perfvm snapshot save)"
 )
 _NO_PLACEMENT = (
-    "Placement: inventories are taken to be what nova-compute would report of these "
-    "CPUs, with disk enough, and allocations to be what the VMs have"
+    "Placement: assumed are the inventories that nova-compute would report for these "
+    "CPUs, enough disk, and allocations equal to the VMs' sizes"
 )
 _UNEVEN = (
     "its NUMA nodes have {} cores, and CPUs {} are offline: bring these online (echo 1 "
     "> /sys/devices/system/cpu/cpuN/online), then collect again"
 )
 _NO_SETS = (
-    "its nova.conf was not collected: its CPU sets are taken to be what the VMs there "
-    "show"
+    "its nova.conf was not collected: the CPU sets are inferred from the pinning of "
+    "the VMs"
 )
-# The most that Placement counts.
+# The largest inventory that Placement allows.
 _ENOUGH_GB: Final = 2**31 - 1
 
 
 def as_snapshot(hosts: Sequence[Hypervisor]) -> Snapshot:
-    """Return the cloud of hosts that was collected on each.
+    """Return a snapshot of the cloud that collected hosts are part of.
 
-    :raises PerfVMError: when no host told its NUMA nodes and VMs, or two have one
-        name
+    :raises PerfVMError: when no host has data about its NUMA nodes and VMs, or two
+        hosts have the same name
     """
     names = Counter(host.hostname for host in hosts)
     if twice := sorted(name for name, times in names.items() if times > 1):
@@ -96,7 +96,7 @@ def as_snapshot(hosts: Sequence[Hypervisor]) -> Snapshot:
 
 
 def _sets(seen: Hypervisor, host: ComputeHost) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the sets that the VMs of a host show; all CPUs in both, if they do not."""
+    """Return the dedicated and the shared set by a host's VMs; else all CPUs twice."""
     online = host.cpus
     pins, shared = frozenset[int](), frozenset[int]()
     for vm in seen.vms.values():
@@ -110,7 +110,7 @@ def _sets(seen: Hypervisor, host: ComputeHost) -> tuple[frozenset[int], frozense
 
 
 def _provider(host: ComputeHost, servers: Iterable[Server]) -> Provider:
-    """Return what Placement would have: PCPU only of a host with a dedicated set."""
+    """Return the provider that Placement would have; PCPU only with a dedicated set."""
     pcpus = frozenset().union(*(cell.pcpuset for cell in host.cells))
     vcpus = frozenset().union(*(cell.cpuset for cell in host.cells))
     totals = {
@@ -128,7 +128,7 @@ def _provider(host: ComputeHost, servers: Iterable[Server]) -> Provider:
         name=host.node,
         generation=0,
         inventories={
-            # As many VMs as run may share the CPUs, whatever the ratio is.
+            # Generous, so that the running VMs fit whatever the real ratio is.
             name: Inventory(total, total, allocation_ratio=16 if name == "VCPU" else 1)
             for name, total in totals.items()
             if total

@@ -17,11 +17,12 @@ from nova_perfvm.rules.slots import host_mode, host_slots
 class HostUse:
     """One compute host.
 
-    :ivar mode: ``dedicated``, ``shared``, ``mixed``; ``open`` without cpu sets, or
-        where nobody tells these from shared CPUs; ``none`` without NUMA nodes
-    :ivar slots: of the class, by what is on it now; None without a policy
-    :ivar possible: VMs of the class that it would hold if it were empty and
-        configured with all CPUs dedicated
+    :ivar mode: ``dedicated``, ``shared``, ``mixed``; ``open`` without cpu sets, or if
+        no source distinguishes ``open`` from ``shared``; ``none`` without NUMA nodes
+    :ivar slots: of the class, with the VMs that are on the host now; None without a
+        policy
+    :ivar possible: VMs of the class that the host would hold if it were empty and all
+        its CPUs were dedicated
     """
 
     view: HostView
@@ -31,34 +32,34 @@ class HostUse:
 
     @property
     def shape(self) -> str:
-        """In words, the cores of each NUMA node where they differ; else UNKNOWN."""
+        """The shape, or the cores of each NUMA node if they differ, or UNKNOWN."""
         host = self.view.compute
         uneven = f"{' + '.join(map(str, host.cores))} cores" if host.cores else UNKNOWN
         return str(host.shape or uneven)
 
     @property
     def pinned(self) -> int:
-        """How many of its servers own CPUs."""
+        """The number of the host's servers that own CPUs."""
         return sum(server.owns_cpus for server in self.view.servers)
 
     @property
     def others(self) -> int:
-        """How many of its servers are not of the class."""
+        """The number of the host's servers that do not belong to the class."""
         return len(self.view.servers) - (self.slots.used if self.slots else 0)
 
     @property
     def memory_gb(self) -> int:
-        """What all its NUMA nodes have."""
+        """The memory of all NUMA nodes, in GiB."""
         host = self.view.compute
         memory_mb = sum(cell.memory_mb for cell in host.cells) or host.memory_mb
         return max(1, memory_mb // 1024)
 
     @property
     def to_configure(self) -> int:
-        """Count the slots that it would have only after it is configured anew.
+        """The number of slots that the host would gain by being configured.
 
-        One without dedicated CPUs may have some already: it is enrolled, or pinned
-        VMs came there by Nova's fallback query.
+        A host without dedicated CPUs may have slots already: it is enrolled, or pinned
+        VMs came by Nova's fallback query.
         """
         if self.slots is None or self.mode not in {"open", "shared"}:
             return 0
@@ -68,15 +69,15 @@ class HostUse:
 def hosts_of(policy: Policy | None, snapshot: Snapshot) -> tuple[HostUse, ...]:
     """Return all hosts.
 
-    :param policy: with one pinned class, as :func:`.judged.as_if` returns it; None
-        where none could be made
-    :param snapshot: as that returns it, too
+    :param policy: with a pinned class, as :func:`.judged.as_if` returns it; None if no
+        policy could be made
+    :param snapshot: as :func:`.judged.as_if` returns it
     """
     views = views_of(snapshot)
     if policy is None:
         return tuple(HostUse(view, host_mode(view.facts)) for view in views)
     if not pages_are_known(snapshot):
-        # As it is where memory of any page size will do.
+        # Without page data, memory of any page size counts.
         classes = (replace(c, mem_page_size=None) for c in policy.classes)
         policy = replace(policy, classes=tuple(classes))
     vm_class, *_ = policy.pinned_classes
@@ -97,7 +98,7 @@ def hosts_of(policy: Policy | None, snapshot: Snapshot) -> tuple[HostUse, ...]:
 
 
 def pages_are_known(snapshot: Snapshot) -> bool:
-    """Return whether any host tells how many memory pages of which size it has."""
+    """Return whether any host tells its numbers of memory pages by size."""
     return any(cell.mempages for host in snapshot.hosts for cell in host.cells)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cloud as a policy would judge it, although nothing in it knows of the policy."""
+"""Judge a cloud by a policy, although the cloud does not know the policy yet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nova_perfvm.placement.schemes import SCHEMES, is_ours
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules.host.classless import CLASSLESS_PINNED
 
-# What no cloud has before it is taken in, and what the report has a part for.
+# Codes that every cloud gets before its adoption, or that the report shows elsewhere.
 _NOT_YET = frozenset(
     {
         codes.FLAVOR_DIFFERS,
@@ -28,10 +28,10 @@ _NOT_YET = frozenset(
 
 
 def is_taken_in(snapshot: Snapshot) -> bool:
-    """Return whether labels, hosts or most of the pinned VMs are the project's.
+    """Return whether the project's labels, hosts, or most pinned VMs exist already.
 
-    Not flavors, which nobody may have used, nor a few VMs on hosts that nobody has
-    configured: somebody has tried them.
+    Unused flavors may exist in any cloud, and a few VMs on hosts without configuration
+    may be a trial: both are ignored.
     """
     if any(aggregate.labels for aggregate in snapshot.aggregates) or any(
         is_ours(name)
@@ -44,11 +44,12 @@ def is_taken_in(snapshot: Snapshot) -> bool:
 
 
 def as_if(policy: Policy, snapshot: Snapshot) -> tuple[Policy, Snapshot]:
-    """Return what to judge in place of a policy and a cloud that does not know it.
+    """Return a policy and a snapshot in which the cloud is treated as adopted.
 
-    Pinned servers and flavors of a class's size are taken for ones of the class, and
-    each host for one that the policy manages.  Nothing is asked of Placement that
-    nobody has put there.  A cloud that has been taken in is judged as it is.
+    Pinned servers and flavors of a class's size are treated as members of the class,
+    and each host as managed by the policy.  The returned policy asks Placement for
+    nothing that only enrolled or configured hosts have.  An adopted cloud is returned
+    unchanged.
     """
     if is_taken_in(snapshot):
         return policy, snapshot
@@ -84,15 +85,16 @@ def _named(
 
 
 def findings(policy: Policy, snapshot: Snapshot) -> tuple[Finding, ...]:
-    """Return what violates a policy today, the worst first.
+    """Return the violations of a policy today, the worst first.
 
-    :param snapshot: the cloud as it is
+    :param snapshot: the real cloud, not that of :func:`as_if`
     """
     found = []
     for finding in audit.run(audit.Subject(*as_if(policy, snapshot))).findings:
         if finding.code in _NOT_YET:
             continue
-        # To be kept elsewhere, not to be made another VM.
+        # Such a VM should stay on a host without a label; the remedy (a resize) is
+        # wrong here.
         classless = finding.code == CLASSLESS_PINNED.audit
         found.append(finding._replace(remedy="") if classless else finding)
     return tuple(found)

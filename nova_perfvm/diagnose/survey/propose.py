@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A policy made of what a cloud has, proved as ``policy check`` proves it."""
+"""Propose a policy from a cloud's VMs and hosts, valid by ``policy check``."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ from nova_perfvm.printable import number_of
 
 _NAME: Final = "high-performance"
 _NAME_PATTERN: Final = "hp.{vcpus}c.{memory_gb}g"
-# What a class has of what flavors say: keys, and values that it can have.
+# Keys of a class that are copied from flavors: (extra spec, allowed values).
 _COPIED: Final = {
     "cpu_thread_policy": (const.CPU_THREAD_POLICY, {"prefer", "require", "isolate"}),
     "emulator_threads": (const.EMULATOR_THREADS, {"share", "isolate"}),
     "mem_page_size": (const.MEM_PAGE_SIZE, {"small", "large", *PAGE_SIZES_KB}),
 }
-# By which pinned VMs of several sizes share hosts.
+# The scheme that lets pinned VMs of several sizes share hosts.
 _MIXING: Final = next(scheme.name for scheme in SCHEMES.values() if scheme.mixes)
 _PAGE_SIZES: Final = {str(size_kb): name for name, size_kb in PAGE_SIZES_KB.items()}
 
 
 class ProposalError(PerfVMError):
-    """No policy can be made of a cloud, or not as it is asked for."""
+    """No policy can be proposed for a cloud, or not for the given vCPUs."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A policy, and what it was made of.
+    """A proposed policy, and the reasons for its keys.
 
-    :ivar why: for each key of it that follows from the cloud: in one sentence
-    :ivar left_out: what is there, and the policy does not say
+    :ivar why: for each key that follows from the cloud, the reason in one sentence
+    :ivar left_out: VMs and extra specs of the cloud that the policy does not cover
     """
 
     policy: Policy
@@ -60,12 +60,12 @@ class Proposal:
 
 
 def propose(snapshot: Snapshot, vcpus: int | None = None) -> Proposal:
-    """Return a policy for a cloud, with a pinned class of each size that matters.
+    """Return a policy for a cloud, with a pinned class of each important size.
 
-    :param vcpus: of the VMs of the only one; None: what the cloud has, or its hosts
-        have room for
-    :raises ProposalError: when no host shows its NUMA nodes, or no VM of the size
-        fits a host
+    :param vcpus: vCPUs of the only pinned class; None to choose sizes by the cloud's
+        VMs, flavors or hosts
+    :raises ProposalError: when no host shows its NUMA nodes, or no VM of the size fits
+        a host
     """
     return _Proposer(snapshot).propose(vcpus)
 
@@ -91,7 +91,7 @@ class _Proposer:
             classes=(*classes, VMClass("general", default=True)),
         )
         if found := policy_mistakes(policy):
-            raise ProposalError(f"no policy can be made of this cloud: {found[0]}")
+            raise ProposalError(f"cannot propose a policy for this cloud: {found[0]}")
         policy = self._copied(policy, size)
         self._others(policy, size)
         return Proposal(policy, self._why, tuple(self._left_out))
@@ -99,10 +99,10 @@ class _Proposer:
     def _mixed(
         self, largest: VMClass, shapes: tuple[HostShape, ...]
     ) -> tuple[VMClass, ...]:
-        """Return a class of each size that owns a tenth of the pinned CPUs.
+        """Return a class for each size that owns at least a tenth of the pinned CPUs.
 
-        There is one alone where VMs of a size own two thirds of them, and on hosts
-        that are divided between both kinds of VMs.
+        Only `largest` if VMs of one size own two thirds of the pinned CPUs, or if hosts
+        are divided between pinned and unpinned VMs.
         """
         owned = sum(size.cpus for size in self._sizes)
         sizes = [s for s in self._sizes if s.servers and 10 * s.cpus >= owned]
@@ -136,12 +136,12 @@ class _Proposer:
         return tuple(found)
 
     def _shapes(self) -> tuple[HostShape, ...]:
-        """Return the hosts' shapes, the commonest first."""
+        """Return the hosts' shapes, the most common first."""
         hosts = self._snapshot.hosts
         found = Counter(host.shape for host in hosts if host.shape)
         what = "the shapes that hosts show"
         if not found:
-            # Slots are still counted node by node.
+            # Capacity still counts the real nodes.
             what = "the largest NUMA node of each host, taken for all of its nodes"
             cores = [(host.cores, host.threads) for host in hosts if any(host.cores)]
             found = Counter(HostShape(len(c), max(c), n) for c, n in cores)
@@ -158,14 +158,14 @@ class _Proposer:
         return tuple(shapes)
 
     def _size(self, shapes: tuple[HostShape, ...], vcpus: int | None) -> PinnedSize:
-        """Return the size of the class."""
+        """Return the size of the pinned class."""
         if vcpus is not None:
             self._why["vcpus"] = "as asked for"
             mine = (size for size in self._sizes if size.vcpus == vcpus)
             return next(mine, PinnedSize(vcpus))
         all_cpus = sum(size.cpus for size in self._sizes)
         for size in self._sizes:
-            # One that fewer of the CPUs belong to is no reason for a policy.
+            # A size with fewer of the CPUs does not justify a policy.
             if 10 * size.cpus >= all_cpus and _placed(size, shapes) is not None:
                 self._why["vcpus"] = (
                     f"owned by {number_of(len(size.servers), 'VM')} on "
@@ -199,7 +199,7 @@ class _Proposer:
         )
 
     def _exclusive(self, size: PinnedSize) -> Literal["host", "cell"]:
-        """Return ``cell`` where most VMs of the size are on hosts of both kinds."""
+        """Return ``cell`` if most VMs of the size are on hosts with both pools."""
         modes = {
             host.host: provider.mode
             for host in self._snapshot.hosts
@@ -208,7 +208,7 @@ class _Proposer:
         if most_common(modes.get(s.host or "") for s in size.servers) == "mixed":
             self._why["exclusive"] = "most are on hosts with CPUs of both kinds"
             return "cell"
-        self._why["exclusive"] = "what keeps other VMs off their caches and memory"
+        self._why["exclusive"] = "this keeps other VMs off their caches and memory"
         return "host"
 
     def _disk(self, size: PinnedSize) -> Disk:
@@ -219,7 +219,7 @@ class _Proposer:
         return Disk("volume" if 2 * sum(volumes) >= len(volumes) else "image")
 
     def _flavors(self, size: PinnedSize, vm_class: VMClass) -> FlavorTemplate | None:
-        """Return the sizes of memory that there are; None if there are none."""
+        """Return a template with the memory sizes of today's VMs and flavors."""
         image = self._disk(size).source == "image"
         having: list[Server | Flavor] = [*size.servers, *size.flavors]
         found = {
@@ -243,14 +243,14 @@ class _Proposer:
         return FlavorTemplate(pattern, sizes=tuple(sizes))
 
     def _placement(self) -> Any:
-        """Return the scheme by which Placement counts VMs already, if by one."""
+        """Return the scheme whose resource class Placement has; None without one."""
         names = {name for p in self._snapshot.providers for name in p.inventories}
         found = scheme_counting(names)
         self._why["placement"] = (
             f"Placement has {found.resource_class} of hosts already"
             if found
             else "Placement counts the VMs of each host, so that two schedulers at "
-            "once, or a forced host, cannot break what is promised"
+            "once, or a forced host, cannot break the guarantees"
         )
         return found.name if found else None
 
@@ -269,7 +269,7 @@ class _Proposer:
         return "all"
 
     def _copied(self, policy: Policy, size: PinnedSize) -> Policy:
-        """Let the class be as flavors are, in what does not contradict the rest."""
+        """Copy keys from flavors to the class if they do not contradict other keys."""
         for key, (spec, values) in _COPIED.items():
             said = size.said(spec) or ""
             value = _PAGE_SIZES.get(said, said)
@@ -290,7 +290,7 @@ class _Proposer:
         return policy
 
     def _others(self, policy: Policy, chosen: PinnedSize) -> None:
-        """Say what the policy does not have of the pinned VMs and their flavors."""
+        """Note the pinned VMs and extra specs that the policy does not cover."""
         sizes = {vm_class.vcpus for vm_class in policy.pinned_classes}
         for size in self._sizes:
             if size.servers and size.vcpus not in sizes:
@@ -312,7 +312,7 @@ class _Proposer:
 
 
 def _placed(size: PinnedSize, shapes: tuple[HostShape, ...]) -> VMClass | None:
-    """Return a class of a size that fits a host of some shape; None if none does."""
+    """Return a class of a size that fits a host of some shape; else None."""
     most = max(shape.cells for shape in shapes)
     wanted = [size.cells] if size.servers else range(1, most + 1)
     for smt in ("cores", "threads"):

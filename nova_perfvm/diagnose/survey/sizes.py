@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sizes of VMs that own their CPUs, as a cloud has them today."""
+"""The sizes of a cloud's pinned VMs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class PinnedSize:
-    """The servers and flavors of one number of vCPUs that own their CPUs.
+    """The servers and flavors with one number of vCPUs that own their CPUs.
 
-    :ivar servers: those that are on a host
-    :ivar flavors: those that ask for it today
+    :ivar servers: servers of the size that are on a host
+    :ivar flavors: today's flavors of the size
     """
 
     vcpus: int
@@ -29,29 +29,28 @@ class PinnedSize:
 
     @property
     def cpus(self) -> int:
-        """CPUs that its servers own together."""
+        """The number of CPUs that the servers own together."""
         return self.vcpus * len(self.servers)
 
     @property
     def hosts(self) -> int:
-        """On how many hosts its servers are."""
         return len({server.host for server in self.servers})
 
     @property
     def flavor_names(self) -> tuple[str, ...]:
-        """The flavors of its servers, and those that ask for it; each once."""
+        """The names of the servers' flavors and of today's flavors, each once."""
         names = [s.flavor for s in self.servers] + [f.name for f in self.flavors]
         return tuple(dict.fromkeys(sorted(filter(None, names))))
 
     @property
     def extra_specs(self) -> Iterator[Mapping[str, str]]:
-        """Yield those of its servers; without servers, those of its flavors."""
+        """Yield the extra specs of each server; without servers, of each flavor."""
         for one in self.servers or self.flavors:
             yield one.extra_specs
 
     @property
     def cells(self) -> int:
-        """NUMA nodes that one server is on: of most of them, 1 if nobody says."""
+        """The NUMA nodes of most servers, or else of most extra specs; 1 if unknown."""
         seen = [len(server.cells) for server in self.servers if server.cells]
         said = [
             number
@@ -61,12 +60,12 @@ class PinnedSize:
         return most_common(seen or said) or 1
 
     def said(self, key: str) -> str | None:
-        """Return what most of the flavors say by a key, None if they say nothing."""
+        """Return the most common value of an extra spec; None if most have none."""
         return most_common(specs.get(key) for specs in self.extra_specs)
 
 
 def pinned_sizes(snapshot: Snapshot) -> tuple[PinnedSize, ...]:
-    """Return the sizes that there are, the largest first."""
+    """Return all sizes of pinned servers and flavors, the largest first."""
     servers: dict[int, list[Server]] = {}
     flavors: dict[int, list[Flavor]] = {}
     for server in snapshot.servers:
@@ -82,6 +81,6 @@ def pinned_sizes(snapshot: Snapshot) -> tuple[PinnedSize, ...]:
 
 
 def most_common(values: Iterable[_Item]) -> _Item | None:
-    """Return the most common value, the first of equals; None if there is no value."""
+    """Return the most common value, the first of equals; None without values."""
     found = Counter(values).most_common(1)
     return found[0][0] if found else None

@@ -16,14 +16,14 @@ from nova_perfvm.placement.settings import NO_FALLBACK_QUERY, SCHEDULER, Setting
 from nova_perfvm.policy import Policy
 
 POLICY: Final = "perfvm.yaml"
-# So many hosts are a beginning.
+# The number of hosts to begin with.
 _FIRST: Final = 3
 
 
 class AdoptionStep(NamedTuple):
     """One step.
 
-    :ivar why: what it does, and what it does not
+    :ivar why: what the step does, and what it does not do
     :ivar commands: one a line
     """
 
@@ -33,9 +33,9 @@ class AdoptionStep(NamedTuple):
 
 
 def steps(policy: Policy, hosts: Sequence[HostUse]) -> Iterator[AdoptionStep]:
-    """Yield the steps, in the order in which nothing breaks.
+    """Yield the steps in a safe order.
 
-    Why it is this one is in doc/source/admin/install.rst.
+    doc/source/admin/install.rst gives the reasons for the order.
     """
     yield AdoptionStep(
         "Prove the policy",
@@ -45,7 +45,7 @@ def steps(policy: Policy, hosts: Sequence[HostUse]) -> Iterator[AdoptionStep]:
     )
     yield AdoptionStep(
         "Tell Placement to grant no more than it has",
-        f"{options.RETRIES.why} This is worth it without anything else.",
+        f"{options.RETRIES.why} This option helps even without the other steps.",
         "# placement.conf of every Placement API, then restart it\n"
         f"{options.as_ini([options.RETRIES])}",
     )
@@ -69,15 +69,15 @@ def steps(policy: Policy, hosts: Sequence[HostUse]) -> Iterator[AdoptionStep]:
     sync = f"openstack perfvm flavor sync --policy {POLICY}{sizes}"
     yield AdoptionStep(
         "Make the flavors",
-        "New flavors; those that there are stay as they are.",
+        "New flavors; existing flavors stay as they are.",
         f"{sync} --dry-run\n{sync}",
     )
     if first := _first(hosts):
         yield from _hosts(policy, first)
     yield AdoptionStep(
         "Let the filter refuse",
-        'First read what it would: "would reject" in nova-scheduler\'s log, and what '
-        "this report says that enforcing would refuse. VMs that run keep their flavor: "
+        'First read "would reject" in nova-scheduler\'s log, and the flavors that this '
+        "report lists as refused by enforcing. Running VMs keep their flavor: "
         "a resize gives them one of the class.",
         "# nova.conf of nova-scheduler; then restart it on one controller at a time\n"
         "[perfvm]\nmode = enforce\n"
@@ -90,7 +90,7 @@ def _why(setting: Setting) -> str:
 
 
 def _now(policy: Policy, hosts: Iterable[HostUse]) -> Iterator[Setting]:
-    """Yield what is set before the first host is changed."""
+    """Yield the options to set before the first host is changed."""
     without = any(host.mode == "open" for host in hosts)
     for setting in options.wanted(policy, SCHEDULER):
         if setting != NO_FALLBACK_QUERY or not without:
@@ -104,14 +104,14 @@ def _first(hosts: Iterable[HostUse]) -> list[HostUse]:
         for host in hosts
         if host.possible and host.view.state == "up" and host.view.compute.shape
     ]
-    # Those whose CPUs are dedicated already, then those with few VMs to move.
+    # Hosts with the fewest other VMs first, among them hosts with dedicated CPUs.
     fit.sort(key=lambda host: (host.others, host.mode != "dedicated", host.view.name))
     return fit[:_FIRST]
 
 
 def _hosts(policy: Policy, first: Sequence[HostUse]) -> Iterator[AdoptionStep]:
     names = [quote(host.view.host) for host in first]
-    why = "Those that cost least to begin with. VMs have to leave a host first"
+    why = "The hosts with the fewest VMs to move. VMs have to leave a host first"
     scheme = scheme_of(policy)
     if scheme.by_slots:
         yield AdoptionStep("Enroll the first hosts", f"{why}.", _enroll(scheme, first))

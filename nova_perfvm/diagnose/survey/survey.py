@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the project would bring a cloud that knows nothing of it."""
+"""Show what the project would bring to a cloud that does not use it yet."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ from nova_perfvm.printable import number_of
 
 @dataclass(frozen=True)
 class Survey:
-    """What a cloud is to a policy that was made of it.
+    """A cloud judged by a policy, a proposed or a given one.
 
-    :ivar policy: the proposed one, or the one that was given; None if none could be
-        made of what was seen
-    :ivar proposal: None if a policy was given, or none could be made
-    :ivar not_proposed: why none could be made
-    :ivar taken_in: whether the cloud knows of the project already
-    :ivar findings: what violates the policy today, the worst first
-    :ivar refused: what enforcing it would refuse; of a proposed one: if it managed all
-        hosts
+    :ivar policy: the proposed or the given policy; None if none could be proposed
+    :ivar proposal: None if a policy was given, or none could be proposed
+    :ivar not_proposed: why no policy could be proposed
+    :ivar taken_in: whether the cloud uses the project already
+    :ivar findings: violations of the policy today, the worst first
+    :ivar refused: flavors that enforcing the policy would refuse; for a proposed
+        policy, if it managed all hosts
     """
 
     taken_at: str
@@ -55,15 +54,15 @@ class Survey:
 
     @property
     def slots(self) -> Slots:
-        """Slots of the class, all hosts together."""
+        """The slots of the class on all hosts together."""
         hosts = [host.slots for host in self.hosts if host.slots]
         return next(iter(cloud_capacity(hosts)), Slots("", "", 0, 0, 0))
 
     @property
     def possible(self) -> int:
-        """Slots that hosts without dedicated CPUs would have beyond these.
+        """The further slots that hosts without dedicated CPUs would have.
 
-        Each empty and configured for the class.
+        Each host empty and configured for the class.
         """
         return sum(host.to_configure for host in self.hosts)
 
@@ -71,12 +70,12 @@ class Survey:
 def survey(
     snapshot: Snapshot, policy: Policy | None = None, vcpus: int | None = None
 ) -> Survey:
-    """Look at a cloud.
+    """Survey a cloud.
 
-    :param policy: to judge it by; None: one is made of the cloud
-    :param vcpus: of the VMs of that one's class; None: what the cloud shows
-    :raises ProposalError: when vCPUs are named that no host has room for, or the
-        given policy has no pinned class
+    :param policy: the policy to judge by; None to propose one for the cloud
+    :param vcpus: vCPUs of the proposed policy's class; None to choose by the cloud
+    :raises ProposalError: when no host has room for the given vCPUs, or the given
+        policy has no pinned class
     """
     proposal, not_proposed = None, ""
     if policy is None:
@@ -98,7 +97,7 @@ def survey(
     if policy is not None:
         judging, seen = judged.as_if(policy, snapshot)
         found = judged.findings(policy, snapshot)
-        # Why a proposed one has labelled is what comes of all.
+        # A proposed policy manages labelled hosts only; show the effect on all hosts.
         enforced = replace(policy, managed_hosts="all") if proposal else policy
         refused = refused_flavors(Subject(enforced, snapshot))
     hosts = hosts_of(judging, seen)
@@ -128,9 +127,9 @@ def _gaps(
         yield Finding.of(
             codes.NOT_SEEN,
             "NUMA nodes, CPU sets",
-            f"no API shows them: those of {assumed} of {number_of(len(hosts), 'host')} "
-            f"are assumed to be alike, and {without} show none, so that nothing is "
-            "counted there",
+            f"no API shows them: the nodes of {assumed} of "
+            f"{number_of(len(hosts), 'host')} are assumed to be alike, and {without} "
+            "show no NUMA nodes: slots on these hosts are not counted",
             tell,
         )
     pages = policy.pinned_classes[0].mem_page_size if policy else None

@@ -112,12 +112,12 @@ class AlignTest(testtools.TestCase):
     def test_what_is_in_the_way(self):
         full = "h1_perfvm_cell_1 has 20 CUSTOM_PERFVM_CELL_CPU, and 40 would be held, "
         self.run_on(a=1)
-        self.assertIn(f"{full}with what b (i-b) holds", self.left()["a (i-a)"])
+        self.assertIn(f"{full}by this server and b (i-b)", self.left()["a (i-a)"])
         self.run_on(b=0)
         left = self.left("i-b")
         self.assertIn("in Nova's hands (ACTIVE)", left["b (i-b)"])
         # Neither has room while the other stays.
-        self.assertIn(f"{full}with what b (i-b) holds", left["a (i-a)"])
+        self.assertIn(f"{full}by this server and b (i-b)", left["a (i-a)"])
         self.change("a", status="VERIFY_RESIZE")
         self.assertEqual(["a (i-a)", "b (i-b)"], self.found())
         self.assertIn("in Nova's hands (VERIFY_RESIZE)", self.left()["a (i-a)"])

@@ -181,12 +181,17 @@ class EnrollTest(PlanCase):
             ("--slots N", view(total=38), POLICY, {}),
             ("gives a host 0 to 2", view(), POLICY, {"slots": 3}),
             ("both PCPU and VCPU", both, POLICY, {}),
-            ("h1_perfvm_a (other) exists below", view(others=(taken,)), POLICY, {}),
+            (
+                "h1_perfvm_a (other) exists outside of",
+                view(others=(taken,)),
+                POLICY,
+                {},
+            ),
             # What is in use is not shrunk.
             ("move them away", used, POLICY, {"slots": 0}),
             ("and 1001 are in use by a (a)", overused, POLICY, backfill),
             (
-                "is for hosts with CUSTOM_PERFVM_ELASTIC_2, and this policy's have",
+                "is for hosts with CUSTOM_PERFVM_ELASTIC_2, and policy hosts have",
                 having(small, aggregates=(named,)),
                 FOUR,
                 {},
@@ -200,7 +205,7 @@ class EnrollTest(PlanCase):
             ),
             ("and takes 2 of the former", view(*map(high, "abc")), POLICY, backfill),
             *(
-                ("is not as VMs of a class", view(found), POLICY, backfill)
+                ("matches no class", view(found), POLICY, backfill)
                 for found in (
                     server("a", 4, pinned=True),
                     server("a", 4, pinned=True, **odd),
@@ -378,7 +383,7 @@ class AnotherNumberTest(PlanCase):
         four = self.changed(two, FOUR, backfill=True)
         self.assertEqual([{"a": 1, "b": 1}] * 4, self.units(four))
         self.assertTrue(four.compute.enabled)
-        self.assert_refused("hold units of others: a (a), b (b)", four)
+        self.assert_refused("hold units of other children: a (a), b (b)", four)
         two = self.changed(four, POLICY, backfill=True)
         self.assertEqual([{"a": 1, "b": 1}] * 2, self.units(two))
 

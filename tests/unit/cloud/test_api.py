@@ -98,7 +98,7 @@ class APITest(testtools.TestCase):
             (placement_error(406, "x"), CloudError, f"microversion {PLACEMENT}"),
             (placement_error(409, "in\nuse"), ConflictError, "409: in use"),
             (answer(400, {"badRequest": {"message": "bad"}}), CloudError, "400: bad"),
-            (answer(503, text="<html>"), CloudError, "a reason; see its log"),
+            (answer(503, text="<html>"), CloudError, "a reason; see the service's log"),
             (answer(text="<html>"), CloudError, "has no JSON"),
             (answer(body={}), CloudError, "has no 'a'"),
             (answer(body=[]), CloudError, "has no 'a'"),

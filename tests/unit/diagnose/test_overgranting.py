@@ -60,7 +60,7 @@ class JudgeTest(testtools.TestCase):
                 for words in (shown, database.server, database.isolation_level):
                     self.assertIn(words, found.observed)
                 self.assertIn("retry_count 1", found.remedy)
-        for database, why in ((None, "nobody looked"), (UNREAD, "nobody answers")):
+        for database, why in ((None, "it was not read"), (UNREAD, "nobody answers")):
             self.assertIn(why, self.judge("10", database).observed)
 
     def test_dirty_reads_are_wrong_with_any_number(self):

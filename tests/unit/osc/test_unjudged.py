@@ -263,5 +263,5 @@ class ContradictionTest(UnjudgedCase):
         told = ("--flavor", HP, "--snapshot", self.path, *conf)
         self.assertEqual(0, self.run_command("explain", *told), self.stderr)
         self.assertEqual(2, self.plan(HP, *conf), self.stderr)
-        said = "by the rules, which nova-scheduler does not keep to: see explain"
+        said = "under the rules, which nova-scheduler does not enforce: see explain"
         self.assertIn(said, self.stderr)

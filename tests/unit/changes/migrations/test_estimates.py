@@ -111,7 +111,12 @@ class EstimatesTest(testtools.TestCase):
 
     def test_assumptions(self):
         (said,) = Estimates().assumptions([move()])
-        for words in ("1100 MiB/s", "as it comes", "1 of 1 servers", "write 100 MiB/s"):
+        for words in (
+            "1100 MiB/s",
+            "Nova by default",
+            "1 of 1 servers",
+            "write 100 MiB/s",
+        ):
             self.assertIn(words, said)
         (said,) = Estimates(options(bandwidth=550)).assumptions([move()])
         self.assertIn("550 MiB/s (live_migration_bandwidth)", said)

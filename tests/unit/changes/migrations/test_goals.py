@@ -215,7 +215,7 @@ class FreeTest(FewHostsCase):
             ("it is ERROR: openstack server reboot --hard", {"status": "ERROR"}, {}),
             ("it is spawning: wait", {"task": "spawning"}, {}),
             (
-                "plans do not consider what Nova asks for on account of accel:",
+                "plans do not model the resources that Nova requests for accel:",
                 {"extra_specs": {**specs, "accel:device_profile": "gpu"}},
                 {},
             ),

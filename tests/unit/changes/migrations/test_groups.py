@@ -37,7 +37,7 @@ class HardPoliciesTest(GroupsCase):
         self.cloud.add_group("affinity", "a-16", "a-32")
         plan = self.drain()
         self.assertEqual(((), 2), (plan.moves, len(plan.reasons)))
-        words = "affinity group group0 (i-group0) has no server on another host: Nova "
+        words = "affinity group group0 (i-group0) is on this host alone: Nova "
         self.assertIn(words, plan.reasons[0])
         # Where the group is on another host already, it may go there.
         self.cloud.add_host("d", shape="1x12", memory_gb=192)

@@ -354,7 +354,7 @@ class OneChangeTest(AuditTest):
         delete = "openstack resource provider delete old"
         show = "openstack resource provider show --allocations old"
         self.one(orphaned, ["orphaned_provider old", *expected], delete)
-        for key, words in (("unlisted", "that of old"), ("recent", "last hour")):
+        for key, words in (("unlisted", "belong to old"), ("recent", "last hour")):
 
             def living(cloud, key=key):
                 orphaned(cloud)

@@ -60,11 +60,11 @@ class ServersTest(testtools.TestCase):
             # One of them does not know a VM.
             (
                 *(BOTH[1:], codes.DOMAIN_LEFT_BEHIND, "instance-00000001"),
-                *("Nova has none", {}),
+                *("Nova has no server", {}),
             ),
             (
                 *(BOTH, codes.DOMAIN_MISSING, str(BOTH[1])),
-                *("libvirt runs none", hosts.roomy(1)),
+                *("libvirt runs no domain", hosts.roomy(1)),
             ),
             # What is not known.
             (first(cells=None), codes.NOT_COMPARED, name, "NUMA topology", {}),
@@ -125,7 +125,7 @@ class ServersTest(testtools.TestCase):
         host = dataclasses.replace(hosts.roomy(), hostname="vm")
         error = self.assertRaises(PerfVMError, self.found, host)
         self.assertIn("compute1.json was collected on vm", str(error))
-        self.assertIn("but compute1, compute2", str(error))
+        self.assertIn("its hosts: compute1, compute2", str(error))
 
 
 class ProviderFilesTest(testtools.TestCase):

@@ -70,7 +70,7 @@ class ServersTest(testtools.TestCase):
         asked = question(hosts.server(1), host="compute1")
         found = self.check(asked, hosts.host())
         self.assertEqual([FAIL, PASS], [one.level for one in found])
-        self.assertIn("Nova has none of that UUID here", found[0].observed)
+        self.assertIn("Nova has no server of that UUID here", found[0].observed)
 
     def test_disagreement(self):
         path = f"{PROC}/task/{PID + 13}/status"
@@ -121,8 +121,10 @@ class ServersTest(testtools.TestCase):
         busy = question(hosts.server(1, task="powering-on"))
         self.assert_found(SKIP, "powering-on", busy, hosts.host())
         stub = Server(UUIDS[0], UUIDS[0], None, "UNKNOWN", 0, {})
-        self.assert_found(SKIP, "cannot reach its cell", question(stub))
-        self.assert_found(SKIP, "cannot reach its cell", question(stub), hosts.host())
+        self.assert_found(SKIP, "cannot reach the server's cell", question(stub))
+        self.assert_found(
+            SKIP, "cannot reach the server's cell", question(stub), hosts.host()
+        )
 
     def test_a_domain_that_was_not_read(self):
         commands = {**hosts.host().commands, dumpxml(UUIDS[0]): CommandOutput(1, "")}

@@ -92,7 +92,7 @@ class CheckServersTest(testtools.TestCase):
         small = hp("small", 0, count=10)._replace(vcpus=10)
         (found,) = self.found(small, hp("b", 20))
         self.assertEqual((codes.SLOT_STRANDED, "failure"), (found[0], str(found.level)))
-        self.assertIn("NUMA node 0: small, not of the 20 vCPUs", found.observed)
+        self.assertIn("NUMA node 0: small, without the 20 vCPUs", found.observed)
         self.assertIn("resize", found.remedy)
         for server, given in (
             # With ten CPUs more on the node, or as a size from before, it takes none.

@@ -120,7 +120,10 @@ class MovesTest(DevicesCase):
         self.add("a")
         self.add("b", node=1)
         self.pools("h2", (1, 1))
-        self.assertIn("PCI devices (gpu) cold: --cold", self.plan().reasons[0])
+        self.assertIn(
+            "PCI devices (gpu) Nova migrates it cold only: --cold",
+            self.plan().reasons[0],
+        )
         plan = self.plan(cold=True)
         self.assertEqual((1, False), (plan.gained, plan.moves[0].live))
         self.assertIn("no host was found for it", plan.reasons[0])

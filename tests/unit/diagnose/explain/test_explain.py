@@ -121,7 +121,9 @@ class FixesTest(ExplainCase):
         self.cloud.add_hp("odd", "hp2", first=20, node=1, count=8, vcpus=8)
         found = self.explain(BIG)
         self.assertEqual((None, None), found.fixes)
-        self.assertIn("and no other hosts take them all: hp1, hp2", found.notes[-1])
+        self.assertIn(
+            "that other hosts cannot take together: hp1, hp2", found.notes[-1]
+        )
         # The odd one would be the smallest, and is of no class: nobody takes it.
         self.add_spare()
         self.assertEqual("host hp1: migrate hp1-a (i-hp1-a)", self.fix(BIG))
@@ -508,7 +510,7 @@ class UnitsTest(UnitsCase):
         self.assertEqual("host e1: migrate a (i-a), b (i-b)", self.fix())
         self.cloud.change_inventories("e2", VCPU=Inventory(2, 2))
         self.assertEqual("None", self.fix())
-        self.assertIn("no other hosts take them all: e1", self.explain().notes[-1])
+        self.assertIn("other hosts cannot take together: e1", self.explain().notes[-1])
 
     def test_isolated_aggregates(self):
         self.add_elastic()

@@ -64,7 +64,9 @@ class FiguresTest(testtools.TestCase):
         self.assertIsNone(found.policy)
         self.assertIn("no host shows its NUMA nodes", found.not_proposed)
         self.assertEqual(((), ()), (found.findings, found.steps))
-        self.assertIn("and 5 show none", " ".join(gap.observed for gap in found.gaps))
+        self.assertIn(
+            "and 5 show no NUMA nodes", " ".join(gap.observed for gap in found.gaps)
+        )
         self.assertEqual((0, 0, 0, 0), figures(found))
 
 
