@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: each command is a parser, one call, and columns.
+"""The command line: each command parses arguments, calls one function, prints columns.
 
-``deferred`` imports a command's module when the command is run, so modules import what
-they need at their top.  Only what an extra brings, Nova, and oslo.config, which takes
-time, are imported in the functions that need them: help and other commands do without.
+``deferred`` imports a command's module when the command is run, so modules import at
+their top.  Exceptions are packages of an extra, Nova, and oslo.config, which loads
+slowly: the functions that need them import them, so that the help and all other
+commands run without.
 """

@@ -16,11 +16,12 @@ from nova_perfvm.osc.recording import refuse_another
 
 
 class Align(HostsCommand):
-    """Let VMs hold in Placement the NUMA nodes that Nova runs them on.
+    """Make VMs' allocations name the NUMA nodes on which Nova runs the VMs.
 
-    A VM that is forced onto a host gets nodes of Nova's choice, not those that it
-    holds. No VM is moved: what they hold is changed, of all of a host in one request.
-    Exits with 1 if some cannot be aligned now, which it names.
+    Nova runs a VM that was forced onto a host on nodes of Nova's choice, which may
+    differ from the nodes of its allocation. No VM is moved: one request changes the
+    allocations of all VMs of a host. Exits with 1 if VMs cannot be aligned now, and
+    names them.
     """
 
     ended = "aligned"
@@ -34,13 +35,12 @@ class Align(HostsCommand):
     )
 
     def names(self, parsed_args: argparse.Namespace) -> Sequence[str]:
-        """Return the hosts that are named, or all that are in isolated aggregates."""
+        """Return the named hosts, or else all hosts in isolated aggregates."""
         isolating = (a for a in answers.aggregates(self.cloud) if a.isolates)
         members = {host for aggregate in isolating for host in aggregate.hosts}
         return parsed_args.hosts or sorted(members)
 
     def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:
-        """Plan to align."""
         policy = self.chosen_policy(parsed_args)
         refuse_another(parsed_args, policy, policy_record.read(self.cloud))
 
@@ -48,4 +48,4 @@ class Align(HostsCommand):
         return lambda view: plan_align(policy, view, moving)
 
     def say_what_stays(self) -> None:
-        """Say nothing: no child is detached."""
+        """Print nothing: align detaches no child provider."""

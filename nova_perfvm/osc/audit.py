@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``perfvm audit``: what slipped past, and what to do about it."""
+"""``perfvm audit``."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from nova_perfvm.printable import number_of
 
 
 class Audit(FindingsLister, ChangingCommand):
-    """Find what violates the policy, by whatever way it came.
+    """Find violations of the policy in a cloud, whatever caused them.
 
-    Changes nothing but with --heal. Exits with 0 if nothing is found, 1 for
+    Changes nothing without --heal. Exits with 0 if the audit finds nothing, 1 for
     warnings, 2 for failures.
     """
 
@@ -41,27 +41,25 @@ class Audit(FindingsLister, ChangingCommand):
     arguments = (
         one_of(snapshots.SNAPSHOT, snapshots.NOVA_DB),
         PLACEMENT_CONF,
-        collected_argument(
-            "it is compared with what Nova says of that host (may be repeated)"
-        ),
+        collected_argument("compared with Nova's view of that host (may be repeated)"),
         argument(
             "--stuck-after",
             type=int,
             metavar="MINUTES",
             default=STUCK_AFTER_MIN,
-            help="report a server as stuck after Nova has been busy with it for "
-            "MINUTES (default: %(default)s)",
+            help="report a server as stuck when a task of Nova has taken MINUTES "
+            "(default: %(default)s)",
         ),
         STRICT,
         flag(
             "--heal",
-            "give servers back what Placement has lost of their allocations, one "
-            "after the other, then look again; changes nothing else",
+            "restore lost parts of servers' allocations in Placement, one server after "
+            "the other, then audit again; change nothing else",
         ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Judge the cloud; heal what it has lost, and judge it again."""
+        """Audit the cloud; with --heal restore lost allocations, and audit again."""
         if parsed_args.heal:
             if parsed_args.snapshot is not None:
                 raise PerfVMError("--heal is for a cloud: leave --snapshot out")
@@ -76,7 +74,7 @@ class Audit(FindingsLister, ChangingCommand):
         return self.reported(parsed_args, report)
 
     def subject(self, policy: Policy, parsed_args: argparse.Namespace) -> Subject:
-        """Look at what is to be judged."""
+        """Read the cloud and the files that the audit judges."""
         conf = parsed_args.placement_conf
         settings = options_of(conf)
         collected = hypervisors(parsed_args, policy)
@@ -92,7 +90,7 @@ class Audit(FindingsLister, ChangingCommand):
         )
 
     def title(self, report: AuditReport) -> str:
-        """Say what was checked."""
+        """Return the numbers of checks, hosts and servers, in words."""
         return (
             f"{len(report.results)} checks on {number_of(report.hosts, 'host')} and "
             f"{number_of(report.servers, 'server')}"
@@ -104,9 +102,9 @@ class Audit(FindingsLister, ChangingCommand):
         policy: Policy,
         recorded: RecordedPolicy | None,
     ) -> None:
-        """Refuse to heal by another policy than the one that the cloud was changed by.
+        """Refuse to heal by a policy other than the one recorded on the cloud.
 
-        :raises PerfVMError: with both named
+        :raises PerfVMError: names both policies
         """
         if parsed_args.heal:
             refuse_another(parsed_args, policy, recorded)
@@ -115,7 +113,7 @@ class Audit(FindingsLister, ChangingCommand):
     def _heal(
         self, subject: Subject, report: AuditReport, parsed_args: argparse.Namespace
     ) -> bool:
-        """Heal what the operator agrees to; return whether anything was tried."""
+        """Restore the allocations that the operator agrees to; return whether any."""
         hosts = hosts_to_heal(subject.snapshot, report.findings)
         among = live_hosts.hypervisors(self.cloud) if hosts else ()
         steps = []

@@ -42,8 +42,8 @@ Table = tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]
 def argument(*names: str, **keywords: Any) -> Argument:
     """Return an argument of argparse.
 
-    The values that its help names, such as ``%(default)s``, are put in here: the
-    reference pages print a help as it is.
+    Placeholders of its help, such as ``%(default)s``, are filled in here, because the
+    reference pages print help texts unformatted.
     """
     if "help" in keywords:
         known = {"default": None, "const": None} | keywords
@@ -57,12 +57,12 @@ def flag(name: str, help: str) -> Argument:  # noqa: A002 - argparse's name
 
 
 def file_argument(name: str, **keywords: Any) -> Argument:
-    """Return an argument that is the path of a file."""
+    """Return an argument whose value is the path of a file."""
     return argument(name, **{"type": file_path, "metavar": "FILE"} | keywords)
 
 
 def one_of(*arguments: Argument, required: bool = False) -> Argument:
-    """Return arguments of which only one may be given."""
+    """Return a group of mutually exclusive arguments."""
 
     def add(parser: Any) -> None:
         group = parser.add_mutually_exclusive_group(required=required)
@@ -73,12 +73,11 @@ def one_of(*arguments: Argument, required: bool = False) -> Argument:
 
 
 class PerfVMCommand(Command):
-    """A command that prints names, and nothing in them that a terminal acts on.
+    """Base class of all commands: escapes terminal control characters in its output.
 
-    Every command is one, whatever its format.
-
-    :cvar arguments: its own, behind those of the classes that it is made of
-    :ivar exit_status: what it ends with, unless it fails
+    :cvar arguments: the class's own arguments; the parser lists those of its base
+        classes first
+    :ivar exit_status: the exit status of a command that does not fail
     """
 
     arguments: Arguments = ()
@@ -87,9 +86,8 @@ class PerfVMCommand(Command):
     exit_status = 0
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return a parser of the arguments."""
         parser = super().get_parser(prog_name)
-        # What changes a cloud is to be said in full.
+        # An abbreviated option could change a cloud by mistake.
         parser.allow_abbrev = False
         for owner in reversed(type(self).__mro__):
             for add_to in vars(owner).get("arguments", ()):
@@ -97,19 +95,19 @@ class PerfVMCommand(Command):
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command with streams that escape; return the exit status."""
+        """Run the command, escape what it prints, and return the exit status."""
         app = self.app
         kept = app.stdout, app.stderr
         app.stdout = output.standard_output(kept[0])
         app.stderr = output.escaping(kept[1])
         try:
             status = super().run(parsed_args) or self.exit_status
-            # What is lost later would be no matter of the command's status.
+            # Output lost after this line would not change the exit status.
             app.stdout.flush()
         except ModuleNotFoundError as exc:
             extra = "pages" if exc.name == "jinja2" else "measure"
             install = f"pip install '{const.PACKAGE}[{extra}]'"
-            raise PerfVMError(f"{exc}: is it of an extra? {install}") from exc
+            raise PerfVMError(f"{exc}: is an extra missing? {install}") from exc
         else:
             return status
         finally:
@@ -121,9 +119,9 @@ class PerfVMCommand(Command):
         return getattr(self.app, "client_manager", None) is not None
 
     def log_in(self) -> None:
-        """Ask for credentials, for what only a cloud tells.
+        """Log in to the cloud with the client's credentials.
 
-        :raises PerfVMError: when there is no cloud, or it takes none
+        :raises PerfVMError: when ``nova-perfvm`` runs the command, or the login fails
         """
         if not self.has_cloud:
             raise PerfVMError(
@@ -134,20 +132,20 @@ class PerfVMCommand(Command):
         try:
             self.app.prepare_to_run_command(self)
         except Exception as exc:
-            # Whatever a plugin for authentication raises.
+            # Authentication plugins raise exceptions of many kinds.
             raise PerfVMError(f"cannot log in: {first_line(exc)}") from exc
 
     @property
     def cloud(self) -> API:
-        """What the plugin module's make_client made."""
+        """The cloud's API, made by :func:`nova_perfvm.osc.plugin.make_client`."""
         app: Any = self.app
         api: API = app.client_manager.perfvm
         return api
 
     def write(self, text: str, path: str | None = None) -> None:
-        """Print a whole text, or replace a file by it.
+        """Print a text, or replace the file at `path` by it.
 
-        :raises PerfVMError: when it cannot be written
+        :raises PerfVMError: when the file cannot be written
         """
         if path is not None:
             textfile.replace(path, text)
@@ -156,17 +154,16 @@ class PerfVMCommand(Command):
         self.app.stdout.flush()
 
     def warn(self, text: object) -> None:
-        """Print a warning."""
         self.app.stderr.write(f"warning: {text}\n")
 
 
 def policy_of_environment() -> str | None:
-    """Return what the environment names as the policy, None for nothing."""
+    """Return the value of PERFVM_POLICY; None where it is empty or not set."""
     return os.environ.get(POLICY_VARIABLE) or None
 
 
 def read_policy(path: str | None) -> Policy:
-    """Return a policy; where it cannot be read, name the variable that names it.
+    """Load a policy; an unreadable file's error mentions PERFVM_POLICY if it is there.
 
     :raises DocumentError: with every mistake of the file
     """
@@ -187,36 +184,38 @@ class PolicyCommand(PerfVMCommand):
             "--policy",
             metavar="FILE",
             help=f"policy file, {loader.BUILT_IN_NAME} for the built-in policy "
-            f"(default: {POLICY_VARIABLE} of the environment, else the built-in one)",
+            f"(default: the variable {POLICY_VARIABLE}, else the built-in policy)",
         ),
     )
 
     def policy(self, parsed_args: argparse.Namespace) -> Policy:
-        """Return the policy that the command line names, or the environment.
+        """Return the policy of ``--policy``, of PERFVM_POLICY, or the built-in one.
 
         :raises DocumentError: with every mistake of the file
         """
         return self.load_policy(parsed_args.policy)
 
     def chosen_policy(self, parsed_args: argparse.Namespace) -> Policy:
-        """Return the policy to change a cloud by, which somebody has to have named.
+        """Return the policy for a command that changes the cloud.
 
-        :raises PerfVMError: when nobody has: the built-in one would undo another's
+        :raises PerfVMError: when neither ``--policy`` nor PERFVM_POLICY names one: the
+            built-in policy by default would undo what the cloud's own policy made
         :raises DocumentError: with every mistake of the file
         """
         if policy_name(parsed_args) is None:
             raise PerfVMError(
-                "no policy is named, and this changes the cloud: name the one that "
-                f"nova-scheduler has with --policy FILE (or {POLICY_VARIABLE}); if "
-                f"that is the built-in one: --policy {loader.BUILT_IN_NAME}"
+                "this command changes the cloud, and no policy is named: name "
+                f"nova-scheduler's with --policy FILE (or {POLICY_VARIABLE}); if "
+                f"nova-scheduler has the built-in policy: --policy "
+                f"{loader.BUILT_IN_NAME}"
             )
         return self.policy(parsed_args)
 
     def load_policy(self, named: str | None, what: str = "policy") -> Policy:
-        """Return a policy, and say on standard error which one it is.
+        """Load a policy, and print its name and hash on standard error.
 
-        :param named: None for that of the environment, or else the built-in one
-        :param what: what the policy is here, in words
+        :param named: path of the policy; None for PERFVM_POLICY or the built-in policy
+        :param what: title of the policy in that line, such as "new policy"
         :raises DocumentError: with every mistake of the file
         """
         path = policy_of_environment() if named is None else named
@@ -234,7 +233,7 @@ class PolicyCommand(PerfVMCommand):
         policy: Policy,
         recorded: RecordedPolicy | None,
     ) -> None:
-        """Warn where the cloud was changed by another policy than this one."""
+        """Warn where the policy recorded on the cloud differs from `policy`."""
         if recorded is not None and recorded.digest != policy.digest:
             self.warn(
                 f"the cloud was changed by another policy, {recorded}: if that is "
@@ -243,7 +242,7 @@ class PolicyCommand(PerfVMCommand):
 
 
 def policy_name(parsed_args: argparse.Namespace) -> str | None:
-    """Return what names the policy: the command line, or else the environment."""
+    """Return the policy's name: of ``--policy``, or else of PERFVM_POLICY."""
     named: str | None = parsed_args.policy
     return policy_of_environment() if named is None else named
 
@@ -257,8 +256,8 @@ def policy_file(parsed_args: argparse.Namespace) -> str | None:
 def file_path(text: str) -> str:
     """Take a path from the command line.
 
-    :raises argparse.ArgumentTypeError: for an empty one, which would mean the
-        current directory; a shell makes it of a variable that is not set
+    :raises argparse.ArgumentTypeError: for an empty path, which a shell makes of an
+        unset variable, and which would mean the current directory
     """
     if not text:
         raise argparse.ArgumentTypeError("an empty path: give one, or leave it out")
@@ -298,9 +297,9 @@ POLICY_FILE: Final = argument(
 
 
 def policy_path(parsed_args: argparse.Namespace) -> str | None:
-    """Return what names the policy of a command that takes FILE beside ``--policy``.
+    """Return the policy's name for commands that take FILE as well as ``--policy``.
 
-    :raises PerfVMError: when both are given
+    :raises PerfVMError: when the command line has both
     """
     if parsed_args.file is None:
         return policy_name(parsed_args)
@@ -311,14 +310,13 @@ def policy_path(parsed_args: argparse.Namespace) -> str | None:
 
 
 def format_argument(formats: Any, help: str, **keywords: Any) -> Argument:  # noqa: A002
-    """Return ``--format`` of a command that prints no table."""
+    """Return ``--format`` for a command that prints a text instead of a table."""
     return argument("-f", "--format", choices=tuple(formats), help=help, **keywords)
 
 
 def class_argument(
     help: str = "only this class (default: all of the policy)",  # noqa: A002
 ) -> Argument:
-    """Return ``--class``."""
     return argument("--class", dest="class_name", metavar="NAME", help=help)
 
 
@@ -328,18 +326,18 @@ OUTPUT: Final = file_argument(
 
 NOVA_CONF: Final = file_argument(
     "--nova-conf",
-    help="copy of nova-scheduler's nova.conf, which no API tells (default: a check "
-    "of it is unknown; for all else it is taken to be what the policy needs)",
+    help="copy of nova-scheduler's nova.conf, as no API shows its options (default: "
+    "checks of options are unknown; verdicts assume the options that the policy needs)",
 )
 PLACEMENT_CONF: Final = file_argument(
     "--placement-conf",
-    help="placement.conf, to judge what no API shows; its database is asked how it "
-    "isolates transactions",
+    help="placement.conf, whose options no API shows; Placement's database, named "
+    "there, is asked how it isolates transactions",
 )
 
 
 def options_of(path: str | None) -> FileOptions | None:
-    """Return what a configuration file says; None where none is named.
+    """Return the options of a configuration file; None where `path` is None.
 
     :raises SettingsError: when the file cannot be read
     """
@@ -352,9 +350,10 @@ def options_of(path: str | None) -> FileOptions | None:
 
 
 def nova_options(path: str | None) -> dict[str, Any]:
-    """Return what checks are told by a nova.conf, and by the policy that it names.
+    """Return the options of a nova.conf, and the policy of its ``policy_file``.
 
-    :returns: keyword arguments of :class:`nova_perfvm.diagnose.audit.Subject`
+    :returns: keyword arguments of :class:`nova_perfvm.diagnose.audit.Subject`, none
+        where `path` is None
     :raises SettingsError: when the file cannot be read
     """
     if (found := options_of(path)) is None:
@@ -370,17 +369,17 @@ def nova_options(path: str | None) -> dict[str, Any]:
 
 
 YES: Final = flag("--yes", "ask no question")
-CHANGING: Final = one_of(flag("--dry-run", "only show what would be changed"), YES)
+CHANGING: Final = one_of(flag("--dry-run", "only show the changes"), YES)
 
 
 def ask(stream: TextIO, otherwise: str = ", or --dry-run") -> bool:
-    """Ask whether to proceed.
+    """Ask the operator whether to proceed.
 
-    :param otherwise: the end of the error that says how to do without an answer
-    :raises PerfVMError: when nobody is there to be asked
+    :param otherwise: end of the error message: options that ask no question
+    :raises PerfVMError: when standard input is no terminal
     """
     if not sys.stdin.isatty():
-        raise PerfVMError(f"nobody is there to be asked: add --yes{otherwise}")
+        raise PerfVMError(f"no terminal to ask on: add --yes{otherwise}")
     stream.write("Proceed? [y/N] ")
     stream.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

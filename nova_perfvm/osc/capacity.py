@@ -25,14 +25,18 @@ def by_argument(default: str) -> Argument:
         "--by",
         choices=["host", "aggregate", "cloud"],
         default=default,
-        help="rows for each of these (default: %(default)s)",
+        help="a row for each host, each aggregate, or the whole cloud (default: "
+        "%(default)s)",
     )
 
 
 def counted(
     by: str, policy: Policy, snapshot: Snapshot, settings: SchedulerSettings
 ) -> tuple[Slots, ...]:
-    """Return the slots of a cloud by what ``--by`` says."""
+    """Return the slots of a cloud by host, by aggregate or as one sum.
+
+    :param by: the value of ``--by``
+    """
     found = capacity.host_capacity(policy, snapshot, settings)
     if by == "aggregate":
         return capacity.aggregate_capacity(snapshot, found)
@@ -42,14 +46,13 @@ def counted(
 class ShowCapacity(LookingCommand, Lister):
     """Count the slots of pinned classes: total, used, free and unfit.
 
-    Free is what Placement and the rules would give to VMs of the class's
-    smallest flavor now.  Unfit is the rest.
+    Free slots are those that Placement and the rules would give now to VMs of the
+    class's smallest flavor.  Unfit slots are neither used nor free.
     """
 
     arguments = (by_argument("host"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Count the slots."""
         policy = self.policy(parsed_args)
         settings = self.settings(parsed_args, policy)
         snapshot = self.snapshot(parsed_args, policy)

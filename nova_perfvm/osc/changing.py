@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that change hosts: they show what they would do, ask, and do it."""
+"""Commands that change a cloud: they show the changes, ask, and make them."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _WORKERS: Final = 4
 
 
 class ChangingCommand(PolicyCommand):
-    """A command that shows what it would change, asks, and changes it."""
+    """A command that shows the changes that it would make, asks, and makes them."""
 
     auth_required = True
     arguments: Arguments = (CHANGING,)
 
     def agreed(self, parsed_args: argparse.Namespace, steps: Sequence[str]) -> bool:
-        """Show the steps of a plan, and say whether to carry it out."""
+        """Show the steps of a plan, and return whether to carry it out."""
         if not steps:
             self.say("nothing to do")
             return False
@@ -52,18 +52,18 @@ class ChangingCommand(PolicyCommand):
 
     @property
     def talk(self) -> TextIO:
-        """Where it says what it does: standard output, unless a table goes there."""
+        """Stream of progress messages: standard error if the command prints a table."""
         table = isinstance(self, Lister)
         stream: TextIO = self.app.stderr if table else self.app.stdout
         return stream
 
     def say(self, text: object) -> None:
-        """Print what is being done, or would be."""
+        """Print a progress message."""
         self.talk.write(f"{text}\n")
         self.talk.flush()
 
     def say_what_stays(self) -> None:
-        """Say when to delete what such commands have detached."""
+        """Print when --delete-children may delete the detached child providers."""
         children = live_hosts.detached_children(self.cloud)
         if children:
             hosts = sorted({host_of_child(child.name) or "" for child in children})
@@ -71,32 +71,31 @@ class ChangingCommand(PolicyCommand):
                 f"{number_of(len(children), 'empty provider')} will stay until "
                 f"nova-compute has forgotten them, in {FORGOTTEN_S // 60} minutes, or "
                 "if [compute]resource_provider_association_refresh is 0 or above 300, "
-                "when it has restarted; run this then with --delete-children: they are "
-                f"of {', '.join(hosts)}"
+                "when it has restarted; then run this command with --delete-children; "
+                f"the providers are of {', '.join(hosts)}"
             )
 
 
 class HostsCommand(ChangingCommand):
-    """A changing command for some hosts, each with a plan of its own.
+    """A changing command for several hosts, each with a plan of its own.
 
-    What is wrong with one of them does not stop the others.
+    An error of one host does not stop the work on the others.
 
-    :cvar ended: what a host is afterwards
+    :cvar ended: the host's state after the command, such as "enrolled"
     """
 
     ended: str
 
     def names(self, parsed_args: argparse.Namespace) -> Sequence[str]:
-        """Return the names of the hosts."""
         found: Sequence[str] = parsed_args.hosts
         return found
 
     def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:
-        """Return what makes the plan of a host."""
+        """Return the function that makes a host's plan."""
         raise NotImplementedError
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Plan, ask, and change; 1 if a host was not changed as wanted."""
+        """Plan, ask, and change the hosts; exit status 1 if a host was not changed."""
         self._plan = self._noting_what_is_left(self.planner(parsed_args))
         self._among = live_hosts.hypervisors(self.cloud)
         names = list(dict.fromkeys(self.names(parsed_args)))
@@ -124,10 +123,10 @@ class HostsCommand(ChangingCommand):
         return 0
 
     def nothing_to_do(self, parsed_args: argparse.Namespace) -> None:
-        """Do what remains where every host is as wanted."""
+        """Handle a run in which no host needs a change."""
 
     def _noting_what_is_left(self, planner: converge.Planner) -> converge.Planner:
-        """Return it; what the last plan of a host leaves is told at the end."""
+        """Return `planner`, wrapped to keep each plan's `left` for the final report."""
         self._left: dict[str, Sequence[Left]] = {}
 
         def plan(view: HostView) -> Plan:
@@ -146,8 +145,8 @@ class HostsCommand(ChangingCommand):
     def _look(self, name: str) -> tuple[str, Plan]:
         """Return a host and its plan.
 
-        :raises RefusedError: when something is in the way.  Nothing then puts back
-            what an earlier run has left, and so that is said, too.
+        :raises RefusedError: with the plan's refusals, and with what an earlier run
+            that was cut off has left, which a refused run does not repair
         """
         view = live_hosts.read_host(self.cloud, name, self._among)
         plan = self._plan(view)
@@ -161,7 +160,7 @@ class HostsCommand(ChangingCommand):
     def _each(
         self, what: str, work: Callable[[str], Any], items: Sequence[str]
     ) -> Iterator[tuple[str, Any]]:
-        """Return what the work gave for each item; say of the others what was wrong."""
+        """Yield each item with its result of `work`; report PerfVMErrors instead."""
         outcomes = each(work, items, _WORKERS, self._interrupted)
         with contextlib.closing(outcomes), ProgressLine() as progress:
             for number, (item, future) in enumerate(outcomes, 1):
@@ -176,5 +175,6 @@ class HostsCommand(ChangingCommand):
 
     def _interrupted(self) -> None:
         self.app.stderr.write(
-            "\ninterrupted: hosts that were begun are finished, others left as before\n"
+            "\ninterrupted: finishing the hosts that were begun; all others stay "
+            "as they were\n"
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of hosts, guests and servers: whether they have what classes promise."""
+"""``host check``, ``guest check`` and ``server check``."""
 
 from __future__ import annotations
 
@@ -39,53 +39,53 @@ from nova_perfvm.osc.reports import FORMATS, STRICT, FindingsLister
 
 NOVA_VIEW: Final = file_argument(
     "--snapshot",
-    help="what openstack perfvm snapshot save has saved, for the VMs' classes and, if "
-    "Nova's database told them, the host's CPU sets (default: libvirt tells them)",
+    help="file of openstack perfvm snapshot save, for the VMs' classes and, if it was "
+    "saved with --from-nova-db, the host's CPU sets (default: from libvirt)",
 )
 HOST_CONF: Final = file_argument(
     "--nova-conf",
-    help="the host's nova.conf, for its CPU sets (default: those of the snapshot, if "
-    "Nova's database told them, else what its VMs own)",
+    help="the host's nova.conf, for its CPU sets (default: the snapshot's CPU sets, if "
+    "it was saved with --from-nova-db, else the CPUs that its VMs own)",
 )
-# The code of all that is said of servers that are asked for.
+# Each finding of ``server check`` has this code.
 _SERVERS: Final = "hypervisor.three_way"
 _INTERVAL: Final = argument(
     "--interval",
     type=collector.interval,
     default=collector.DEFAULT_INTERVAL_S,
     metavar="SECONDS",
-    help="without FILE: time between the two looks at counters (default: %(default)g)",
+    help="without FILE: time between two readings of counters (default: %(default)g)",
 )
 
 
 def _collected(kind: Kind) -> Argument:
-    """Return what to judge in place of this machine."""
+    """Return the argument FILE: a collected machine to check instead of this one."""
     table = ", or a copy of /proc/interrupts" if kind == "guest" else ""
     return argument(
         "file",
         nargs="?",
         metavar="FILE",
-        help=f"what {kind} collect has written{table}; - for standard input (default: "
-        "look at this machine)",
+        help=f"file of {kind} collect{table}; - for standard input (default: collect "
+        "from this machine)",
     )
 
 
 class CheckCommand(FindingsLister):
-    """A command that checks something, and prints what it found."""
+    """Base of the commands that check a machine or servers, and print findings."""
 
     columns = ("Code", "Level", "Subject", "Expected", "Observed", "Source", "Remedy")
     formatter_namespace = FORMATS
     arguments: Arguments = (STRICT,)
 
     def title(self, report: CheckReport) -> str:
-        """Say what was checked."""
+        """Return the number of checks and the machine checked, in words."""
         return f"{len(report.results)} checks of {report.kind} {report.hostname}"
 
 
 class CheckGuest(CheckCommand):
     """Find what keeps a guest from the performance that its class promises.
 
-    Exits with 0 if all holds, 1 for warnings, 2 for failures.
+    Exits with 0 if all checks pass, 1 for warnings, 2 for failures.
     """
 
     arguments = (
@@ -99,12 +99,11 @@ class CheckGuest(CheckCommand):
             ),
         ),
         class_argument(
-            "the class that the guest is of (default: what depends on it is not judged)"
+            "the class of the guest (default: what depends on its class is not judged)"
         ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Read what was collected, and judge it."""
         if parsed_args.fix_script:
             self.write(queue_script.user_data(), parsed_args.output)
             parsed_args.report = None
@@ -121,7 +120,7 @@ class CheckGuest(CheckCommand):
     def produce_output(
         self, parsed_args: argparse.Namespace, column_names: Any, data: Any
     ) -> int:
-        """Print the report, unless it was the script that was asked for."""
+        """Print the report, unless --fix-script has printed the script."""
         if parsed_args.report is None:
             return 0
         return super().produce_output(parsed_args, column_names, data)
@@ -130,7 +129,7 @@ class CheckGuest(CheckCommand):
 class CheckHost(CheckCommand):
     """Find what keeps a host's VMs from the performance that the policy promises.
 
-    Exits with 0 if all holds, 1 for warnings, 2 for failures.
+    Exits with 0 if all checks pass, 1 for warnings, 2 for failures.
     """
 
     arguments = (
@@ -140,18 +139,17 @@ class CheckHost(CheckCommand):
         argument(
             "--host",
             metavar="NAME",
-            help="the host's name in the snapshot (default: its own)",
+            help="the host's name in the snapshot (default: the collected hostname)",
         ),
         HOST_CONF,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Read what was collected, and judge it."""
         policy = self.policy(parsed_args)
         path, conf = parsed_args.snapshot, parsed_args.nova_conf
         if parsed_args.host is not None and path is None:
             raise PerfVMError("--host names a host of a snapshot: add --snapshot FILE")
-        # First, as mistakes there show at once.
+        # Files before the collection, which takes time: a wrong file fails at once.
         settings = {nova_conf.PATH: nova_conf.read(conf)} if conf else {}
         snapshot = snapshots.read(path) if path else None
         collected = _read(parsed_args, "host")
@@ -166,9 +164,9 @@ class CheckHost(CheckCommand):
 
 
 class CheckServer(CheckCommand):
-    """Find whether Nova, libvirt and the kernel agree on which CPUs servers have.
+    """Check whether Nova, libvirt and the kernel agree on the CPUs of servers.
 
-    Exits with 0 if all holds, 1 for warnings, 2 for failures.
+    Exits with 0 if all agree, 1 for warnings, 2 for failures.
     """
 
     needs_cloud = True
@@ -182,19 +180,19 @@ class CheckServer(CheckCommand):
                 help="name or ID of a server",
             ),
             argument(
-                "--host", metavar="HOST", help="all servers of this host that own CPUs"
+                "--host", metavar="HOST", help="check every pinned server of this host"
             ),
             required=True,
         ),
         collected_argument(
-            "one that they are on; - for standard input (default: nobody can "
-            "tell; may be repeated)"
+            "name each host of the servers; - for standard input (default: agreement "
+            "is unknown; may be repeated)"
         ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Ask Nova, read what was collected, and compare."""
-        # First, as mistakes there show at once.
+        """Compare Nova's view of the servers with the collected hosts."""
+        # Files before requests to Nova: a wrong file fails at once.
         collected = hypervisors(parsed_args, self.policy(parsed_args))
         host = parsed_args.host
         if host is None:
@@ -212,13 +210,13 @@ class CheckServer(CheckCommand):
         return self.reported(parsed_args, report)
 
     def title(self, report: CheckReport) -> str:
-        """Say what was checked."""
+        """Return the hosts checked, in words."""
         where = f" on {report.hostname}" if report.hostname else ""
         return f"check of servers{where}"
 
 
 def _read(parsed_args: argparse.Namespace, kind: Kind) -> Collected:
-    """Return what was collected, or collect it on this machine."""
+    """Return the collected machine of FILE, or collect from this machine."""
     if parsed_args.file is not None:
         if kind == "guest":
             return reading.read_guest(parsed_args.file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``host collect`` and ``guest collect``: what the machine they run on shows."""
+"""``host collect`` and ``guest collect``: save the facts of this machine to a file."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _ARCHIVES: Final = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".tar")
 
 
 def collected_argument(meaning: str) -> Argument:
-    """Return the option that names what was collected on hosts.
+    """Return the option ``--collected``, which names files of ``host collect``.
 
-    :param meaning: what is done with it
+    :param meaning: end of the help text: the command's use of the file
     """
     return file_argument(
         "--collected",
         action="append",
         default=[],
-        help=f"what nova-perfvm host collect has written on a host; {meaning}",
+        help=f"file of nova-perfvm host collect, written on a host; {meaning}",
     )
 
 
@@ -44,16 +44,16 @@ def hypervisors(
     policy: Policy | None = None,
     conf: str | None = None,
 ) -> tuple[Hypervisor, ...]:
-    """Read what was collected on hosts.
+    """Read the files of ``--collected``.
 
-    :param policy: tells which VMs should own CPUs
-    :param conf: path of the nova.conf that these hosts have
-    :raises PerfVMError: with what is wrong with a file
+    :param policy: tells by a VM's class whether the VM should be pinned
+    :param conf: path of a nova.conf that all these hosts have
+    :raises PerfVMError: when a file is not valid
     """
     paths: Iterable[str] = parsed_args.collected
     if not paths:
         return ()
-    # Most commands that take it are run without.
+    # Most runs name no file: they need not load these modules.
     from nova_perfvm.cloud.nova_rules import refusal_of  # noqa: PLC0415
     from nova_perfvm.measure import hypervisor  # noqa: PLC0415
 
@@ -68,16 +68,16 @@ def _output_file(text: str) -> str:
 
 
 def _default_name(document: Mapping[str, Any]) -> str:
-    """Return a file name that says what was collected, where and when."""
+    """Return a file name of the kind, the hostname and the time of the collection."""
     hostname = re.sub(r"[^A-Za-z0-9_.-]", "_", document["hostname"]) or "_"
     taken_at = re.sub(r"[^0-9T]", "", document["taken_at"].split("+")[0])
     return f"perfvm-{document['kind']}-{hostname}-{taken_at}Z.json"
 
 
 class _Collect(PerfVMCommand):
-    """Collect what this machine shows.
+    """Collect the facts of this machine.
 
-    :cvar kind: what it is
+    :cvar kind: the kind of machine, "host" or "guest"
     """
 
     kind: str
@@ -87,20 +87,20 @@ class _Collect(PerfVMCommand):
             type=collector.interval,
             default=collector.DEFAULT_INTERVAL_S,
             metavar="SECONDS",
-            help="time between the two looks at counters, 0 for one look (default: "
+            help="time between two readings of counters, 0 for one reading (default: "
             "%(default)g)",
         ),
         one_of(
             file_argument(
                 "--output",
                 type=_output_file,
-                help="file to write, - for standard output (default: a new file here, "
-                "named by host and time)",
+                help="file to write, - for standard output (default: a new file in the "
+                "current directory, named by host and time)",
             ),
             flag(
                 "--script",
-                "only print the script that collects: it needs nothing but Python 3.6, "
-                "on whatever machine",
+                "only print the collecting script, which runs on any machine with "
+                "Python 3.6 or newer",
             ),
         ),
     )
@@ -127,12 +127,12 @@ class _Collect(PerfVMCommand):
 
 
 class CollectHost(_Collect):
-    """Collect what a hypervisor shows: CPUs, NICs, domains, QEMU's threads."""
+    """Collect the facts of a hypervisor: CPUs, NICs, domains, QEMU's threads."""
 
     kind = "host"
 
 
 class CollectGuest(_Collect):
-    """Collect what a VM shows: CPUs, interrupts, queues of NICs and disks."""
+    """Collect the facts of a VM: CPUs, interrupts, queues of NICs and disks."""
 
     kind = "guest"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands by what they are for, as help lists them: those of every day first."""
+"""Groups of commands by purpose, in the order of the help: everyday commands first."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _REST: Final = "Others"
 
 
 def listing(app: App, prefix: str = "") -> str:
-    """Return a program's commands, a line each with its purpose, group by group.
+    """Return a program's commands by group, a line with the purpose of each.
 
-    :param prefix: what the names of the commands begin with, which is left out
+    :param prefix: commands whose names begin with it are listed, without it
     """
     purposes = {}
     for name, entry in app.command_manager:
@@ -66,9 +66,8 @@ def listing(app: App, prefix: str = "") -> str:
 
 
 class ShowHelp(PerfVMCommand):
-    """List these commands with what they are for, those of every day first."""
+    """List all perfvm commands with their purpose, everyday commands first."""
 
     def take_action(self, _parsed_args: argparse.Namespace) -> None:
-        """Print the groups."""
         self.write("openstack perfvm COMMAND (--help has its options)\n")
         self.write(listing(self.app, "perfvm "))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that are imported when one of them is run.
+"""Commands whose modules are imported only when the command is run.
 
 The client resolves the entry points of all commands at each call, whatever the
-command.  Those of this package are ``nova_perfvm.osc.deferred:audit.Audit``: the class
-``Audit`` of the module ``nova_perfvm.osc.audit``, which is not imported by that.
+command.  The entry point ``nova_perfvm.osc.deferred:audit.Audit`` names the class
+``Audit`` of the module ``nova_perfvm.osc.audit``; resolving the entry point imports
+only this module.
 """
 
 from __future__ import annotations
@@ -16,21 +17,20 @@ if TYPE_CHECKING:
 
 
 class DeferredCommand:
-    """Stands for a command's class; called, it imports the class and returns a command.
+    """Stand-in for a command's class: a call imports the class and makes the command.
 
-    :cvar module: the module of the class
-    :cvar name: its name there
+    :cvar module: the module of the command's class
+    :cvar name: the name of the class
     """
 
     module: str
     name: str
 
     def __new__(cls, app: Any, app_args: Any, cmd_name: str | None = None) -> Any:
-        """Return a command."""
         return cls.command()(app, app_args, cmd_name)
 
     def __init__(self, app: Any, app_args: Any, cmd_name: str | None = None) -> None:
-        """Do nothing: here cliff looks which arguments a command takes."""
+        """Do nothing: cliff reads a command's arguments from this signature."""
 
     @classmethod
     def command(cls) -> type[PerfVMCommand]:
@@ -42,7 +42,7 @@ class DeferredCommand:
 
 
 class _Module:
-    """A module of commands, not imported."""
+    """Stand-in for a module of commands, which a command's run imports."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to Nova's own scheduler, of the arguments of a command."""
+"""Ask Nova's own scheduler about the request that a command line describes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NEW_SERVERS: Final[Arguments] = (
         metavar="NUMBER",
         type=int,
         default=1,
-        help="how many servers are asked for at once (with --from-nova-db)",
+        help="number of servers in one request (with --from-nova-db)",
     ),
 )
 
@@ -41,8 +41,9 @@ def ask(
 ) -> SchedulerAnswer | None:
     """Return the answer of Nova's scheduler; None without ``--from-nova-db``.
 
-    :param parsed_args: those of ``explain``
-    :raises PerfVMError: when an option needs Nova, or Nova cannot be asked
+    :param parsed_args: arguments of ``explain``
+    :raises PerfVMError: when an option needs ``--from-nova-db``, or Nova's scheduler
+        cannot be run here
     """
     nova_conf = parsed_args.from_nova_db
     if nova_conf is None:
@@ -53,8 +54,8 @@ def ask(
         }
         if options := ", ".join(name for name, given in asked.items() if given):
             raise PerfVMError(
-                f"{options}: only Nova's own scheduler tells: use --from-nova-db, on a "
-                "controller"
+                f"{options}: only Nova's own scheduler can answer: use --from-nova-db, "
+                "on a controller"
             )
         return None
     return process.ask(nova_conf, _question(command.cloud, parsed_args, snapshot))
@@ -77,7 +78,7 @@ def _question(
     if parsed_args.server is not None:
         if hints or parsed_args.count != 1:
             raise PerfVMError(
-                "--hint and --count are for a new server: one that is there has its own"
+                "--hint and --count are for a new server: leave them out with --server"
             )
         server = explain.one("server", parsed_args.server, snapshot.servers)
         return replace(common, server=server.id)
@@ -101,7 +102,7 @@ def _question(
 
 
 def details(answer: SchedulerAnswer) -> Iterator[str]:
-    """Yield where the request's fields are from, and what each prefilter added."""
+    """Yield the source of each field of the request, and what each prefilter added."""
     by_source: dict[str, list[str]] = defaultdict(list)
     for name, source in answer.sources.items():
         by_source[source].append(name)

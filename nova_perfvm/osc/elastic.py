@@ -50,32 +50,31 @@ class EnrollHost(HostsCommand, RecordingCommand):
             "--slots",
             type=int,
             metavar="N",
-            help="high-performance VMs that fit each host, 0 for general VMs only "
-            "(default: as many as the host was enrolled for, else by its CPUs)",
+            help="number of high-performance VMs that fit each host, 0 for general VMs "
+            "only (default: as enrolled before, else computed from the host's CPUs)",
         ),
         flag(
             "--backfill",
-            "give VMs that run on the host the units, or NUMA nodes, that they should "
-            "have; "
+            "give VMs that run on the host the units or NUMA nodes of their class in "
+            "Placement; "
             "nova-compute is disabled meanwhile",
         ),
         snapshots.NOVA_DB,
         one_of(
             snapshots.INVENTORY,
             collected_argument(
-                "it tells that host's NUMA nodes, if Nova's database has not (may be "
-                "repeated)"
+                "it has that host's NUMA nodes, for hosts without them in Nova's "
+                "database (may be repeated)"
             ),
         ),
         file_argument(
             "--nova-conf",
-            help="nova.conf of the hosts that --collected is of, for their CPU sets "
-            "(default: VMs may own all CPUs, which Placement has to confirm)",
+            help="nova.conf of the hosts of --collected, for their CPU sets (default: "
+            "VMs may own all CPUs; Placement's inventories have to agree)",
         ),
     )
 
     def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:
-        """Plan to enroll."""
         policy = self.checked_policy(parsed_args)
         complete = snapshots.with_nodes(self, parsed_args, policy)
         plan = partial(
@@ -88,7 +87,7 @@ class EnrollHost(HostsCommand, RecordingCommand):
         return lambda view: plan(view_of(complete(view.cloud), view.host))
 
     def agreed(self, parsed_args: argparse.Namespace, steps: Sequence[str]) -> bool:
-        """Show the steps of a plan, and record the policy if they are to be taken."""
+        """Show the steps of a plan, ask, and record the policy if the answer is yes."""
         agreed = super().agreed(parsed_args, steps)
         self.record_for(parsed_args, steps, agreed=agreed)
         return agreed
@@ -105,12 +104,11 @@ class UnenrollHost(HostsCommand):
     arguments = (HOSTS, DELETE_CHILDREN)
 
     def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:
-        """Plan to unenroll."""
         return partial(plan_unenroll, delete_children=parsed_args.delete_children)
 
 
 class Rollback(ChangingCommand):
-    """Unenroll all hosts, and remove what they had in common; VMs run on."""
+    """Unenroll all hosts; remove their aggregates, traits and resource classes."""
 
     arguments = (
         flag(
@@ -122,7 +120,7 @@ class Rollback(ChangingCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Plan, warn, ask, and roll back; 1 if something remained."""
+        """Plan, warn, ask, and roll back; return 1 if a change failed."""
         plan = plan_rollback(
             self.cloud,
             strip=parsed_args.strip_units,
@@ -144,25 +142,22 @@ class Rollback(ChangingCommand):
 
 
 class Preflight(FindingsLister):
-    """Look for what would break elastic hosts, and what enforcing would refuse.
+    """Check the prerequisites of elastic hosts, and which VMs enforcing would refuse.
 
-    Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for failures.
+    Exits with 0 if all checks pass, 1 for warnings and unknown results, 2 for failures.
     """
 
     needs_cloud = True
     arguments = (
-        argument(
-            "hosts", nargs="*", metavar="HOST", help="hosts that are to be enrolled"
-        ),
+        argument("hosts", nargs="*", metavar="HOST", help="hosts that you will enroll"),
         snapshots.NOVA_DB,
         NOVA_CONF,
         PLACEMENT_CONF,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Look at the cloud and judge it."""
         policy = self.policy(parsed_args)
-        # First, as mistakes there show at once.
+        # Files before requests to the cloud: a wrong file fails at once.
         conf = parsed_args.placement_conf
         nova, placement = nova_options(parsed_args.nova_conf), options_of(conf)
         database = placement_database.read(conf) if conf else None

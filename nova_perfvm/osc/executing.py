@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How plans of migrations are carried out, and ``plan resume``."""
+"""Carry out plans of migrations; ``plan resume``."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from nova_perfvm.osc.recording import RecordingCommand
 MOVE_COLUMNS: Final = ("Server", "From", "To", "Migration")
 _REMAIN: Final = 1
 _INTERRUPTED: Final = (
-    "interrupted: the migration under way is finished, and no other one begun unless a "
-    "server is shelved; Ctrl-C again leaves it to Nova"
+    "interrupted: finishing the migration under way, and beginning no other one unless "
+    "a server is shelved; Ctrl-C again leaves the migration to Nova"
 )
 
 
 class CarryingOut(ObservingCommand, RecordingCommand, Lister):
-    """A command that makes the migrations of a plan, and lists what became of each."""
+    """A command that makes the migrations of a plan, and lists the state of each."""
 
     def carry_out(
         self, parsed_args: argparse.Namespace, planning: Planning, execution: Execution
     ) -> Execution:
-        """Ask, and make the moves that remain; the exit status says if all are made.
+        """Ask, and make the remaining moves; exit status 1 if some still remain.
 
-        :param planning: with a snapshot of the cloud that was taken just now
+        :param planning: the plan's policy, settings and a fresh snapshot of the cloud
         """
         path = parsed_args.record
         for progress in execution.remaining:
@@ -103,12 +103,12 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
             [
                 f"stopped: {outcome.why}",
                 *(
-                    f"{move.name} ({move.server}) is shelved, and so off: openstack "
+                    f"{move.name} ({move.server}) is shelved and off: openstack "
                     f"server unshelve {move.server} starts it where nova-scheduler "
                     "finds room"
                     for move in execution.shelved
                 ),
-                f"{said}, and {len(remaining)} remain: see to that, then {remedy}",
+                f"{said}, and {len(remaining)} remain: remove the cause, then {remedy}",
             ]
         )
 
@@ -116,22 +116,23 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
 class ResumePlan(CarryingOut):
     """Resume a plan of migrations from the file that --record wrote.
 
-    What is done is left out, and what changed meanwhile is noticed: each migration
-    is made only if the rules allow it now. Exits with 1 also if some remain.
+    Finished migrations are skipped. Each remaining migration is made only if the
+    rules allow it now, as the cloud may have changed. Exits with 1 also if migrations
+    remain.
     """
 
     arguments: Arguments = (
-        file_argument("record", help="what --record has written"),
+        file_argument("record", help="file of --record"),
         snapshots.NOVA_DB,
         YES,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Look at the record and at the cloud, ask, and go on."""
+        """Read the record and the cloud, ask, and go on with the plan."""
         policy = self.chosen_policy(parsed_args)
         settings = self.settings(parsed_args, policy)
         path = parsed_args.record
-        # First, as a mistake there shows before anything is locked.
+        # Before the lock, whose file is made beside the record: a wrong path fails.
         record.read(path)
         with textfile.exclusively(path):
             execution = record.read(path)
@@ -143,23 +144,26 @@ class ResumePlan(CarryingOut):
                 )
             self.remark([execution.purpose] if execution.purpose else [])
             if not execution.remaining:
-                self.remark(["nothing to do: all migrations are done"])
+                self.remark(["nothing to do: the plan's migrations are all done"])
                 return moves_table(execution)
             snapshot = self.snapshot(parsed_args, policy)
             planning = Planning(policy, snapshot, settings)
             execution = self.carry_out(parsed_args, planning, execution)
         if not execution.remaining:
-            self.remark(["what they have reached, the same plan made again tells"])
+            self.remark(["make the same plan again to see what the migrations gained"])
         return moves_table(execution)
 
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[threading.Event]:
-    """Make an event of the first Ctrl-C, which then breaks off no request."""
+    """Yield an event that the first Ctrl-C sets; a second raises KeyboardInterrupt.
+
+    So the first Ctrl-C aborts no request to the cloud.
+    """
     wished = threading.Event()
 
     def interrupted(*_signal: object) -> None:
-        # Nothing is printed here: the program may be printing something itself.
+        # A signal handler that prints could interrupt a print of the main program.
         if wished.is_set():
             raise KeyboardInterrupt
         wished.set()
@@ -176,7 +180,7 @@ def _interruptible() -> Iterator[threading.Event]:
 
 
 def move_cells(move: Move) -> tuple[str, ...]:
-    """Return what a table has of a migration in MOVE_COLUMNS."""
+    """Return a migration's cells for MOVE_COLUMNS."""
     return f"{move.name} ({move.server})", move.source, move.target, move.how
 
 

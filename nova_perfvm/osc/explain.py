@@ -33,30 +33,30 @@ from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of, some_of
 from nova_perfvm.rules import describe_cells
 
-# Whoever waits for a VM does not wait for more.
+# A longer plan would take too long for a user who waits for a VM.
 _MOST_MOVES: Final = 3
-# More names than that make no table.
+# More host names would not fit a table.
 _MOST_NAMES: Final = 8
 _COLUMNS: Final = ("Result", "Reason", "Count", "Hosts", "Detail", "Fix")
 
 
 class Hosts(FormattableColumn[Sequence[str]]):
-    """Names of hosts, of which a table shows the first few."""
+    """Names of hosts; a table shows the first few, JSON shows all."""
 
     def human_readable(self) -> str:
-        """Return the first few, and how many more there are."""
+        """Return the first names, and the number of the others."""
         return some_of(self._value, _MOST_NAMES)
 
     def machine_readable(self) -> list[str]:
-        """Return all of them."""
+        """Return all names."""
         return list(self._value)
 
 
 class Explain(LookingLister):
     """Say why no host takes a server, host by host, and what would help.
 
-    Exits with 0 if a host would take it, 1 if none would, and 3 if one would as far as
-    seen: a filter, a key or a figure was not judged.
+    Exits with 0 if a host would take the server, 1 if none would, and 3 if a host
+    would, but a filter, a key or a figure was not judged.
     """
 
     keeps_rules = False
@@ -68,7 +68,7 @@ class Explain(LookingLister):
             argument(
                 "--server",
                 metavar="SERVER",
-                help="explain this server, one that failed",
+                help="explain an existing server, such as a server in status ERROR",
             ),
             required=True,
         ),
@@ -81,17 +81,18 @@ class Explain(LookingLister):
             ),
             flag(
                 "--ranking",
-                "order the hosts that would take it as nova-scheduler does, with what "
-                "each weigher adds and which multiplier would turn two of them round "
-                "(with --from-nova-db; with --host: that host and the first)",
+                "order the hosts that would take the server as nova-scheduler does, "
+                "with the points of each weigher, and the multiplier that would swap "
+                "two neighbours (with --from-nova-db; with --host: that host and the "
+                "first)",
             ),
         ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Judge all hosts; the exit status says whether one would take it."""
+        """Judge all hosts; the exit status says whether one would take the server."""
         nova = parsed_args.from_nova_db
-        # A missing file is reported by the reader of the database.
+        # The reader of the database reports a missing file.
         if parsed_args.nova_conf is None and nova and Path(nova).is_file():
             parsed_args.nova_conf = nova
         policy = self.policy(parsed_args)
@@ -140,7 +141,7 @@ class Explain(LookingLister):
     def _request(
         self, parsed_args: argparse.Namespace, snapshot: Snapshot
     ) -> Request | None:
-        """Return what is asked for; None where only Nova knows it."""
+        """Return the request; None where only Nova's scheduler can build it."""
         try:
             found, about = request_of(parsed_args, snapshot, parsed_args.server)
         except RequestError as exc:
@@ -159,7 +160,7 @@ class Explain(LookingLister):
         snapshot: Snapshot,
         request: Request,
     ) -> Explanation:
-        """Judge hosts by the model of Nova, with Placement's own answer if it can."""
+        """Judge hosts by the model of Nova, with Placement's own answer in a cloud."""
         return explain.explain(
             policy,
             snapshot,
@@ -176,7 +177,7 @@ class Explain(LookingLister):
         settings: SchedulerSettings,
         snapshot: Snapshot,
     ) -> frozenset[str] | None:
-        """Ask Placement itself, if there is a cloud."""
+        """Return the hosts that Placement offers; None where a snapshot is judged."""
         if parsed_args.snapshot is not None:
             return None
         try:
@@ -186,20 +187,20 @@ class Explain(LookingLister):
         except errors.CloudError as exc:
             if exc.status != 400:
                 raise
-            # Such as a trait that nobody has created; Nova gets the same answer.
+            # For example, nobody has created a trait; Nova gets the same answer.
             self.remark([f"Placement refuses the question itself: {exc}"])
             return frozenset()
 
 
 def _placed(answer: SchedulerAnswer, count: int) -> str:
-    """Return in one line where servers that are asked for at once would go."""
+    """Return a line with the hosts on which `count` new servers would be placed."""
     hosts = Counter(answer.placed)
     where = ", ".join(f"{number} on {host}" for host, number in hosts.items())
     return f"{len(answer.placed)} of {count} servers would be placed: {where or 'none'}"
 
 
 def headline(found: Explanation) -> str:
-    """Return in one line which hosts would take it, or what helps."""
+    """Return a line with the number of hosts that would take the server, or a fix."""
     total, taking = len(found.verdicts), len(found.accepting)
     if taking:
         said = f"{taking} of {number_of(total, 'host')} would take it"
@@ -220,12 +221,12 @@ def headline(found: Explanation) -> str:
 def _offered_plan(
     policy: Policy, snapshot: Snapshot, settings: SchedulerSettings, request: Request
 ) -> Iterator[str]:
-    """Yield the migrations that make room for a VM, as commands, in words around."""
+    """Yield the commands of migrations that make room for a VM, after a summary."""
     options = PlanOptions(max_moves=_MOST_MOVES)
     planning = Planning(policy, snapshot, settings.strict, options)
     plan = goals.free(planning, request, 1)
     if not plan.wanted:
-        # One host was asked about alone.
+        # With --host, another host may have room.
         yield "there is room for it on another host"
     elif not plan.complete:
         yield f"no plan of {_MOST_MOVES} migrations or fewer makes room"

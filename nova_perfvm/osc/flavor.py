@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``flavor generate``, and the flavors of other commands."""
+"""``flavor generate``, and the arguments that select the policy's flavors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nova_perfvm.osc.base import (
 from nova_perfvm.osc.formats import ansible, document, shell, terraform
 from nova_perfvm.policy import Policy
 
-# What selects the policy's flavors and says how they are.
+# Select the policy's flavors, and change their names and properties.
 FLAVOR_ARGUMENTS: Final = (
     class_argument(),
     argument(
@@ -30,15 +30,15 @@ FLAVOR_ARGUMENTS: Final = (
         nargs="+",
         action="extend",
         metavar="GB",
-        help="flavors of these sizes instead of the policy's, for classes with an "
-        "exact number of vCPUs",
+        help="flavors with so much memory instead of the policy's, for classes with a "
+        "fixed number of vCPUs",
     ),
     argument("--prefix", default="", help="put this before each flavor's name"),
     flag(
         "--isolated-aggregates",
-        "general flavors do not forbid the trait of hosts with slots: for clouds "
-        "whose other flavors cannot be changed, and where an isolated aggregate keeps "
-        "their VMs off these hosts",
+        "general flavors do not forbid the trait of hosts with slots: for clouds in "
+        "which an isolated aggregate keeps general VMs off these hosts, because other "
+        "flavors cannot be changed",
     ),
 )
 
@@ -48,7 +48,7 @@ def flavors_of(
 ) -> tuple[PolicyFlavor, ...]:
     """Return the flavors that FLAVOR_ARGUMENTS select.
 
-    :raises FlavorError: when there is none such
+    :raises FlavorError: when the policy has no such flavor
     """
     return generate_flavors(
         policy,
@@ -61,7 +61,7 @@ def flavors_of(
 
 
 def sync_command(parsed_args: argparse.Namespace) -> str:
-    """Return the command that makes the flavors that FLAVOR_ARGUMENTS select."""
+    """Return the ``flavor sync`` command for the flavors of FLAVOR_ARGUMENTS."""
     chosen = (
         *(("--class", parsed_args.class_name) if parsed_args.class_name else ()),
         *(("--memory-gb", *parsed_args.memory_gb) if parsed_args.memory_gb else ()),
@@ -72,7 +72,7 @@ def sync_command(parsed_args: argparse.Namespace) -> str:
 
 
 def _properties(flavors: Sequence[PolicyFlavor]) -> str:
-    """Return one line for each class; a comment before it if there are several."""
+    """Return a line of --property arguments for each class, with the class's name."""
     by_class = {flavor.class_name: flavor.extra_specs for flavor in flavors}
     return "".join(
         (f"# class {name}\n" if len(by_class) > 1 else "")
@@ -100,6 +100,5 @@ class GenerateFlavor(PolicyCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Generate the flavors and print them."""
         flavors = flavors_of(self.policy(parsed_args), parsed_args)
         self.write(_FORMATS[parsed_args.format](flavors))

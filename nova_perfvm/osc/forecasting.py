@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands that forecast live migrations are told of them."""
+"""Arguments of commands that forecast live migrations."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ from nova_perfvm.policy import Policy
 
 
 class ForecastingCommand(PerfVMCommand):
-    """A command that says how long live migrations take, and whether they converge."""
+    """A command that forecasts how long live migrations take, and if they converge."""
 
     arguments: Arguments = (
         collected_argument(
-            "the dirty rates that virsh domdirtyrate-calc has left there are those of "
-            "the forecast (may be repeated)"
+            "the forecast uses the dirty rates that virsh domdirtyrate-calc measured "
+            "on the host (may be repeated)"
         ),
         file_argument(
             "--compute-conf",
-            help="copy of a compute host's nova.conf, for [libvirt]live_migration_* "
-            "of the forecast (default: Nova's defaults)",
+            help="copy of a compute host's nova.conf, whose [libvirt]live_migration_* "
+            "the forecast uses (default: Nova's defaults)",
         ),
         argument(
             "--bandwidth",
             type=positive,
             default=USUAL_LINK,
             metavar="MIB",
-            help="MiB per second that the network carries between hosts (default: "
-            "%(default)g, of 10 Gbit/s)",
+            help="bandwidth of migrations between hosts in MiB per second (default: "
+            "%(default)g, for 10 Gbit/s)",
         ),
         argument(
             "--dirty-rate",
             type=positive,
             default=ASSUMED_RATE,
             metavar="MIB",
-            help="MiB per second that servers write whose dirty rate was not "
-            "collected (default: %(default)g, an assumption)",
+            help="dirty rate in MiB per second, assumed for servers whose dirty rate "
+            "was not collected (default: %(default)g)",
         ),
     )
 
     def estimates(self, parsed_args: argparse.Namespace, policy: Policy) -> Estimates:
-        """Return what forecasts rest on.
+        """Return the options, bandwidth and dirty rates for forecasts.
 
-        :raises PerfVMError: with what is wrong with a file
+        :raises PerfVMError: when a file is not valid
         """
         path = parsed_args.compute_conf
         seen = hypervisors(parsed_args, policy)

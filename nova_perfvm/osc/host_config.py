@@ -45,15 +45,16 @@ from nova_perfvm.osc.base import (
 from nova_perfvm.osc.formats import document
 from nova_perfvm.policy import HostShape
 
-# What files each format has of a host.
+# Each format's files of a host: {path: text}.
 _FILES: Final[dict[str, Callable[[HostConfig], dict[str, str]]]] = {
     "ini": rendering.as_files,
     **{tool: functools.partial(deployers.files_of, tool) for tool in deployers.TOOLS},
 }
-# This one has data.
+# The format that prints one JSON document, not files.
 _JSON: Final = "json"
 
-# An elastic host without slots serves general VMs.
+# Modes in which a host without slots is useless; an elastic host without slots
+# serves general VMs.
 _FOR_A_CLASS: Final = ("dedicated", "mixed")
 
 
@@ -62,13 +63,13 @@ def _iops_argument(kind: str) -> Argument:
         f"--{kind}-iops",
         type=count,
         metavar="N",
-        help=f"{kind}s per second that the host's disks give, where the policy "
-        "guarantees some",
+        help=f"{kind}s per second that the host's disks give, for policies that "
+        "guarantee IOPS",
     )
 
 
 class ConfigHost(PolicyCommand):
-    """Print nova.conf, provider.yaml and more for a compute host of a mode."""
+    """Print nova.conf, provider.yaml and related files for a compute host."""
 
     arguments = (
         argument(
@@ -83,17 +84,17 @@ class ConfigHost(PolicyCommand):
             "--memory-gb",
             type=count,
             metavar="GB",
-            help="memory of the whole host in GiB (default: what the file says)",
+            help="memory of the whole host in GiB (default: of the file)",
         ),
         argument(
             "--mode",
             choices=MODES,
             required=True,
-            help="dedicated: pinned VMs only; shared: the others only; mixed: each on "
-            "NUMA nodes of its own; elastic: either, as they come",
+            help="dedicated: pinned VMs only; shared: other VMs only; mixed: each kind "
+            "on NUMA nodes of its own; elastic: either kind, but one at a time",
         ),
         class_argument(
-            "the pinned class the host is for (default: the only one there is)"
+            "the pinned class that the host is for (default: the policy's only one)"
         ),
         argument(
             "--reserve",
@@ -114,21 +115,22 @@ class ConfigHost(PolicyCommand):
             type=int,
             default=1,
             metavar="N",
-            help="mixed: NUMA nodes, the last ones, to share (default: %(default)s)",
+            help="mixed: number of NUMA nodes, counted from the last, for shared CPUs "
+            "(default: %(default)s)",
         ),
         _iops_argument("read"),
         _iops_argument("write"),
         format_argument(
             (*_FILES, _JSON),
             "default: %(default)s, all files one after the other; kolla, osa, helm and "
-            "rhoso: what Kolla-Ansible, OpenStack-Ansible, OpenStack-Helm and RHOSO "
-            "read; plain: files of directories that the services read",
+            "rhoso: files for Kolla-Ansible, OpenStack-Ansible, OpenStack-Helm and "
+            "RHOSO; plain: files for the configuration directories of the services",
             default="ini",
         ),
         file_argument(
             "--output-dir",
             metavar="DIR",
-            help="write the files of the format there instead of printing",
+            help="write the files of the format to this directory instead of printing",
         ),
         flag("--force", "with --output-dir: replace the files of an earlier run"),
     )
@@ -148,7 +150,7 @@ class ConfigHost(PolicyCommand):
         given["topology"] = _topology(parsed_args)
         config = generate(HostRequest(**given), policy_file(parsed_args))
         if parsed_args.mode in _FOR_A_CLASS and not config.slots:
-            # The worst warning is the first.
+            # The first warning is the most severe.
             raise HostConfigError(f"{config.warnings[0]}; --mode shared needs none")
         self._tell(config, parsed_args)
         for warning in config.warnings:
@@ -180,12 +182,12 @@ def _topology(parsed_args: argparse.Namespace) -> Topology:
 
 
 def _described(text: str) -> Topology:
-    """Take a text for a shape, or else for a file's name."""
+    """Return the topology of a shape such as 2x20x2, or else of a file."""
     try:
         return from_shape(HostShape.parse(text))
     except ShapeError as exc:
         if not os.path.exists(text):  # noqa: PTH110 - pathlib raises for long names
-            raise TopologyError(f"{exc}; and there is no file of that name") from exc
+            raise TopologyError(f"{exc}; no file has this name either") from exc
     content = textfile.read(text, reading.MOST_BYTES)
     if kind_of(content) == "host":
         return topology.read(reading.loads(content, text, "host"))

@@ -30,20 +30,20 @@ Row = tuple[tuple[str, ...], tuple[Any, ...]]
 
 
 class Unknown(FormattableColumn[None]):
-    """What no API tells: null for programs."""
+    """A value that no API shows: null in JSON, a dash in a table."""
 
     def human_readable(self) -> str:
-        """Return what a table shows in its place."""
+        """Return a dash."""
         return "-"
 
 
 class SummarizingCommand(PolicyCommand):
-    """A command that shows what compute hosts are to the policy."""
+    """A command that shows modes, slots and classes of compute hosts."""
 
     auth_required = True
 
     def summaries(self, parsed_args: argparse.Namespace) -> list[HostSummary]:
-        """Look at the cloud; warn where another policy is recorded there."""
+        """Read the cloud, and summarize its hosts by the policy."""
         policy = self.policy(parsed_args)
         return summarize(policy, look_by(self, parsed_args, policy))
 
@@ -51,11 +51,10 @@ class SummarizingCommand(PolicyCommand):
 class ListHosts(SummarizingCommand, Lister):
     """List the compute hosts with their modes and slots.
 
-    Exits with 1 if Placement knows nothing of one of them.
+    Exits with 1 if Placement lacks the provider of a host.
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Look at the cloud and list its hosts."""
         found = self.summaries(parsed_args)
         for host in found:
             if host.mode == UNKNOWN:
@@ -67,12 +66,11 @@ class ListHosts(SummarizingCommand, Lister):
 
 
 class ShowHost(SummarizingCommand, ShowOne):
-    """Show what a compute host is to the policy."""
+    """Show a compute host: mode, slots, classes, traits, inventories and servers."""
 
     arguments = (argument("host", metavar="HOST", help="compute host, by name"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Row:
-        """Look at the cloud and show one host."""
         name = parsed_args.host
         everything = self.summaries(parsed_args)
         found = [
@@ -104,7 +102,7 @@ class ShowHost(SummarizingCommand, ShowOne):
 
 
 def _facts(host: HostSummary) -> dict[str, Any]:
-    """Return what is shown of a host in a list, by the names of _COLUMNS."""
+    """Return a host's values for the list, keyed by the names of _COLUMNS."""
     view, shape = host.view, host.view.compute.shape
     facts = {
         "host": view.host,

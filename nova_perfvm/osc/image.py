@@ -24,7 +24,7 @@ _FORMATS: Final[dict[str, Callable[[dict[str, str]], str]]] = {
 
 
 class GenerateImage(PolicyCommand):
-    """Print the properties that an image needs."""
+    """Print the properties that an image needs for VMs of the policy's classes."""
 
     arguments = (
         class_argument(),
@@ -32,7 +32,6 @@ class GenerateImage(PolicyCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Generate the properties and print them."""
         properties = generate_image_properties(
             self.policy(parsed_args),
             class_name=parsed_args.class_name,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that judge a cloud or a snapshot; what they find is the exit status."""
+"""Commands that judge a cloud or a snapshot; their exit status is the verdict."""
 
 from __future__ import annotations
 
@@ -33,13 +33,15 @@ _LOG = logging.getLogger(__name__)
 
 
 class JudgingCommand(PerfVMCommand):
-    """A command whose exit status is its verdict: 0, 1 or 2; or 3 for none.
+    """A command whose exit status is its verdict, 0 to 2, or 3 without a verdict.
 
-    :cvar needs_cloud: whether it looks at a cloud whatever its arguments
-    :cvar judges: the kind of file of which mistakes are a verdict; empty for none
+    :cvar needs_cloud: whether the command always reads a cloud
+    :cvar judges: the kind of document that the command judges, so that mistakes in
+        it exit with 2, not 3; empty for none
     """
 
-    # It logs in by itself: where the client fails it ends with 1, a verdict.
+    # The client's login exits with 1 on failure, which would be a verdict: so
+    # run() logs in.
     auth_required = False
     needs_cloud = False
     judges = ""
@@ -56,7 +58,7 @@ class JudgingCommand(PerfVMCommand):
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Return the exit status."""
+        """Run the command; return 3 where an error prevents a verdict."""
         try:
             if self.needs_cloud:
                 self.log_in()
@@ -76,15 +78,14 @@ class JudgingCommand(PerfVMCommand):
 
 
 class JudgingLister(JudgingCommand, PolicyCommand, Lister):
-    """A command that lists what it finds, and ends with the code of the worst."""
+    """A command that lists its findings; the worst one is the exit status."""
 
 
 class ObservingCommand(PolicyCommand):
-    """A command that looks at a cloud, or at what can stand for one.
+    """A command that reads a cloud or a snapshot; a snapshot needs no credentials.
 
-    Only a cloud wants credentials, and a snapshot is none.
-
-    :cvar keeps_rules: whether the rules count also where the filter refuses nothing
+    :cvar keeps_rules: whether the command applies the rules even where nova.conf sets
+        ``[perfvm]mode = observe`` or does not enable the filter
     """
 
     keeps_rules = True
@@ -97,7 +98,7 @@ class ObservingCommand(PolicyCommand):
     def settings(
         self, parsed_args: argparse.Namespace, policy: Policy
     ) -> SchedulerSettings:
-        """Return nova-scheduler's settings, from a copy of its file if there is one.
+        """Return nova-scheduler's settings, from ``--nova-conf`` where it is given.
 
         :raises SettingsError: when the file cannot be read
         """
@@ -108,11 +109,11 @@ class ObservingCommand(PolicyCommand):
         return found.strict if self.keeps_rules else found
 
     def snapshot(self, parsed_args: argparse.Namespace, policy: Policy) -> Snapshot:
-        """Return what there is to look at; print what is missing in it.
+        """Return a snapshot of the cloud or of the saved file; print its gaps.
 
-        :raises PerfVMError: when it cannot be read, or the cloud fails
+        :raises PerfVMError: when the file cannot be read, or the cloud fails
         """
-        # First, as a mistake there shows at once.
+        # The inventory before requests to the cloud: a wrong file fails at once.
         cells = None
         if parsed_args.inventory is not None:
             cells = inventory.load(parsed_args.inventory, policy)
@@ -125,13 +126,13 @@ class ObservingCommand(PolicyCommand):
         return found
 
     def remark(self, remarks: Iterable[str]) -> None:
-        """Say on standard error what is no row."""
+        """Print lines beside the table, on standard error."""
         for remark in remarks:
             self.app.stderr.write(f"{remark}\n")
 
 
 class LookingCommand(ObservingCommand):
-    """A command that looks at a cloud or a snapshot."""
+    """A command with ``--snapshot`` and ``--from-nova-db``."""
 
     arguments: Arguments = (
         one_of(
@@ -142,4 +143,4 @@ class LookingCommand(ObservingCommand):
 
 
 class LookingLister(LookingCommand, JudgingLister):
-    """A list of what was found; its exit status says what that means."""
+    """A list of findings of a cloud or a snapshot; the worst is the exit status."""

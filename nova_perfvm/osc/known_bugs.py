@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``perfvm known-bugs``: bugs of Nova that matter to pinned VMs, and whom they hit."""
+"""``known-bugs``: Nova's bugs that affect pinned VMs, and the servers that they hit."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def _release(text: str) -> Release:
 
 
 class ListBugs(JudgingLister):
-    """List known bugs of Nova that matter to pinned VMs, or what to do about them.
+    """List known bugs of Nova that affect pinned VMs, or the servers that they hit.
 
-    With --to: which servers and hosts of a cloud a release of Nova would hit, and
-    what to do about each, in order; exits with 1 if there are any.
+    With --to: list the servers and hosts of a cloud that bugs of that release would
+    hit, and a remedy for each, in order; exit with 1 if there are any.
     """
 
     arguments = (
@@ -50,22 +50,22 @@ class ListBugs(JudgingLister):
                 "--release",
                 metavar="RELEASE",
                 type=_release,
-                help="list the bugs of one release, such as 33.0.2 or 33, only",
+                help="list only the bugs of this release, such as 33.0.2 or 33",
             ),
             argument(
                 "--to",
                 metavar="RELEASE",
                 type=_release,
-                help="look at the cloud, as if all hosts had this release, such as "
-                "33.0.2 or 2026.1",
+                help="judge the cloud after an upgrade of every host to this release, "
+                "such as 33.0.2 or 2026.1",
             ),
         ),
         one_of(snapshots.SNAPSHOT, snapshots.NOVA_DB),
-        collected_argument("with --to: it shows how its VMs were started"),
+        collected_argument("with --to, to see how the host's VMs were started"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List bugs, or look at a cloud."""
+        """List bugs, or the servers of a cloud that bugs would hit."""
         target = parsed_args.to
         if target is not None:
             return self._to_do(parsed_args, target)
@@ -83,7 +83,7 @@ class ListBugs(JudgingLister):
         found = in_order(CloudFacts(seen, there, target))
         for bug in of_release(target):
             if bug.rule is None or bug.rule.of_all:
-                how = "hits what is migrated" if bug.rule else "cannot be told"
+                how = "hits every VM that migrates" if bug.rule else "not detectable"
                 self.warn(f"{bug.name}: {bug.title}: {how}: {bug.remedy}")
         self.exit_status = int(bool(found))
         return _TO_DO, list(_rows(found))
@@ -103,10 +103,10 @@ def listed(bug: KnownBug) -> tuple[Any, ...]:
 
 
 def in_order(facts: CloudFacts) -> list[tuple[KnownBug, Hit]]:
-    """Return whom bugs hit in the order in which to help them.
+    """Return the servers and hosts that bugs hit, in the order of the remedies.
 
-    First what is to be done before the upgrade; then the hosts with the fewest, so
-    that one is soon ready to take VMs of others.
+    Remedies before the upgrade come first; then hosts with the fewest hits, so that a
+    host is soon ready to take the VMs of others.
     """
     found = [(bug, hit) for bug, hit in hits(facts) if bug.rule and not bug.rule.of_all]
     of_host = Counter(hit.host for _, hit in found)

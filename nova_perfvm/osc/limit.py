@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``limit generate``, and the limits of ``limit sync``."""
+"""``limit generate``, and the arguments that it shares with ``limit sync``."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ LIMIT_ARGUMENTS: Final = (
         action="append",
         default=[],
         metavar="CLASS=N",
-        help="so many VMs of the class each project may have, -1 for any number; may "
-        "be repeated (default: any number, unless there is a limit already); under "
-        "units a class that shares its CPUs may be named beside",
+        help="limit of VMs of the class for each project, -1 for unlimited; may be "
+        "repeated (default: the present limit, else unlimited); under units, classes "
+        "with shared CPUs may be named, too",
     ),
     argument(
         "--project",
@@ -32,15 +32,16 @@ LIMIT_ARGUMENTS: Final = (
         nargs=2,
         default=[],
         metavar=("ID", "CLASS=N"),
-        help="so many this project may have instead; may be repeated",
+        help="limit for this project in place of the default; may be repeated",
     ),
 )
 
 
 def limits_from(policy: Policy, parsed_args: argparse.Namespace) -> tuple[Limit, ...]:
-    """Return the limits that LIMIT_ARGUMENTS ask for.
+    """Return the limits of LIMIT_ARGUMENTS.
 
-    :raises PerfVMError: when they cannot be made
+    :raises PerfVMError: when a value is no number of VMs, or the policy cannot limit
+        the class
     """
     numbers: dict[str, dict[str, int]] = {"": {}}
     for project, text in (
@@ -66,7 +67,7 @@ _FORMATS: Final[dict[str, Callable[[Sequence[Limit], str], str]]] = {
 
 
 class GenerateLimit(PolicyCommand):
-    """Print the limits in Keystone that count a policy's high-performance VMs."""
+    """Print Keystone's limits that count a policy's high-performance VMs."""
 
     arguments = (
         *LIMIT_ARGUMENTS,
@@ -78,13 +79,12 @@ class GenerateLimit(PolicyCommand):
         ),
         format_argument(
             _FORMATS,
-            "default: %(default)s, commands of the openstack client; nova-conf: what "
-            "nova.conf of nova-api and nova-conductor says",
+            "default: %(default)s, commands of the openstack client; nova-conf: "
+            "options for the nova.conf of nova-api and nova-conductor",
             default="shell",
         ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Generate the limits and print them."""
         limits = limits_from(self.policy(parsed_args), parsed_args)
         self.write(_FORMATS[parsed_args.format](limits, parsed_args.region))

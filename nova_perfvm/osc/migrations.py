@@ -36,7 +36,7 @@ from nova_perfvm.printable import number_of
 
 _COSTS: Final = ("Memory MiB", "Pinned", "Minutes", "Downtime ms", "Converges")
 _COLUMNS: Final = ("Step", *MOVE_COLUMNS, *_COSTS, "Commands")
-# What a terminal of 100 columns has room for.
+# The columns that fit a terminal 100 characters wide.
 _SHOWN: Final = ("Step", *MOVE_COLUMNS, *_COSTS[2:])
 _PARTIAL, _NONE = 1, 2
 
@@ -44,54 +44,56 @@ _PARTIAL, _NONE = 1, 2
 class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
     """A plan of migrations, one a row, which can be carried out at once.
 
-    A table has what fits a terminal; -c chooses other columns, -f json has all.
-    Exits with 0 if the plan is complete, 1 if it gives a part of what was asked for or
-    Nova would give up a migration of it, 2 if there is none; with --execute 1 if
-    migrations remain, or if the cloud then has less than was planned.
+    A table has the columns that fit a terminal; -c chooses columns, -f json has all.
+    Exits with 0 if the plan is complete, 1 if the plan reaches only a part of its goal
+    or Nova would give up one of its migrations, 2 without a plan; with --execute 1
+    also if migrations remain, or if the cloud has gained less than was planned.
     """
 
     arguments: Arguments = (
         flag(
             "--execute",
-            "make the migrations, one after the other, after a look at each",
+            "make the migrations, one after the other, judging each again before",
         ),
         file_argument(
             "--record",
-            help="with --execute: write the progress to this file, for openstack "
-            "perfvm plan resume to go on from",
+            help="with --execute: write the progress to this file, from which "
+            "openstack perfvm plan resume can go on",
         ),
         YES,
         flag(
             "--any-zone",
-            "servers may leave their availability zone, but for those that Nova binds "
-            "to it, where it tells (2024.1 and newer)",
+            "servers may leave their availability zone, except servers that Nova binds "
+            "to a zone (Nova 2024.1 and newer shows which)",
         ),
         flag(
             "--allow-stop",
             "where nothing else helps, shelve a running server while others take its "
             "place, and unshelve it on another host",
         ),
-        flag("--cold", "migrate running servers cold, too: they are stopped"),
+        flag("--cold", "migrate running servers cold, too, which stops them"),
         argument(
             "--exclude",
             action="append",
             default=[],
             metavar="HOST|SERVER",
-            help="leave a host or a server alone; more than once for several",
+            help="leave this host or server alone; may be repeated",
         ),
     )
 
     def get_description(self) -> str:
-        """Return what the command is for, and how each of them prints and ends."""
+        """Return the command's own description, and the part that all plans share."""
         _, _, shared = (inspect.getdoc(MigrationsLister) or "").partition("\n\n")
         return f"{super().get_description()}\n\n{shared}"
 
     def planning(
         self, parsed_args: argparse.Namespace, max_moves: int | None = None
     ) -> Planning:
-        """Return what a plan is made of.
+        """Return the policy, snapshot, settings and wishes from which to plan.
 
-        :raises PerfVMError: when there is no policy, no cloud, or nothing excluded
+        :param max_moves: the most migrations to plan; None for no limit
+        :raises PerfVMError: when the policy or the cloud cannot be read, options
+            contradict, or --exclude names an unknown host or server
         """
         _check_execution(parsed_args)
         named = self.chosen_policy if parsed_args.execute else self.policy
@@ -127,10 +129,10 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
     ) -> Table:
         """Return the table of a plan; the exit status says whether it is complete.
 
-        Carry it out before, if that was asked for, and look what it has reached.
+        With --execute, carry out the plan before, and measure its gain in the cloud.
 
-        :param what: what is gained, in words
-        :param left_out: migrations that a forecast has taken out of it
+        :param what: the plan's gain, in words
+        :param left_out: migrations that --window has taken out of the plan
         """
         self.remark(plan.notes)
         self.remark(plan.reasons)
@@ -185,19 +187,19 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
 
 
 def _check_execution(parsed_args: argparse.Namespace) -> None:
-    """Look whether what the command line says of an execution goes together.
+    """Check the options that depend on ``--execute``.
 
-    :raises PerfVMError: when it does not
+    :raises PerfVMError: when they contradict, or the file of --record exists
     """
     path = parsed_args.record
     if not parsed_args.execute:
         if parsed_args.yes or parsed_args.policy_changed or path is not None:
             raise PerfVMError("--record, --yes and --policy-changed are for --execute")
     elif parsed_args.snapshot is not None:
-        raise PerfVMError("--execute: a snapshot is no cloud: leave --snapshot out")
+        raise PerfVMError("--execute needs a cloud: leave --snapshot out")
     elif path is not None and Path(path).exists():
         raise PerfVMError(
-            f"--record {path}: it is there already: go on with that plan "
+            f"--record {path}: the file exists already: go on with its plan "
             f"(openstack perfvm plan resume {path}), or name another file"
         )
 
@@ -212,7 +214,7 @@ def _costs(move: Move, found: Forecast | None) -> tuple[Any, ...]:
 
 def _summary(plan: MigrationPlan, what: str) -> str:
     if not plan.moves:
-        return "nothing is to be migrated" if plan.complete else "no plan"
+        return "no migration is needed" if plan.complete else "no plan"
     stops = sum(move.how == "shelve" for move in plan.moves)
     stopped = f", {number_of(stops, 'server')} stopped for a while" if stops else ""
     return (
@@ -266,13 +268,13 @@ class PlanDrain(MigrationsLister):
     """Find hosts for all servers of a host, and the order in which they leave."""
 
     arguments = (
-        argument("host", metavar="HOST", help="compute host to be emptied"),
+        argument("host", metavar="HOST", help="compute host to empty"),
         argument(
             "--window",
             type=_window,
             metavar="TIME",
-            help="only the migrations that are over within this time, such as 2h or "
-            "90m, by the forecast",
+            help="plan only migrations that end within this time by the forecast, such "
+            "as 2h or 90m",
         ),
     )
 
@@ -281,8 +283,8 @@ class PlanDrain(MigrationsLister):
         host, window_s = parsed_args.host, parsed_args.window
         if window_s is not None and parsed_args.allow_stop:
             raise PerfVMError(
-                "--window, --allow-stop: nothing tells how long a server stays "
-                "shelved: leave one out"
+                "--window, --allow-stop: there is no forecast of how long a server "
+                "stays shelved: leave one out"
             )
         planning = self.planning(parsed_args)
         plan = goals.drain(planning, host)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands print: cleaned, and what to do when it does not arrive."""
+"""Output streams of commands: control characters escaped, write errors reported."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from typing import Any, Self, TextIO, cast
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.printable import one_line, printable
 
-# As a shell says it of a process that a signal ended, and cliff of its commands.
+# 128 + signal: a shell's status of a killed process, and cliff's of its commands.
 SIGINT_EXIT = 128 + 2
 SIGPIPE_EXIT = 128 + 13
 
 
 def escaping(stream: TextIO) -> TextIO:
-    """Return a stream that writes to another one what prints."""
+    """Return a stream that escapes control characters and writes to `stream`."""
     return cast("TextIO", _Escaping(stream))
 
 
 def standard_output(stream: TextIO) -> TextIO:
-    """Return a stream that escapes, too; what it cannot write is a PerfVMError."""
+    """Return an escaping stream whose write errors become PerfVMError."""
     return cast("TextIO", _Output(stream))
 
 
@@ -63,21 +63,20 @@ def _reported() -> Iterator[None]:
 
 
 class ProgressLine:
-    """One line of standard error that says what is being done, on a terminal.
+    """A line of standard error that shows progress on a terminal.
 
-    :param quiet_s: where there is no terminal a line is printed, if none was for so
-        many seconds; None for no lines
+    :param quiet_s: where standard error is no terminal, print a line at most every
+        `quiet_s` seconds; None prints no lines there
     """
 
     def __init__(self, quiet_s: float | None = None) -> None:
-        """Show nothing yet."""
         self._shown = sys.stderr.isatty()
         self._width = 0
         self._quiet_s = quiet_s
         self._last_s = -math.inf
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        """Show how far it is; a total of 0 is one that is not known."""
+        """Show `done` of `total` steps of the work `what`; 0 is an unknown total."""
         line = f"{what}: {done} of {total}" if total else f"{what}: {done}"
         line = printable(one_line(line))
         now = time.monotonic()
@@ -89,11 +88,9 @@ class ProgressLine:
         self._width = len(line)
 
     def __enter__(self) -> Self:
-        """Return the line itself."""
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Remove the line."""
         self.clear()
 
     def clear(self) -> None:
@@ -107,13 +104,13 @@ class ProgressLine:
 
 
 def flush(status: int) -> int:
-    """Print what is still buffered, as the last that a process does.
+    """Flush standard output at the end of the process.
 
-    :param status: its exit status, if that arrives
-    :returns: its exit status
+    :param status: the exit status if all output can be written
+    :returns: the exit status
     """
     if sys.stdout.closed:
-        # By the pager of a command's help.
+        # The pager of a command's help closed it.
         return status
     try:
         sys.stdout.flush()
@@ -128,12 +125,12 @@ def flush(status: int) -> int:
 
 
 def lost(cause: Exception) -> str:
-    """Report that the output did not arrive."""
+    """Return the message that the output cannot be written."""
     return f"cannot write the output: {getattr(cause, 'strerror', None) or cause}"
 
 
 def discard() -> None:
-    """Send what is still buffered nowhere, or Python tries once more at exit."""
+    """Point standard output at /dev/null, so that Python's flush at exit succeeds."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, 1)
     os.close(devnull)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``map`` and ``metrics``: a cloud judged in every way at once."""
+"""``map`` and ``metrics``: slots, audit and verdicts of hosts in one overview."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class OverviewCommand(LookingCommand):
             action="append",
             dest="flavors",
             help="judge hosts for this flavor of the cloud, may be repeated (default: "
-            "those of the policy)",
+            "the policy's flavors)",
         ),
         OUTPUT,
     )
 
     def render(self, found: Overview) -> str:
-        """Return what is written."""
+        """Return the overview as text."""
         raise NotImplementedError
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Look, judge, and write it."""
+        """Read and judge the cloud, and write the overview."""
         policy = self.policy(parsed_args)
         settings = self.settings(parsed_args, policy)
         snapshot = self.snapshot(parsed_args, policy)
@@ -52,14 +52,13 @@ class OverviewCommand(LookingCommand):
 
 
 class DrawMap(OverviewCommand):
-    """Draw hosts, their NUMA nodes and CPUs, and the servers there, as an HTML page.
+    """Draw hosts with their NUMA nodes, CPUs and servers as an HTML page.
 
-    It has the audit's findings, which hosts would take a server of which flavor,
-    and why the others would not.
+    The page also shows the audit's findings, and for each flavor the hosts that would
+    take a new server, and why the other hosts would not.
     """
 
     def render(self, found: Overview) -> str:
-        """Return the page."""
         return page.html(cloud_map.document(found))
 
 
@@ -70,5 +69,4 @@ class WriteMetrics(OverviewCommand):
     """
 
     def render(self, found: Overview) -> str:
-        """Return Prometheus' text format."""
         return monitoring.overview(found)

@@ -20,32 +20,33 @@ _NONE: Final = 2
 class PlanDisk(JudgingCommand, Lister):
     """Count the VMs for which a disk can guarantee a number of reads and writes.
 
-    The files are JSON of fio. The rule divides what one VM got alone by the
-    guarantee. Demonstrated are the VMs that ran at once, if each got the guarantee.
-    Extrapolated is what these got in sum, divided by the guarantee. Exits with 0 if a
-    number is demonstrated, 1 if all numbers are calculated, 2 if not even one VM gets
-    the guarantee.
+    The files are fio's JSON output. "rule" divides the throughput of one VM alone by
+    the guarantee. "demonstrated" is the number of VMs that ran at once, if each got the
+    guarantee. "extrapolated" divides the sum of their throughput by the guarantee.
+    Exits with 0 if a number is demonstrated, 1 if all numbers are calculated, 2 if not
+    even one VM gets the guarantee.
     """
 
     arguments = (
-        file_argument("--alone", required=True, help="what one VM got, alone"),
+        file_argument("--alone", required=True, help="fio's result of one VM, alone"),
         file_argument(
             "--contended",
             action="append",
             default=[],
-            help="what one of several VMs got that ran at once, once for each",
+            help="fio's result of one of several VMs that ran at once; repeat it for "
+            "each VM",
         ),
         argument(
             "--guarantee-read",
             type=count,
             metavar="N",
-            help="reads per second that each VM is promised",
+            help="reads per second promised to each VM",
         ),
         argument(
             "--guarantee-write",
             type=count,
             metavar="N",
-            help="writes per second that each VM is promised",
+            help="writes per second promised to each VM",
         ),
         argument(
             "--guarantee-latency",
@@ -56,7 +57,6 @@ class PlanDisk(JudgingCommand, Lister):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Count the VMs."""
         found = disk.plan(
             _figures(parsed_args.alone),
             disk.Guarantee(

@@ -13,17 +13,17 @@ from nova_perfvm.osc.base import PerfVMCommand, file_argument, flag
 
 
 class _WritePlaybook(PerfVMCommand):
-    """A command that writes what ``ansible-playbook`` needs into a directory."""
+    """A command that writes a playbook and its files into a directory."""
 
     arguments = (
         file_argument(
             "--output-dir",
             metavar="DIR",
             required=True,
-            help="where to write the playbook, an example of an inventory for it, and "
-            "what it needs",
+            help="directory for the playbook, its files, and an example of its "
+            "inventory",
         ),
-        flag("--force", "replace the files of an earlier version, not what is yours"),
+        flag("--force", "replace the files of an earlier run; other files stay"),
     )
 
     def write_files(
@@ -32,9 +32,9 @@ class _WritePlaybook(PerfVMCommand):
         files: Mapping[str, str],
         known: Iterable[str],
     ) -> Path:
-        """Write the files, and name them; return their directory.
+        """Write the files, print their paths, and return their directory.
 
-        :param known: every name that an earlier version may have left
+        :param known: names of all files that the playbook of any version has
         """
         directory = Path(parsed_args.output_dir)
         output.write_files(directory, files, known, force=parsed_args.force)
@@ -43,26 +43,26 @@ class _WritePlaybook(PerfVMCommand):
 
 
 class FleetPlaybook(_WritePlaybook):
-    """Write an Ansible playbook that collects and measures on many machines.
+    """Write an Ansible playbook that collects facts and runs benchmarks on machines.
 
-    Its first lines say how to run it. It needs ansible-core 2.19 or later where it
-    runs, and nova-perfvm for benchmarks there; Python on the machines.
+    The playbook's first lines say how to run it. The control node needs ansible-core
+    2.19 or later, and nova-perfvm for benchmarks; the machines need Python.
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Write the files, and name them."""
         self.write_files(parsed_args, fleet.files(), fleet.FILES)
 
 
 class HostPlaybook(_WritePlaybook):
-    """Write an Ansible playbook that takes hosts of a running cloud in, one by one.
+    """Write an Ansible playbook that configures hosts of a running cloud, one by one.
 
-    It drains a host, configures it, restarts nova-compute, enrolls and verifies it.
-    Its first lines say how to run it. It needs ansible-core 2.19 or later,
-    nova-perfvm and the openstack client where it runs; Python on the hosts.
+    For each host, it drains the host, configures it, restarts nova-compute, enrolls
+    the host and verifies it. The playbook's first lines say how to run it. The control
+    node needs ansible-core 2.19 or later, nova-perfvm and the openstack client; the
+    hosts need Python.
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Write the files, name them, and say what is to be done next."""
+        """Write the files, print their paths and the next steps."""
         directory = self.write_files(parsed_args, playbook.files(), playbook.FILES)
         self.write(playbook.following(directory))

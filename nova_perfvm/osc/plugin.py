@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the openstack client wants to know of this extension.
+"""The plugin module of this extension of the openstack client.
 
-Every call of the client imports this, whatever the command: so it imports
-nothing that takes time.
+Every call of the client imports this module, whatever the command: therefore it
+imports no module that loads slowly.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ API_VERSIONS: Final = {"1": "nova_perfvm.cloud.api.API"}
 
 
 def make_client(instance: Any) -> Any:
-    """Return the cloud as the commands use it.
+    """Return the cloud's API for the commands.
 
-    :param instance: the client manager, with the SDK's connection
+    :param instance: the client manager, which has the SDK's connection
     """
     from nova_perfvm.cloud.api import API  # noqa: PLC0415
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``policy show``, ``policy check`` of a file alone, and ``policy diff``."""
+"""``policy show``, ``policy check`` without a cloud, and ``policy diff``."""
 
 from __future__ import annotations
 
@@ -39,21 +39,20 @@ class ShowPolicy(PolicyCommand):
     arguments = (
         format_argument(
             sorted(_FORMATS),
-            "default: %(default)s, which is a policy file",
+            "default: %(default)s, the format of policy files",
             default="yaml",
         ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Load the policy and print it."""
         policy = read_policy(policy_name(parsed_args))
         self.write(_FORMATS[parsed_args.format](policy))
 
 
 class CheckPolicy(JudgingCommand, PolicyCommand):
-    """List every mistake of a policy file, or what the policy amounts to.
+    """List every mistake of a policy file, or summarize a valid policy.
 
-    Exits with 0 if there are none, else 2.
+    Exits with 0 if the policy is valid, else with 2.
     """
 
     judges = "policy"
@@ -69,22 +68,22 @@ class CheckPolicy(JudgingCommand, PolicyCommand):
 
 
 class DiffPolicy(PerfVMCommand, Lister):
-    """List what a change of the policy would do.
+    """List the effects of a change of the policy.
 
-    To flavors, image properties and hosts; with a cloud or a snapshot of one, the
-    servers too that the new policy would not allow.
+    On flavors, image properties and hosts; with a cloud or a snapshot also the
+    servers that the new policy would not allow.
     """
 
     arguments = (
-        argument("old", metavar="OLD", help="policy file as it is"),
-        argument("new", metavar="NEW", help="policy file as it is to be"),
+        argument("old", metavar="OLD", help="present policy file"),
+        argument("new", metavar="NEW", help="new policy file"),
         SNAPSHOT,
     )
 
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], list[Difference]]:
-        """Compare the policies; both have to be valid."""
+        """Compare two valid policies."""
         old, new = loader.load(parsed_args.old), loader.load(parsed_args.new)
         found = compare(old, new, extensions.load_generators())
         if parsed_args.snapshot is not None or self.has_cloud:
@@ -94,7 +93,7 @@ class DiffPolicy(PerfVMCommand, Lister):
 
 
 def summary(policy: Policy, source: str) -> str:
-    """Return what a valid policy declares and how its classes fit its host shapes."""
+    """Return a policy's hash, its classes, and the VMs that fit each host shape."""
     lines = [f"{source}: valid", f"SHA-256 {policy.digest}"]
     for vm_class in policy.classes:
         size = f"{vm_class.vcpus} vCPUs" if vm_class.vcpus else "any number of vCPUs"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``policy check`` that looks at a cloud as well."""
+"""``policy check`` with a cloud."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nova_perfvm.osc.snapshot import look_by
 class CheckCloudPolicy(FindingsLister):
     """Compare a policy with a cloud: flavors, aggregates, hosts, filters.
 
-    Exits with 0 if all is well, 1 for warnings and what is unknown, 2 for failures.
+    Exits with 0 if all checks pass, 1 for warnings and unknown results, 2 for failures.
     """
 
     needs_cloud = True
@@ -36,7 +36,6 @@ class CheckCloudPolicy(FindingsLister):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Look at the cloud and judge it."""
         policy = self.load_policy(policy_path(parsed_args))
         nova = nova_options(parsed_args.nova_conf)
         plan = Plan()

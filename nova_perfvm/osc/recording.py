@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that change a cloud by a policy, and leave its digest there."""
+"""Commands that change a cloud, and record the policy's digest in the cloud."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from nova_perfvm.policy import Policy
 
 
 class RecordingCommand(PolicyCommand):
-    """A command that refuses another policy than that by which the cloud was changed.
+    """A command that refuses a policy other than the one recorded on the cloud.
 
-    :ivar chosen: the policy to change the cloud by, if the command has one
+    :ivar chosen: the policy by which the command changes the cloud; None before
+        :meth:`chosen_policy`
     """
 
     arguments: Arguments = (
         flag(
             "--policy-changed",
-            "go on with another policy than the one that is recorded on the cloud, and "
-            "record this one",
+            "accept a policy other than the one recorded on the cloud, and record it",
         ),
     )
     chosen: Policy | None = None
     _seen: RecordedPolicy | None = None
 
     def chosen_policy(self, parsed_args: argparse.Namespace) -> Policy:
-        """Return the policy to change a cloud by, which somebody has to have named."""
+        """Return the named policy, and keep it as `chosen`."""
         self.chosen = super().chosen_policy(parsed_args)
         return self.chosen
 
     def checked_policy(self, parsed_args: argparse.Namespace) -> Policy:
-        """Return the policy to change a cloud by, compared with the recorded one.
+        """Return the named policy after a comparison with the recorded one.
 
-        :raises PerfVMError: when nobody has named it, or another one is recorded
-        :raises CloudError: when the recorded one cannot be read
+        :raises PerfVMError: when no policy is named, or the cloud records another one
+        :raises CloudError: when the record cannot be read
         """
         policy = self.chosen_policy(parsed_args)
         seen = policy_record.read(self.cloud)
@@ -53,12 +53,12 @@ class RecordingCommand(PolicyCommand):
         policy: Policy,
         recorded: RecordedPolicy | None,
     ) -> None:
-        """Refuse a policy that is not the recorded one, unless it is to replace it.
+        """Refuse a policy that differs from the record, unless --policy-changed.
 
-        :raises PerfVMError: with both named
+        :raises PerfVMError: names both policies
         """
         if policy is not self.chosen:
-            # It is only looked at.
+            # The command only reads this policy, so that a warning suffices.
             super().compare_policy(parsed_args, policy, recorded)
             return
         self._seen = recorded
@@ -66,9 +66,9 @@ class RecordingCommand(PolicyCommand):
             refuse_another(parsed_args, policy, recorded)
 
     def record_policy(self, parsed_args: argparse.Namespace) -> None:
-        """Leave the digest of the chosen policy on the cloud, before it is changed.
+        """Record the chosen policy's digest on the cloud, before the first change.
 
-        :raises PerfVMError: when somebody has recorded another one meanwhile
+        :raises PerfVMError: when another process has recorded another policy meanwhile
         :raises CloudError: when a request fails
         """
         policy, seen = self.chosen, self._seen
@@ -87,9 +87,9 @@ class RecordingCommand(PolicyCommand):
     def record_for(
         self, parsed_args: argparse.Namespace, changes: Sequence[Any], *, agreed: bool
     ) -> None:
-        """Record the chosen policy for changes that are made, or would be.
+        """Record the chosen policy if `changes` are agreed to, or --dry-run shows them.
 
-        Where there are none, --yes and --policy-changed record it.
+        Without changes, --yes or --policy-changed record the policy.
         """
         if changes:
             wanted = agreed or parsed_args.dry_run
@@ -102,14 +102,14 @@ class RecordingCommand(PolicyCommand):
 def refuse_another(
     parsed_args: argparse.Namespace, policy: Policy, recorded: RecordedPolicy | None
 ) -> None:
-    """Refuse a policy by which the cloud was not changed.
+    """Refuse a policy other than the recorded one.
 
-    :raises PerfVMError: with both named
+    :raises PerfVMError: names both policies
     """
     if recorded is not None and recorded.digest != policy.digest:
         raise PerfVMError(
             f"the cloud was changed by another policy, {recorded}, than "
             f"{policy_file(parsed_args) or BUILT_IN} (sha256 "
-            f"{short_digest(policy.digest)}): name that one with --policy, or record "
-            "this one by a command with --policy-changed"
+            f"{short_digest(policy.digest)}): name the recorded policy with --policy, "
+            "or record the new one by a command with --policy-changed"
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that end with a report: lines for people, or a document of all findings."""
+"""Commands that print a report: lines for people, or a document of all findings."""
 
 from __future__ import annotations
 
@@ -18,32 +18,35 @@ from nova_perfvm.osc.base import OUTPUT, Arguments, Table, flag
 from nova_perfvm.osc.formats import junit, monitoring, page, text
 from nova_perfvm.osc.judging import JudgingLister
 
-# The entry points of the client's own formats, of which the one for people prints
-# findings as lines; and beside them of documents.
+# Namespaces of entry points of formatters.  Both have cliff's formats, with lines of
+# findings in place of its table; the second one adds HTML, JUnit and Prometheus.
 LINES: Final = "nova_perfvm.findings.formatter"
 FORMATS: Final = "nova_perfvm.report.formatter"
-STRICT: Final = flag("--strict", "exit with 1 for what is unknown, too")
+STRICT: Final = flag("--strict", "exit with 1 for unknown results, too")
 
 
 class ReportFormatter(ListFormatter):
-    """Prints the whole report, not the rows of a table."""
+    """A format that prints the whole report instead of a table's rows.
+
+    :cvar render: returns a report as text
+    """
 
     render: Callable[[Any], str]
 
     def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
-        """Add nothing."""
+        """Add no options."""
 
     def emit_list(self, *arguments: Any) -> None:
-        """Print the report that the command has left."""
+        """Print ``parsed_args.report``."""
         *_, stdout, parsed_args = arguments
         stdout.write(type(self).render(parsed_args.report))
 
 
 class FindingsFormatter(TableFormatter):
-    """Lines for people; a table, if they choose its columns."""
+    """Lines of text; a table where ``-c`` selects columns."""
 
     def emit_list(self, *arguments: Any) -> None:
-        """Print the findings that the command has left, to the terminal's width."""
+        """Print the findings of ``parsed_args.report``, wrapped to the terminal."""
         *_, stdout, parsed_args = arguments
         if parsed_args.columns:
             super().emit_list(*arguments)
@@ -53,13 +56,13 @@ class FindingsFormatter(TableFormatter):
 
 
 class HTMLFormatter(ReportFormatter):
-    """One page for people."""
+    """An HTML page."""
 
     render = staticmethod(page.html)
 
 
 class JUnitFormatter(ReportFormatter):
-    """XML for what runs tests."""
+    """JUnit's XML, which CI systems read."""
 
     render = staticmethod(junit.junit)
 
@@ -71,18 +74,18 @@ class PrometheusFormatter(ReportFormatter):
 
 
 class ReportingLister(JudgingLister):
-    """A command that judges, and leaves its report in ``parsed_args.report``."""
+    """A judging command that stores its report in ``parsed_args.report``."""
 
     arguments: Arguments = (OUTPUT,)
 
     def summary(self, report: Any) -> str:
-        """Say in one line what was found."""
+        """Return one line that sums up the report."""
         raise NotImplementedError
 
     def produce_output(
         self, parsed_args: argparse.Namespace, column_names: Any, data: Any
     ) -> int:
-        """Print, or write to the file, and say in one line what was found."""
+        """Print the report, or write it to ``--output``; print the summary."""
         if parsed_args.output is None:
             super().produce_output(parsed_args, column_names, data)
         else:
@@ -98,9 +101,9 @@ class ReportingLister(JudgingLister):
 
 
 class FindingsLister(ReportingLister):
-    """A command that lists what checks found.
+    """A command that lists the findings of checks.
 
-    :cvar columns: of what is no line for people, each a member of a finding
+    :cvar columns: columns of tables, CSV and JSON, each an attribute of a finding
     """
 
     formatter_namespace = LINES
@@ -113,10 +116,9 @@ class FindingsLister(ReportingLister):
     )
 
     def reported(self, parsed_args: argparse.Namespace, report: Report) -> Table:
-        """Return the table of a report, worst first, and keep the exit status.
+        """Return the report's table, worst findings first; set the exit status.
 
-        Without ``--strict`` among its arguments a command takes what is unknown for a
-        warning.
+        A command without the option ``--strict`` counts unknown results as warnings.
         """
         parsed_args.report = report
         strict = getattr(parsed_args, "strict", True)
@@ -127,9 +129,9 @@ class FindingsLister(ReportingLister):
         ]
 
     def title(self, report: Any) -> str:
-        """Say what was checked."""
+        """Return the number of checks, in words."""
         return f"{len(report.results)} checks"
 
     def summary(self, report: Any) -> str:
-        """Say in one line what was found."""
+        """Return a line with the number of checks, and of findings by level."""
         return f"{self.title(report)}: {report.counts}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a new server is described to commands that look for a place for it."""
+"""Arguments that describe a new server, for commands that look for a host."""
 
 from __future__ import annotations
 
@@ -12,45 +12,46 @@ from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc.base import Arguments, argument, flag
 
-# Beside its flavor.
+# The server's properties beside its flavor.
 REQUEST: Final[Arguments] = (
     argument("--image", metavar="IMAGE", help="boot from this image"),
     flag(
         "--boot-from-volume",
-        "the root disk is a volume (default: as the flavor's disk says)",
+        "the root disk is a volume (default: if the flavor's disk is 0)",
     ),
     argument(
         "--availability-zone",
         metavar="ZONE",
         default="",
-        help="availability zone that the server asks for",
+        help="requested availability zone",
     ),
     argument("--project", metavar="ID", default="", help="ID of the server's project"),
     argument(
         "--server-group",
         metavar="GROUP",
-        help="server group that the new server is created in, by name or ID",
+        help="server group of the new server, by name or ID",
     ),
 )
-# A server that is there has its own of these.
+# Only a new server takes these arguments: an existing one has its own.
 _OF_NEW: Final = ("image", "boot_from_volume", "server_group")
 
 
 def request_of(
     parsed_args: argparse.Namespace, snapshot: Snapshot, server: str | None = None
 ) -> tuple[Request, tuple[str, ...]]:
-    """Return what is asked for, and remarks about it.
+    """Return the request for a server, and remarks about it.
 
-    :param server: ID or name of one that is there, in place of a flavor
-    :raises NotFoundError: when there is no such thing, or more than one
-    :raises RequestError: when nova-api would refuse it
-    :raises PerfVMError: when it is told of a server that is there what that has
+    :param server: ID or name of an existing server, in place of a flavor
+    :raises NotFoundError: when a named flavor, image, server or group does not exist,
+        or its name is not unique
+    :raises RequestError: when nova-api would refuse the request
+    :raises PerfVMError: when arguments of a new server come with `server`
     """
     for name in _OF_NEW if server is not None else ():
         if getattr(parsed_args, name):
             option = name.replace("_", "-")
             raise PerfVMError(
-                f"--{option} is for a new server: one that is there has its own"
+                f"--{option} is for a new server: leave it out with --server"
             )
     return explain.request_of(
         snapshot,

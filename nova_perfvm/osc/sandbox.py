@@ -20,9 +20,10 @@ from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.hostspec import DEFAULT_HOSTS
 from nova_perfvm.sandbox.processes.sandbox import Sandbox
 
-# OS_AUTH_URL and others of another cloud would win over OS_CLOUD; which ones do
-# depends on the authentication plugins that the client has.  zsh wants one name at
-# least; the semicolon is for an eval without quotes, which joins the lines.
+# Another cloud's variables, such as OS_AUTH_URL, would override OS_CLOUD.  The set of
+# overriding variables depends on the client's authentication plugins, so every OS_*
+# is unset.  zsh's unset needs at least one name; an eval without quotes joins the
+# lines, hence the semicolon.
 _FORGET: Final = (
     r"unset OS_CLOUD $(env | sed -n 's/^\(OS_[A-Za-z0-9_]*\)=.*/\1/p');" "\n"
 )
@@ -35,19 +36,19 @@ class SandboxCommand(PerfVMCommand):
         argument(
             "--directory",
             metavar="DIR",
-            help="state directory (default: nova_perfvm/sandbox in $XDG_CACHE_HOME, "
-            "without that in ~/.cache)",
+            help="state directory (default: nova_perfvm/sandbox in $XDG_CACHE_HOME, or "
+            "else in ~/.cache)",
         ),
         argument(
             "--environment",
             metavar="DIR",
-            help="virtual environment of OpenStack, made if it is missing, for several "
-            "sandboxes to share (default: venv in the state directory)",
+            help="virtual environment of OpenStack, created if missing; several "
+            "sandboxes can share it (default: venv in the state directory)",
         ),
     )
 
     def sandbox(self, parsed_args: argparse.Namespace) -> Sandbox:
-        """Return the sandbox that the command line names; it tells on stderr."""
+        """Return the sandbox of the command line; its progress goes to stderr."""
         return Sandbox(
             parsed_args.directory,
             environment=parsed_args.environment,
@@ -64,7 +65,7 @@ class Up(SandboxCommand):
             metavar="SPEC",
             help="[COUNTx]MODE:SHAPE[@CLASS], several joined by commas: "
             "3xdedicated:2x20,1xelastic:2x20x2; CLASS only where the policy has "
-            "several pinned ones (default: those of the last time, else "
+            "several pinned classes (default: the hosts of the last run, else "
             f"{DEFAULT_HOSTS})",
         ),
         argument(
@@ -73,17 +74,17 @@ class Up(SandboxCommand):
             help="policy file (default: the built-in policy, fitted to the hosts and, "
             "unless --volumes is given, to a cloud without Cinder)",
         ),
-        flag("--volumes", "with Cinder; no volume takes any disk"),
+        flag("--volumes", "start Cinder, too; its volumes take no disk space"),
         argument(
             "--add",
             metavar="N|SPEC",
-            help="start more hosts in the sandbox that is up: as many like the first "
-            "one, or others as in --hosts; they are not enrolled",
+            help="start more hosts in a running sandbox: N hosts like its first one, "
+            "or the hosts of a SPEC as for --hosts; they are not enrolled",
         ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Start it, and say how it is used."""
+        """Start the sandbox, and print how to use it."""
         sandbox = self.sandbox(parsed_args)
         if parsed_args.add is not None:
             self._add(sandbox, parsed_args)
@@ -103,10 +104,10 @@ class Up(SandboxCommand):
         )
 
     def _add(self, sandbox: Sandbox, parsed_args: argparse.Namespace) -> None:
-        """Start more hosts, and say what is left to do."""
+        """Start more hosts, and print how to enroll them."""
         if parsed_args.hosts or parsed_args.policy or parsed_args.volumes:
             raise SandboxError(
-                "--add is for the sandbox as it is: leave --hosts, --policy and "
+                "--add starts hosts in a running sandbox: leave --hosts, --policy and "
                 "--volumes out"
             )
         for name, config in sandbox.add(parsed_args.add).items():
@@ -115,10 +116,9 @@ class Up(SandboxCommand):
 
 
 class ShowStatus(SandboxCommand, Lister):
-    """List the processes of the sandbox; 1 if one that was started is dead."""
+    """List the processes of the sandbox; exit with 1 if a process has died."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Look at the processes."""
         sandbox = self.sandbox(parsed_args)
         sandbox.settings  # noqa: B018 - raises where there is no sandbox
         rows = [
@@ -130,7 +130,7 @@ class ShowStatus(SandboxCommand, Lister):
 
 
 class Restart(SandboxCommand):
-    """Restart processes of the sandbox, which then read their files anew."""
+    """Restart processes of the sandbox, which then read their configuration files."""
 
     arguments = (
         argument(
@@ -142,7 +142,6 @@ class Restart(SandboxCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Restart them, one after the other."""
         self.sandbox(parsed_args).restart(parsed_args.services)
 
 
@@ -150,15 +149,13 @@ class Down(SandboxCommand):
     """Stop every process of the sandbox; data and logs stay."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Stop it."""
         self.sandbox(parsed_args).down()
 
 
 class Wipe(SandboxCommand):
-    """Stop the sandbox and remove everything that it has made."""
+    """Stop the sandbox, and remove all files that it has made."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Remove it."""
         self.sandbox(parsed_args).wipe()
 
 
@@ -166,7 +163,6 @@ class OpenRC(SandboxCommand):
     """Print shell lines after which the openstack client uses the sandbox."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Print them."""
         exports = self.sandbox(parsed_args).exports()
         self.app.stdout.write(_FORGET)
         for name, value in exports.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The console script ``nova-perfvm``: everything that needs no cloud."""
+"""The console script ``nova-perfvm``: all commands that need no cloud."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ NAMESPACE: Final = "nova_perfvm.cli"
 
 
 class Shell(App):
-    """The cliff application; its commands are entry points."""
+    """The cliff application, whose commands are the entry points of NAMESPACE."""
 
     NAME = NAME
 
     def __init__(self) -> None:
-        """Describe the application to cliff."""
         super().__init__(
             description="VM classes for Nova: policy, flavors and images, offline",
             version=importlib.metadata.version(NAME),
@@ -35,7 +34,7 @@ class Shell(App):
         )
 
     def print_help_if_requested(self) -> None:
-        """Print the options and all commands, and exit, if that is asked for."""
+        """Print the options and all commands, and exit, for ``--help``."""
         if self.options.deferred_help:
             self.parser.print_help(self.stdout)
             self.stdout.write(command_groups.listing(self))
@@ -46,10 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
     :param argv: arguments without the program's name; None for the process's
-    :returns: what the command ended with; 2 for wrong usage; 130 if it was interrupted
+    :returns: the command's exit status; 2 for wrong usage; 130 after Ctrl-C
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    # Without a command cliff would start an interactive prompt; its list is not ours.
+    # Without a command cliff would start an interactive prompt, and its own list of
+    # commands has no groups.
     if arguments in ([], ["help"]):
         arguments = ["--help"]
     try:
@@ -57,6 +57,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         status = output.SIGINT_EXIT
     except SystemExit as exc:
-        # Of argparse: after --help and --version, or for wrong usage.
+        # argparse raises it after --help and --version, or for wrong usage.
         status = int(exc.code or 0)
     return output.flush(status)

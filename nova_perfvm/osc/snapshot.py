@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``perfvm snapshot save``, and snapshots for other commands."""
+"""``perfvm snapshot save``, and snapshots of the cloud for other commands."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
-# How long what was collected tells what a host has, and how far clocks may differ.
+# The greatest age of a collected file, and how far the clocks of hosts may differ.
 _VALID: Final = timedelta(days=30)
 _CLOCKS: Final = timedelta(hours=1)
-# How many objects come before Python looks which of them are garbage.
+# Number of new objects after which Python's garbage collector runs.
 _OBJECTS: Final = 1_000_000
 
 SNAPSHOT: Final = file_argument(
     "--snapshot",
-    help="look at what openstack perfvm snapshot save has saved (- for standard "
-    "input), not at the cloud",
+    help="read this file of openstack perfvm snapshot save (- for standard input), not "
+    "the cloud",
 )
 NOVA_DB: Final = argument(
     "--from-nova-db",
@@ -52,13 +52,13 @@ NOVA_DB: Final = argument(
 )
 INVENTORY: Final = file_argument(
     "--inventory",
-    help="inventory file that tells hosts' NUMA nodes, for those of which "
-    "Nova's database has told none",
+    help="inventory file with the NUMA nodes of hosts, used for hosts whose NUMA nodes "
+    "were not read from Nova's database",
 )
 
 
 class SaveSnapshot(PolicyCommand):
-    """Save what the cloud shows to a file, for commands without a cloud."""
+    """Save a snapshot of the cloud to a file, for commands that run without a cloud."""
 
     auth_required = True
     arguments = (
@@ -67,7 +67,7 @@ class SaveSnapshot(PolicyCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Take the snapshot, and write it whole or not at all."""
+        """Take the snapshot, and write the whole file or none."""
         named = policy_name(parsed_args) is not None
         digest = self.policy(parsed_args).digest if named else None
         nova_conf = parsed_args.from_nova_db
@@ -80,12 +80,12 @@ class SaveSnapshot(PolicyCommand):
 
 
 def seen_in(found: Snapshot) -> str:
-    """Say how much is in a snapshot."""
+    """Return the numbers of a snapshot's hosts and servers, in words."""
     hosts = number_of(len(found.hosts), "host")
     return f"{hosts}, {number_of(len(found.servers), 'server')}"
 
 
-# For commands that have no cloud.
+# Read a saved snapshot, for commands that run without a cloud.
 read: Final = snapshot.load
 
 
@@ -95,22 +95,23 @@ def look(
     policy_digest: str | None = None,
     nova_conf: str | None = None,
 ) -> Snapshot:
-    """Read a saved snapshot, from standard input if the path is -; or take one.
+    """Read a saved snapshot, or take a snapshot of the cloud; print its gaps.
 
-    Say what is not in it.
-
-    :param nova_conf: path of Nova's configuration, for the NUMA nodes that its
-        database has
-    :raises PerfVMError: when it cannot be read, or the cloud or the database fails
+    :param saved: path of the saved snapshot, - for standard input; None for the cloud
+    :param policy_digest: digest of the policy to note in a new snapshot
+    :param nova_conf: path of Nova's configuration, to read hosts' NUMA nodes from
+        Nova's database; None for none
+    :raises PerfVMError: when the file cannot be read, or the cloud or the database
+        fails
     """
     # A large snapshot has millions of objects, and hardly any is garbage.  By default
-    # Python looks after 700: that took a third of a command's time.
+    # Python collects after 700 new objects: that took a third of a command's time.
     gc.set_threshold(_OBJECTS)
     if saved is not None:
         found = snapshot.load(saved)
     else:
         command.log_in()
-        # First, as a mistake there shows at once.
+        # The database before requests to the cloud: a wrong file fails at once.
         with_cells = None if nova_conf is None else _nova_database(nova_conf)
         with ProgressLine() as progress:
             found = live.read_snapshot(
@@ -129,9 +130,10 @@ def look(
 def with_nodes(
     command: PerfVMCommand, parsed_args: argparse.Namespace, policy: Policy
 ) -> Callable[[Snapshot], Snapshot]:
-    """Return what puts into snapshots what the options tell of hosts' NUMA nodes.
+    """Return a function that adds hosts' NUMA nodes to a snapshot.
 
-    What the two sources do not agree in is said once.
+    The nodes come from --from-nova-db, --collected or --inventory; a disagreement of
+    two sources is printed once.
 
     :raises PerfVMError: when a file or the database cannot be read
     """
@@ -159,7 +161,8 @@ def with_nodes(
 def _with_collected(found: Snapshot, collected: Iterable[Hypervisor]) -> Snapshot:
     """Return a snapshot with the NUMA nodes that were collected on its hosts.
 
-    :raises PerfVMError: when they are not those that Nova has there
+    :raises PerfVMError: when the nodes differ from Nova's, or a file is older than 30
+        days
     """
     of_hosts, _ = by_host(found.hosts, collected)
     cells = {name: seen.dedicated().cells for name, seen in of_hosts.items()}
@@ -181,9 +184,12 @@ def _with_collected(found: Snapshot, collected: Iterable[Hypervisor]) -> Snapsho
 
 
 def _nova_database(nova_conf: str) -> Callable[[Snapshot], Snapshot]:
-    """Read Nova's database; return what puts the hosts' NUMA nodes into a snapshot.
+    """Read Nova's database; return a function that adds its facts to a snapshot.
 
-    :raises PerfVMError: when Nova is not here, or its file or database will not do
+    The facts are hosts' NUMA nodes and PCI devices.
+
+    :raises PerfVMError: when Nova is not installed, or its configuration or database
+        cannot be read
     """
     try:
         from nova_perfvm.cloud import nova_database  # noqa: PLC0415
@@ -195,7 +201,7 @@ def _nova_database(nova_conf: str) -> Callable[[Snapshot], Snapshot]:
     nova_database.configure(nova_conf)
     skipped: list[str] = []
     nodes = nova_database.compute_nodes(skipped)
-    # What was skipped was said already.
+    # compute_nodes() has put unreadable cells into `skipped`: report them once.
     versions = nova_database.service_versions([])
     devices = nova_database.server_devices([])
 
@@ -210,11 +216,11 @@ def _nova_database(nova_conf: str) -> Callable[[Snapshot], Snapshot]:
 def look_by(
     command: PolicyCommand, parsed_args: argparse.Namespace, policy: Policy
 ) -> Snapshot:
-    """Look, and compare the policy with those that are named in what is seen.
+    """Return a snapshot; compare the policy with the snapshot's and the recorded one.
 
-    :param parsed_args: may have SNAPSHOT and NOVA_DB
-    :raises PerfVMError: when it cannot be read, the cloud fails, or the command
-        changes a cloud and another policy is recorded there
+    :param parsed_args: may have the options SNAPSHOT and NOVA_DB
+    :raises PerfVMError: when a file cannot be read, the cloud fails, or the command
+        changes the cloud and the cloud records another policy
     """
     saved = getattr(parsed_args, "snapshot", None)
     nova_conf = getattr(parsed_args, "from_nova_db", None)

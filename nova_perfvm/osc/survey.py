@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``perfvm survey``: what a cloud is, and what the project would bring it."""
+"""``perfvm survey``: a cloud's hosts, pinned VMs and slots, and a proposed policy."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ _COLUMNS: Final = ("Part", "What", "Number", "Details")
 
 
 class SurveyHTMLFormatter(ReportFormatter):
-    """One page for people."""
+    """An HTML page."""
 
     render = staticmethod(page.html)
 
 
 class ShowSurvey(ReportingLister):
-    """Show what a cloud is, what it breaks, and what it could hold; change nothing.
+    """Show a cloud's hosts, pinned VMs, violations and slots; change nothing.
 
-    Of a cloud, of a saved snapshot, or of what was collected on hosts.  What the
-    credentials may not read is a gap in the report, with the remedy.  Proposes a
-    policy.  Exits with 0, or 1 if something was refused or no policy is proposed.
+    Reads a cloud, a saved snapshot, or files collected on hosts, and proposes a policy.
+    Facts that the credentials may not read are gaps in the report, with a remedy.
+    Exits with 1 if the report has gaps or no policy is proposed, else with 0.
     """
 
     formatter_namespace = "nova_perfvm.survey.formatter"
     arguments: Arguments = (
         one_of(
             snapshots.SNAPSHOT,
-            collected_argument("once for each host"),
+            collected_argument("repeat it for each host"),
             snapshots.NOVA_DB,
         ),
         argument(
@@ -55,13 +55,13 @@ class ShowSurvey(ReportingLister):
             type=int,
             metavar="N",
             help="propose a class of VMs of N vCPUs (default: the largest size that "
-            "owns a tenth of all pinned CPUs, or else that hosts have room for)",
+            "owns a tenth of all pinned CPUs, or else a size that fits the hosts)",
         ),
-        file_argument("--policy-out", help="write the proposed policy there"),
+        file_argument("--policy-out", help="write the proposed policy to this file"),
     )
 
     def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot:
-        """Return what the cloud shows, or files do."""
+        """Return a snapshot of the cloud, of the saved file, or of collected hosts."""
         if parsed_args.collected:
             return as_snapshot(hypervisors(parsed_args))
         return snapshots.look(
@@ -69,14 +69,14 @@ class ShowSurvey(ReportingLister):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Look, propose, judge; write the policy."""
-        # First, as a mistake there shows at once.
+        """Survey the cloud, and write the proposed policy."""
+        # Arguments before requests to the cloud: a mistake fails at once.
         policy = None
         if parsed_args.policy_out or parsed_args.vcpus:
             if parsed_args.policy is not None:
                 raise PerfVMError(
-                    "--policy is the policy to judge by, and none is proposed beside "
-                    "it: leave it out, or --vcpus and --policy-out"
+                    "--policy names the policy to judge by; a policy is proposed only "
+                    "without it: leave out --policy, or --vcpus and --policy-out"
                 )
         elif policy_name(parsed_args) is not None:
             policy = self.policy(parsed_args)
@@ -92,16 +92,17 @@ class ShowSurvey(ReportingLister):
         return _COLUMNS, list(page.rows((found, won)))
 
     def _write(self, found: Survey, path: str) -> None:
-        """Write the proposed policy, once it is proved.
+        """Write the proposed policy, if ``policy check`` finds no mistake in it.
 
-        :raises PerfVMError: when there is none, or it cannot be written
+        :raises PerfVMError: when no policy is proposed, the policy is not valid, or
+            the file cannot be written
         """
         if found.proposal is None:
             raise PerfVMError(f"no policy is written: {found.not_proposed}")
         text = proposal.as_file(found.proposal)
         textfile.replace(path, text)
-        self.app.stderr.write(f"{path}: the policy that is proposed\n")
+        self.app.stderr.write(f"{path}: the proposed policy\n")
 
     def summary(self, report: page.Report) -> str:
-        """Say in one line what was found."""
+        """Return a line with the numbers of hosts, VMs, slots and findings."""
         return page.headline(report[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``flavor``, ``image`` and ``limit sync``: what is there is made what is declared."""
+"""``flavor sync``, ``image sync`` and ``limit sync``."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class SyncCommand(RecordingCommand, ChangingCommand, Lister):
     apply: sync.Apply
 
     def plan(self, parsed_args: argparse.Namespace) -> Plan:
-        """Look at the cloud, and return what is to be changed."""
+        """Compare the cloud with the policy, and return the changes needed."""
         raise NotImplementedError
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Plan, ask, and change; return what was changed, or would be."""
+        """Plan, ask, and change; return the changes made, or with --dry-run planned."""
         planned = self.plan(parsed_args)
         if planned.refusals:
             raise RefusedError(planned.refusals)
@@ -65,18 +65,18 @@ class SyncCommand(RecordingCommand, ChangingCommand, Lister):
         self, parsed_args: argparse.Namespace, changes: tuple[Change, ...]
     ) -> bool:
         if changes and parsed_args.dry_run:
-            # The table says it.
+            # The table lists the changes.
             return False
         agreed = self.agreed(parsed_args, [f"would {change}" for change in changes])
         if changes and not agreed:
-            self.say("nothing was changed; what would be:")
+            self.say("nothing was changed; these changes are needed:")
         return agreed
 
 
 class SyncFlavors(SyncCommand):
-    """Make the cloud's flavors those of the policy; leave all others alone.
+    """Create and update the policy's flavors in the cloud; leave all others alone.
 
-    Lists what is created, set, unset and left.
+    Lists the flavors created and left, and the extra specs set and unset.
     """
 
     arguments = (
@@ -86,8 +86,8 @@ class SyncFlavors(SyncCommand):
             action="append",
             default=[],
             metavar="FLAVOR",
-            help="take over a flavor of this name that does not say it is of a policy; "
-            "may be repeated",
+            help="take over the flavor of this name, which carries no mark of a "
+            "policy; may be repeated",
         ),
     )
 
@@ -102,8 +102,8 @@ class SyncFlavors(SyncCommand):
 class SyncImages(SyncCommand):
     """Set the policy's properties on images; leave all other properties alone.
 
-    On the images that are named, and on those that were named once: they have
-    a tag since.
+    The images are those named now, and those named in an earlier run, which
+    tagged them.
     """
 
     arguments = (
@@ -111,7 +111,7 @@ class SyncImages(SyncCommand):
             "images",
             nargs="*",
             metavar="IMAGE",
-            help="name or ID (default: the images that were named before)",
+            help="name or ID (default: the images tagged by earlier runs)",
         ),
         class_argument(),
     )
@@ -132,7 +132,7 @@ class SyncImages(SyncCommand):
 class SyncLimits(SyncCommand):
     """Limit in Keystone how many high-performance VMs projects may have.
 
-    Limits that nobody names are left; those that are missing allow any number.
+    A class without --default keeps its limit, or gets an unlimited one.
     """
 
     arguments = (
@@ -140,14 +140,14 @@ class SyncLimits(SyncCommand):
         argument(
             "--region",
             metavar="ID",
-            help="region of Nova's endpoint (default: the only one that it has)",
+            help="region of Nova's endpoint (default: its only region)",
         ),
     )
 
     apply = staticmethod(limits.apply)
 
     def plan(self, parsed_args: argparse.Namespace) -> Plan:
-        """Compare Keystone's limits with those that are asked for."""
+        """Compare Keystone's limits with those of the command line."""
         wanted = limits_from(self.checked_policy(parsed_args), parsed_args)
         return limits.plan(self.cloud, wanted, parsed_args.region)
 

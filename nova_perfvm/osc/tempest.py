@@ -13,30 +13,30 @@ from nova_perfvm.policy import Policy, VMClass, largest_slots
 
 
 class ConfigTempest(PolicyCommand):
-    """Print what Tempest has to know of the policy, for tempest.conf."""
+    """Print the sections of tempest.conf that describe the policy."""
 
     arguments = (
-        class_argument("the pinned class to test (default: the only one there is)"),
+        class_argument("the pinned class to test (default: the policy's only one)"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Derive the options and print them."""
         self.write(tempest_conf(self.policy(parsed_args), parsed_args.class_name))
 
 
 def tempest_conf(policy: Policy, class_name: str | None = None) -> str:
     """Return sections of tempest.conf.
 
-    :param class_name: the pinned class to test; None for the only one
-    :raises PerfVMError: when the class has to be named, is not pinned, or a
-        class has no flavors
+    :param class_name: the pinned class to test; None for the policy's only one
+    :raises PerfVMError: when the policy has several pinned classes and `class_name` is
+        None, when the class is not pinned, or when a class has no flavors
     """
     pinned = policy.pinned_class(class_name)
     general = _by_size(policy, policy.default_class)
     most = largest_slots(replace(policy, classes=(pinned,)))
     mixes = scheme_of(policy).mixes
     others = [c for c in policy.pinned_classes if mixes and c is not pinned]
-    # Hosts that mix pinned classes take no others, whatever these share.
+    # Where pinned classes share hosts, no other class runs there, whatever a class's
+    # `exclusive` says.
     exclusive = "host" if mixes else pinned.exclusive
     return (
         "[service_available]\n"
@@ -58,12 +58,15 @@ def tempest_conf(policy: Policy, class_name: str | None = None) -> str:
 
 
 def _by_size(policy: Policy, vm_class: VMClass) -> list[PolicyFlavor]:
-    """Return a class's flavors, the smallest first."""
+    """Return a class's flavors by memory, vCPUs and disk, the smallest first."""
     flavors = generate_flavors(policy, class_name=vm_class.name)
     return sorted(flavors, key=lambda f: (f.memory_mb, f.vcpus, f.root_gb))
 
 
 def _resize_target(flavors: list[PolicyFlavor]) -> PolicyFlavor:
-    """Return the next flavor whose disk is not smaller, or the first without one."""
+    """Return the flavor to resize the first one to; the first itself if none fits.
+
+    Nova refuses a resize to a smaller disk.
+    """
     first, *others = flavors
     return next((f for f in others if f.root_gb >= first.root_gb), first)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``plan what-if``: capacity before and after changes that nobody has made yet."""
+"""``plan what-if``: capacity before and after supposed changes."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def _flip(text: str) -> str:
 
 
 class WhatIf(ForecastingCommand, LookingLister):
-    """Compare the slots of a cloud with those that it would have after changes.
+    """Compare the slots of a cloud before and after supposed changes.
 
-    --policy is the new policy here, and that of PERFVM_POLICY the one in use. Servers
-    of a host that is removed are placed on the others by the rules. Nothing is changed.
-    Exits with 0, or 1 if a server would not leave a host that is removed, or the new
-    policy would leave one behind.
+    --policy names the new policy; PERFVM_POLICY names the policy in use. The rules
+    place the servers of a removed host on the other hosts. Nothing is changed. Exits
+    with 1 if a server of a removed host would find no place, or if the new policy
+    would not allow a server as it is; else with 0.
     """
 
     arguments = (
@@ -42,7 +42,7 @@ class WhatIf(ForecastingCommand, LookingLister):
             default=[],
             type=_flip,
             metavar="HOST=elastic",
-            help="enroll this host, with what is on it",
+            help="enroll this host together with its servers",
         ),
         argument(
             "--add",
@@ -57,20 +57,20 @@ class WhatIf(ForecastingCommand, LookingLister):
             type=count,
             default=0,
             metavar="N",
-            help="with --add: memory of each",
+            help="with --add: memory of each host in GiB",
         ),
         argument(
             "--remove",
             action="append",
             default=[],
             metavar="HOST",
-            help="remove this host; its servers are placed again",
+            help="remove this host; its servers are placed on other hosts",
         ),
         by_argument("cloud"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Change a snapshot, and count the slots of both."""
+        """Apply the changes to a snapshot, and count the slots before and after."""
         old = self.load_policy(None, "policy in use")
         new = None
         if parsed_args.policy is not None:

@@ -90,7 +90,7 @@ class TestSlots(SlotsCase):
         )
         status, found, said = self.heal()
         self.assertEqual((3, []), (status, found))
-        self.assertIn("nobody is there to be asked: add --yes", said)
+        self.assertIn("no terminal to ask on: add --yes", said)
         self.assertEqual({}, self.held(server))
 
         status, found, said = self.heal("--yes")

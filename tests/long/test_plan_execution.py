@@ -268,7 +268,7 @@ class TestResume(ClientMixin, PlanTest):
         execution = record.read(self.path)
         status, rows, said = self.resume()
         self.assertEqual((1, []), (status, rows))
-        self.assertIn("nobody is there to be asked: add --yes", said)
+        self.assertIn("no terminal to ask on: add --yes", said)
         with textfile.exclusively(self.path):
             status, _, said = self.resume("--yes")
         self.assertEqual(1, status)
@@ -313,7 +313,7 @@ class TestResume(ClientMixin, PlanTest):
         # It was the last one, so nothing remains.
         self.assertEqual(0, status, said)
         self.assertEqual(["done", "done"], [row["State"] for row in rows])
-        self.assertIn("the migration under way is finished", said)
+        self.assertIn("finishing the migration under way", said)
         self.assertEqual(("ACTIVE", "h3"), self.host(self.two))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The formats that commands print in: JSON, HTML, shell, Terraform and others.
+"""Output formats of commands: JSON, HTML, shell, Terraform and others.
 
-Each format is a function from values to text with a final line break.
+Each format is a function that returns text with a final line break.
 """

@@ -30,10 +30,10 @@ _Dumper.add_representer(
 def flavor_tasks(flavors: Sequence[PolicyFlavor]) -> str:
     """Return a task list, one openstack.cloud.compute_flavor for each flavor.
 
-    Before them, tasks for the traits, which Placement has to know.  For resource
-    classes there is no module; hosts that offer them make them known.
+    Tasks that create the flavors' traits in Placement come first.  The collection has
+    no module for resource classes; the first host that offers one creates it.
 
-    The module deletes and creates anew a flavor whose size differs, and removes
+    compute_flavor deletes and re-creates a flavor whose size differs, and removes
     extra specs that are not listed.
     """
     tasks = [
@@ -59,8 +59,8 @@ def flavor_tasks(flavors: Sequence[PolicyFlavor]) -> str:
 def image_tasks(properties: Mapping[str, str]) -> str:
     """Return a task list that sets the properties of the image perfvm_image.
 
-    openstack.cloud.image creates an empty image where there is none of that
-    name, so the first two tasks stop when there is none.
+    openstack.cloud.image would create an empty image if none has that name, so the
+    first two tasks stop the play unless exactly one has.
     """
     found = {
         "name": "Find the image",
@@ -68,7 +68,7 @@ def image_tasks(properties: Mapping[str, str]) -> str:
         "register": "perfvm_images",
     }
     exists = {
-        "name": "Stop unless there is exactly one such image",
+        "name": "Stop unless exactly one image has that name or ID",
         "ansible.builtin.assert": {
             "that": ["perfvm_images.images | length == 1"],
             "fail_msg": "expected exactly one image of that name or ID",
@@ -91,6 +91,6 @@ def _dump(tasks: Sequence[Any]) -> str:
 
 
 def _unsafe(text: str) -> str:
-    """Mark a text that would be taken for a template."""
+    """Return a text, marked as unsafe if Ansible would take it for a template."""
     marks = ("{{", "{%", "{#")
     return _Unsafe(text) if any(mark in text for mark in marks) else text

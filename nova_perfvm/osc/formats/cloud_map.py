@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cloud as one HTML page that needs nothing else, drawn by a script inside it."""
+"""The map of a cloud as a self-contained HTML page, drawn by its own script."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from nova_perfvm.printable import printable
 
 
 def html(document: Document) -> str:
-    """Return the page of what :func:`nova_perfvm.diagnose.cloud_map.document` has.
+    """Return the page of a document of :func:`nova_perfvm.diagnose.cloud_map.document`.
 
-    Its script alone runs, known by its hash.
+    The page's content security policy allows only this script, by its hash.
     """
-    # The script shows the texts, not the template, which would escape them.
+    # The page's script inserts the texts, so Jinja does not escape them.
     shown = with_texts(document, printable)
     script = page_source("map.js")
     return render_page(
@@ -36,7 +36,7 @@ def html(document: Document) -> str:
 
 
 def _free_slots(document: Document) -> Iterator[tuple[int, int, str]]:
-    """Yield how many slots of each pinned class are free, of how many."""
+    """Yield the free slots, all slots and the name of each pinned class."""
     for number, (name, pinned) in enumerate(document["classes"]):
         if pinned:
             slots = [s for h in document["hosts"] for s in h["slots"] if s[0] == number]

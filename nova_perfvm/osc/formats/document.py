@@ -31,9 +31,9 @@ def flavor_documents(flavors: Iterable[PolicyFlavor]) -> list[dict[str, Any]]:
 
 
 def resource_values(flavor: PolicyFlavor) -> dict[str, Any]:
-    """Return a flavor by the names that Ansible and Terraform have for its parts.
+    """Return a flavor with the parameter names of Ansible and Terraform.
 
-    All flavors of a policy are everybody's, and have no disks beside the root disk.
+    All flavors of a policy are public, and have no disks beside the root disk.
     """
     return {
         "name": flavor.name,
@@ -48,7 +48,7 @@ def resource_values(flavor: PolicyFlavor) -> dict[str, Any]:
 
 
 def limit_document(limits: Sequence[Limit], region: str) -> dict[str, Any]:
-    """Return limits with Keystone's names, and what nova.conf says."""
+    """Return limits with Keystone's names, and the options for nova.conf."""
     return {
         "region": region,
         "limits": [limit.members for limit in limits],
@@ -57,7 +57,7 @@ def limit_document(limits: Sequence[Limit], region: str) -> dict[str, Any]:
 
 
 def with_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a document in which each text is changed, and each key."""
+    """Return a document after `change` of each string and each key."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
@@ -68,7 +68,7 @@ def with_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def as_json(document: Any) -> str:
-    """Return JSON, keys in the document's order."""
+    """Return JSON with the keys in the document's order."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -78,7 +78,7 @@ def policy_yaml(policy: Policy) -> str:
 
 
 def policy_json(policy: Policy) -> str:
-    """Return the hash, the policy file's keys, and what its placement means."""
+    """Return the hash, the policy file's keys, and the properties of its scheme."""
     scheme = scheme_of(policy)
     return as_json(
         {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What explain says: words in a table, fields for machines."""
+"""Columns of ``explain``: sentences in a table, fields in JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Reasons(FormattableColumn[Any]):
         return "\n".join(map(words, self._value.reasons))
 
     def machine_readable(self) -> list[dict[str, str]]:
-        """Return the fields of each; none where the host takes the server."""
+        """Return the fields of each reason; none where the host takes the server."""
         found: HostVerdict = self._value
         return [
             {"code": reason.code, "host": found.view.name, "message": words(reason)}
@@ -33,11 +33,11 @@ class Remedy(FormattableColumn[Any]):
     """The smallest change after which a host takes the server."""
 
     def human_readable(self) -> str:
-        """Return it as one sentence."""
+        """Return the fix as one sentence."""
         return str(self._value or "")
 
     def machine_readable(self) -> dict[str, Any] | None:
-        """Return its fields; None where none is known."""
+        """Return the fields of the fix; None where no fix is known."""
         fix: Fix | None = self._value
         if fix is None:
             return None

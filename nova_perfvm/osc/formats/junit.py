@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What checks found as JUnit's XML, for what runs tests."""
+"""Findings as JUnit's XML, for CI systems."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from nova_perfvm.findings import CheckFindings, Finding, Level, Report
 
-# What a test case ends with whose worst finding has a level.
+# The element of a test case, by the level of its worst finding.
 _ELEMENTS = {
     Level.OK: "system-out",
     Level.NOTE: "system-out",
@@ -21,7 +21,7 @@ _ELEMENTS = {
 def junit(report: Report) -> str:
     """Return a test suite with a case for each check.
 
-    What is unknown is skipped; what is only noted fails none.
+    A check with an unknown result is skipped; a note does not fail its check.
     """
     elements = Counter(_ELEMENTS[result.level] for result in report.results)
     root = ET.Element(

@@ -15,12 +15,12 @@ from nova_perfvm.printable import printable
 if TYPE_CHECKING:
     from nova_perfvm.measure.checks.report import CheckReport
 
-# {label: value}, and the sample.
+# Labels, {name: value}, and the sample's value.
 Sample = tuple[Mapping[str, str], int]
 
 
 def prometheus(report: AuditReport | CheckReport) -> str:
-    """Return what was found as metrics, always the same ones."""
+    """Return a report as metrics; a code without findings has a sample of 0."""
     if not isinstance(report, AuditReport):
         return _of_machine(report)
     findings = [
@@ -54,13 +54,13 @@ def _of_machine(report: CheckReport) -> str:
 
 
 def overview(found: Overview) -> str:
-    """Return the audit's metrics, and those of slots and of refusals."""
+    """Return the metrics of the audit, of slots and of refusals."""
     hosts = [({"host": s.name, "class": s.class_name}, s) for s in found.slots]
     named = [({"flavor": f.flavor, "class": f.class_name}, f) for f in found.flavors]
     text = prometheus(found.report)
     for name, key, meaning in (
         ("slots", "total", "Servers that the empty host would take."),
-        ("slots_used", "used", "Slots that servers of the class have."),
+        ("slots_used", "used", "Slots that servers of the class occupy."),
         ("slots_free", "free", "Slots that the next servers would get."),
         ("slots_unfit", "unfit", "Slots that are neither used nor free."),
     ):
@@ -75,18 +75,18 @@ def overview(found: Overview) -> str:
         for labels, flavor in named
         for code, count in flavor.by_code().items()
     ]
-    meaning = "Hosts that would not, by reason; one with several counts for each."
+    meaning = "Hosts that would refuse a new server, counted under each reason."
     return text + _gauge("hosts_refusing", meaning, refusals)
 
 
 def _looked(what: str, taken_at: str, labels: Mapping[str, str] | None = None) -> str:
     seconds = int(dt.datetime.fromisoformat(taken_at).timestamp())
-    meaning = "When it was looked at, in seconds since the epoch."
+    meaning = "Time of the audit or check, in seconds since the epoch."
     return _gauge(f"{what}_timestamp_seconds", meaning, [(labels or {}, seconds)])
 
 
 def _gauge(name: str, meaning: str, samples: Iterable[Sample]) -> str:
-    """Return a metric with its samples, always in the same order."""
+    """Return a metric with its samples in the given order."""
     lines = [f"# HELP perfvm_{name} {meaning}", f"# TYPE perfvm_{name} gauge"]
     for labels, value in samples:
         pairs = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
@@ -96,6 +96,9 @@ def _gauge(name: str, meaning: str, samples: Iterable[Sample]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a label's value; Prometheus knows no escape but those of three signs."""
+    """Return a label's value with backslash, quote and line break escaped.
+
+    Prometheus' text format knows only these escapes.
+    """
     shown = printable(text).replace("\\", r"\\").replace('"', r"\"")
     return shown.replace("\n", r"\n")

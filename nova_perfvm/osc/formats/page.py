@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report of checks as one HTML page that needs nothing else."""
+"""A report of checks as a self-contained HTML page."""
 
 from __future__ import annotations
 

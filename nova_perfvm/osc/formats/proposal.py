@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A proposed policy as a policy file that says why."""
+"""A proposed policy as a policy file, whose comments give the reasons."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from nova_perfvm.printable import one_line, printable
 
 
 def as_file(proposal: Proposal) -> str:
-    """Return the file, which says that very policy.
+    """Return the policy file.
 
-    :raises DocumentError: when it is no valid one, which ``policy check`` would say
+    :raises DocumentError: when the policy is not valid, so that ``policy check`` would
+        refuse the file
     """
     lines = [
         "Proposed by nova-perfvm survey from what the cloud has. Why:",

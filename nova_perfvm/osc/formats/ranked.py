@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a ranking of hosts says: hosts by weighers, and all figures for machines."""
+"""The table of ``explain --ranking``: hosts by weighers, with all figures in JSON."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from nova_perfvm.osc.base import Table
 
 
 class Both(FormattableColumn[Any]):
-    """A pair: what a table shows, and what machines get."""
+    """A pair of values: the first for tables, the second for JSON."""
 
     def human_readable(self) -> str:
-        """Return the first."""
+        """Return the value for tables."""
         return str(self._value[0])
 
     def machine_readable(self) -> Any:
-        """Return the second."""
+        """Return the value for JSON."""
         return self._value[1]
 
 
 def table(ranking: Ranking, host: str | None, *, whole: bool) -> Table:
-    """Return the hosts in their order, each beside the one before it.
+    """Return the hosts in nova-scheduler's order, each compared with the one above.
 
-    :param host: the first, the second and this one alone, each beside the first
-    :param whole: with the weighers that add nothing
-    :raises PerfVMError: when that host did not pass
+    :param host: list only the first host, the second and this one, each compared with
+        the first; None for all hosts
+    :param whole: also have columns for weighers that add no points
+    :raises PerfVMError: when the filters refuse `host`
     """
     hosts = ranking.hosts
     pairs: list[tuple[Ranked | None, Ranked]] = [(None, hosts[0])]
@@ -39,11 +40,10 @@ def table(ranking: Ranking, host: str | None, *, whole: bool) -> Table:
         named = [one for one in hosts if host in {one.view.host, one.view.name}]
         if not named:
             raise PerfVMError(
-                f"host {host} is not among those that would take it: leave --ranking "
-                "out to see why"
+                f"host {host} would not take the server: leave --ranking out to see why"
             )
         pairs = [*pairs[:2], *((hosts[0], f) for f in named if f not in hosts[:2])]
-    # nova-scheduler weighs two hosts or more.
+    # nova-scheduler weighs hosts only where there are at least two.
     shown = {
         name: index
         for index, name in enumerate(ranking.weighers if hosts[1:] else ())

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lines for a POSIX shell that call the openstack client.
 
-Every text from a policy is quoted; none gets into a comment unquoted.  A block
-is a subshell with ``set -eu``: it ends at the first command that fails, and a
-terminal into which it is pasted stays open.  Microversions are arguments: a client
-that runs commands on a server (DevStack's in CI) passes on few variables.
+Every text from a policy is quoted, in comments, too.  A block is a subshell with ``set
+-eu``: it ends at the first command that fails, and a terminal into which the block is
+pasted stays open.  Microversions are arguments, not variables: a client that runs
+commands on a server (DevStack's in CI) passes on few variables.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from nova_perfvm.microversions import COMPUTE, PLACEMENT_NAMES
 
 _COMPUTE: Final = f"openstack --os-compute-api-version {COMPUTE}"
 _PLACEMENT: Final = f"openstack --os-placement-api-version {PLACEMENT_NAMES}"
-# Both commands do no harm to what exists.
+# Both commands leave an existing trait or resource class as it is.
 _CREATE_NAME: Final = {
     "trait": f"{_PLACEMENT} trait create",
     "resource class": f"{_PLACEMENT} resource class set",
 }
 
 _WHY_FIRST: Final = (
-    "Placement refuses requests that name a trait or resource class which it",
-    "does not know, so these come first; the commands are osc-placement's.",
+    "Placement refuses requests that name an unknown trait or resource class, so",
+    "these commands of osc-placement come first.",
 )
 
-# Of ``--format``, where this is the default.
+# Help of ``--format`` for commands whose default format is shell.
 HELP: Final = (
     "default: %(default)s, commands of the openstack client; properties: their "
     "--property arguments only"
 )
-# Above limits.
+# Comment above the limits.
 LIMITS_FIRST: Final = (
-    "Nova enforces these limits if nova.conf says what --format nova-conf prints. A",
+    "Nova enforces these limits with the options that --format nova-conf prints. A",
     "registered limit cannot be set while projects have limits of their own.",
 )
 _IMAGE_UNSET: Final = ': "${IMAGE:?set IMAGE to the name or ID of the image}"'
 
 
 def property_arguments(properties: Mapping[str, str]) -> str:
-    """Return ``--property KEY=VALUE`` for each, in one line."""
+    """Return ``--property KEY=VALUE`` for each property, in one line."""
     return shlex.join(
         word
         for key, value in properties.items()
@@ -53,14 +53,14 @@ def property_arguments(properties: Mapping[str, str]) -> str:
 
 
 def flavor_block(flavors: Sequence[PolicyFlavor]) -> str:
-    """Return lines that create the flavors that are missing and set all extra specs.
+    """Return lines that create missing flavors and set the extra specs of all.
 
-    ``flavor create`` only logs it when setting extra specs fails, so
-    ``flavor set`` follows in any case.
+    If setting extra specs fails, ``flavor create`` only logs the error, so ``flavor
+    set`` follows in any case.
     """
     comments = [
-        "A flavor that exists keeps its size, which Nova cannot change, and extra",
-        f"specs that are not named here. From {COMPUTE} on Nova validates them.",
+        "An existing flavor keeps its size, which Nova cannot change, and its other",
+        f"extra specs. From microversion {COMPUTE} on Nova validates extra specs.",
     ]
     lines = _placement_lines(flavors)
     if lines:
@@ -80,16 +80,18 @@ def flavor_block(flavors: Sequence[PolicyFlavor]) -> str:
 
 
 def names_first(flavors: Sequence[PolicyFlavor]) -> list[str]:
-    """Return what comes before flavors that another tool makes, and why.
+    """Return the commands that create traits and resource classes, and why.
 
-    :returns: lines of text, and commands; none where Placement has to know no names
+    Another tool, such as Terraform, creates the flavors afterwards.
+
+    :returns: lines of text and commands; none where the flavors name none
     """
     commands = _placement_lines(flavors)
     return [*_WHY_FIRST, *(f"  {line}" for line in commands)] if commands else []
 
 
 def image_block(properties: Mapping[str, str]) -> str:
-    """Return the lines that set the properties of the image that IMAGE names."""
+    """Return lines that set the properties of the image in the variable IMAGE."""
     if not properties:
         return "# The image needs no properties.\n"
     arguments = property_arguments(properties)
@@ -97,7 +99,7 @@ def image_block(properties: Mapping[str, str]) -> str:
 
 
 def limit_block(limits: Sequence[Limit], region: str) -> str:
-    """Return lines that create the limits that are missing, and set others."""
+    """Return lines that create missing limits, and set existing ones."""
     lines: list[str] = []
     for limit in limits:
         project = ("--project", limit.project) if limit.project else ()
@@ -119,7 +121,7 @@ def limit_block(limits: Sequence[Limit], region: str) -> str:
 
 
 def _placement_lines(flavors: Sequence[PolicyFlavor]) -> list[str]:
-    """Return commands that make known to Placement what the flavors name."""
+    """Return commands that create the flavors' traits and resource classes."""
     return [f"{_CREATE_NAME[kind]} {name}" for kind, name in placement_names(flavors)]
 
 

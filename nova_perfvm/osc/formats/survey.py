@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey as rows of a table, and as one HTML page that needs nothing else."""
+"""A survey as rows of a table, and as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from nova_perfvm.osc.formats import proposal
 from nova_perfvm.pages import render_page
 from nova_perfvm.printable import number_of
 
-# Of a kind; the others are counted.
+# Findings shown for each code; the page counts the others.
 MOST_FINDINGS: Final = 5
 _COLOURS: Final = {"used": "ok", "free": "ok", "unfit": "failure"}
 
 Row = tuple[str, str, Any, str]
-# What was seen, and the migrations that win unfit slots back, if there are some.
+# The survey, and the migrations that would free unfit slots, if any.
 Report = tuple[Survey, MigrationPlan | None]
 
 
 def headline(survey: Survey) -> str:
-    """Return in one line what was found."""
+    """Return a line with the numbers of hosts, VMs, slots, findings and gaps."""
     servers = sum(len(host.view.servers) for host in survey.hosts)
     pinned = sum(host.pinned for host in survey.hosts)
     hosts = number_of(len(survey.hosts), "host")
@@ -44,7 +44,7 @@ def headline(survey: Survey) -> str:
 
 
 def rows(report: Report) -> Iterator[Row]:
-    """Yield the figures, each with its part of the report."""
+    """Yield the rows of the table: part of the report, title, figure, details."""
     survey, won = report
     for what, hosts, details in _kinds(survey):
         yield "hosts", what, hosts, details
@@ -66,7 +66,7 @@ def rows(report: Report) -> Iterator[Row]:
 
 
 def _kinds(survey: Survey) -> list[tuple[str, int, str]]:
-    """Return the hosts by shape and mode, the most of a kind first."""
+    """Return the hosts counted by shape and mode, the most frequent first."""
     by_kind: dict[str, list[HostUse]] = defaultdict(list)
     for host in survey.hosts:
         by_kind[f"{host.shape} {host.mode}"].append(host)
@@ -90,14 +90,14 @@ def _slots(survey: Survey, won: MigrationPlan | None) -> Iterator[tuple[str, int
     )
     if won is not None:
         live = f"{won.live} of them live, of {won.memory_mb // 1024} GiB of memory"
-        by = f"of the unfit ones, by {number_of(len(won.moves), 'migration')}, {live}"
+        by = f"unfit slots, freed by {number_of(len(won.moves), 'migration')}, {live}"
         yield "recoverable", won.gained, by
     emptied = "on hosts without dedicated CPUs, each emptied and configured"
     yield "possible", survey.possible, emptied
 
 
 def html(report: Report) -> str:
-    """Return the page: figures, hosts, violations, the policy, the way, gaps."""
+    """Return the page: figures, hosts, violations, policy, next steps, gaps."""
     survey, won = report
     slots = list(_slots(survey, won)) if survey.policy else []
     findings: dict[str, list[Finding]] = {}

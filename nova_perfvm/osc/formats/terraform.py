@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration for Terraform, with the provider of terraform-provider-openstack.
+"""Configuration for Terraform, with the provider terraform-provider-openstack.
 
-It is in Terraform's JSON syntax, which other tools read, too.
+It is in Terraform's JSON syntax, which OpenTofu reads, too.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _PROVIDER: Final = {"openstack": {"source": "terraform-provider-openstack/openst
 def flavor_resources(flavors: Sequence[PolicyFlavor]) -> str:
     """Return a resource ``openstack_compute_flavor_v2`` for each flavor.
 
-    The provider has no resource for the traits and resource classes that Placement
-    has to know, so a comment has the commands.
+    The provider has no resource for traits and resource classes, so a comment has the
+    commands that create them in Placement.
     """
     resources = {"openstack_compute_flavor_v2": _resources(flavors)}
     return document.as_json(
@@ -34,11 +34,11 @@ def flavor_resources(flavors: Sequence[PolicyFlavor]) -> str:
 
 
 def _resources(flavors: Sequence[PolicyFlavor]) -> dict[str, dict[str, Any]]:
-    """Return flavors by names that Terraform takes for those of resources.
+    """Return flavors by their names as Terraform resources.
 
-    A name has an underscore for all that is no letter or digit: ``hp_20c_64g``.
+    An underscore replaces each character that is no letter or digit: ``hp_20c_64g``.
 
-    :raises FlavorError: when two flavors would have the same
+    :raises FlavorError: when two flavors would have the same name
     """
     found: dict[str, dict[str, Any]] = {}
     for flavor in flavors:
@@ -53,7 +53,7 @@ def _resources(flavors: Sequence[PolicyFlavor]) -> dict[str, dict[str, Any]]:
 
 
 def limit_resources(limits: Sequence[Limit], region: str) -> str:
-    """Return a resource for each limit; projects are IDs."""
+    """Return a resource for each limit; projects are given by ID."""
     resources: dict[str, dict[str, Any]] = {}
     for limit in limits:
         kind = f"openstack_identity_{limit.kind.replace(' ', '_')}_v3"
@@ -86,5 +86,5 @@ def _named(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text that Terraform takes for no template."""
+    """Return a text whose template marks are escaped for Terraform."""
     return text.replace("${", "$${").replace("%{", "%%{")

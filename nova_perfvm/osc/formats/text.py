@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings as plain lines for people: the worst first, none wider than the terminal."""
+"""Findings as lines of text: the worst first, wrapped to the terminal's width."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from typing import Final, TextIO
 
 from nova_perfvm.findings import Finding, Level
 
-# Where no terminal says how wide it is.
+# Width of output that goes to a pipe or a file.
 PIPED_COLUMNS: Final = 100
-# A remedy that begins so is a command, which stays one when it is wrapped.
+# A remedy with such a beginning is a command: wrapped lines get a backslash.
 _COMMANDS: Final = ("openstack ", "nova-perfvm ", "while ")
 
-# A blank within what is short stays where it is.
+# Stands for blanks in texts of at most _SHORT characters, which are not wrapped.
 _KEPT: Final = "\0"
 _SHORT: Final = 60
 
-# Codes, what was expected, its source, and the remedy.
+# Codes, expectation, source and remedy of findings.
 _Rule = tuple[str, str, str, str]
 
 
 def width(stream: TextIO) -> int:
-    """Return the columns of the terminal that a stream is, else a fixed number."""
+    """Return the columns of the terminal; PIPED_COLUMNS where `stream` is none."""
     if not stream.isatty():
         return PIPED_COLUMNS
     return shutil.get_terminal_size((PIPED_COLUMNS, 0)).columns
 
 
 def findings(found: Iterable[Finding], columns: int = PIPED_COLUMNS) -> str:
-    """Return findings by level, those of one rule together."""
+    """Return findings as text by level, findings of one rule together."""
     worst_first = sorted(found, key=lambda one: one.level, reverse=True)
     parts = []
     for level, alike in groupby(worst_first, key=lambda one: one.level):
@@ -43,10 +43,10 @@ def findings(found: Iterable[Finding], columns: int = PIPED_COLUMNS) -> str:
 
 
 def _by_rule(found: Iterable[Finding]) -> dict[_Rule, list[str]]:
-    """Return what was observed, for each rule; the same of many things once."""
+    """Return the observations of each rule; equal ones of many subjects once."""
     same: dict[tuple[str, ...], list[Finding]] = {}
     for one in found:
-        # Many checks cannot tell for the same reason.
+        # Many checks are unknown for the same reason: their codes share one entry.
         code = "" if one.level is Level.UNKNOWN else one.code
         key = (code, one.observed, one.expected, one.source, one.remedy)
         same.setdefault(key, []).append(one)
@@ -88,12 +88,12 @@ def _briefly(found: Iterable[Finding], columns: int) -> Iterator[str]:
 
 
 def _whole(text: str) -> str:
-    """Return a text that is not broken where it is short."""
+    """Return a text, with blanks that do not break if the text is short."""
     return text.replace(" ", _KEPT) if len(text) <= _SHORT else text
 
 
 def _wrapped(text: str, columns: int, indent: int) -> list[str]:
-    """Return lines of whole words, all but the first two columns further in."""
+    """Return lines of whole words, all but the first indented by two more columns."""
     command = text.removeprefix("remedy: ").startswith(_COMMANDS)
     lines = textwrap.wrap(
         text,

@@ -65,5 +65,5 @@ class ClientTest(testtools.TestCase):
             name = entry.name.replace("-", "_")
             self.assertRegex(ran.stdout, f"cmds_{name}='-h --help[ ']")
         ran = client("help", "perfvm", "audit")
-        self.assertIn("Find what violates the policy", ran.stdout)
+        self.assertIn("Find violations of the policy", ran.stdout)
         self.assertIn("--placement-conf", ran.stdout)

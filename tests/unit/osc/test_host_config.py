@@ -103,12 +103,12 @@ class HostConfigTest(CommandCase):
 
     def test_a_flavor_that_never_fits_the_host(self):
         for memory, words in (
-            ("250", "no VM of hp.20c.128g or hp.20c.200g"),
+            ("250", "never fits a VM of hp.20c.128g or hp.20c.200g"),
             ("500", ""),
         ):
             arguments = (*DEDICATED, "--topology", "2x20", "--memory-gb", memory)
             self.assertEqual(0, self.run_command(*arguments), self.stderr)
-            said = [line for line in self.stdout.splitlines() if "no VM of" in line]
+            said = [line for line in self.stdout.splitlines() if "never fits" in line]
             self.assertEqual(bool(words), bool(said))
             self.assertTrue(all(words in line for line in said), said)
 
@@ -117,9 +117,9 @@ class HostConfigTest(CommandCase):
             (2, "required", DEDICATED),
             (2, "--mode", ("host", "config", "--topology", "2x20")),
             (2, "--mode", (*MINE, "--mode", "fast")),
-            (1, "no file of that name", (*DEDICATED, "--topology", "2x")),
-            (1, "no file of that name", (*DEDICATED, "--topology", "x" * 5000)),
-            (1, "no file of that name", (*DEDICATED, "--topology", "a\0b")),
+            (1, "no file has this name", (*DEDICATED, "--topology", "2x")),
+            (1, "no file has this name", (*DEDICATED, "--topology", "x" * 5000)),
+            (1, "no file has this name", (*DEDICATED, "--topology", "a\0b")),
             (1, "cannot read", (*DEDICATED, "--topology", "/")),
             (2, "--memory-gb", (*MINE, "--memory-gb", "0")),
             (2, "--write-iops", (*MINE, "--write-iops", "0")),

@@ -84,7 +84,7 @@ class PlansTest(PlanCase):
         arguments = ("free", "--flavor", "hp.20c.200g", "--exclude", "small")
         self.assertEqual([], self.plan(2, *arguments))
         self.assertEqual([], self.plan(0, "free", "--flavor", HP))
-        self.assertIn("nothing is to be migrated", self.stderr)
+        self.assertIn("no migration is needed", self.stderr)
 
     def test_drain(self):
         rows = self.plan(0, "drain", "hp1")
@@ -216,7 +216,7 @@ class PlansTest(PlanCase):
             ("is not pinned", "defragment", "--budget", "1", "--class", "general"),
             ("expected a whole number above 0", *free, "--count", "0"),
             ("leave one out", *drain, "--window", "2h", "--allow-stop"),
-            ("a snapshot is no cloud", *drain, "--execute"),
+            ("--execute needs a cloud", *drain, "--execute"),
             ("'2': expected hours or minutes", *drain, "--window", "2"),
             ("'0h': expected hours or minutes", *drain, "--window", "0h"),
             ("expected a number above 0", *drain, "--bandwidth", "0"),
@@ -229,7 +229,7 @@ class PlansTest(PlanCase):
         self.assertFalse(record.exists())
         record.write_text("{}")
         again = ("plan", *drain, "--execute", "--record", str(record))
-        self.assert_refused(3, "it is there already", *again)
+        self.assert_refused(3, "the file exists already", *again)
 
 
 class ExplainTest(PlanCase):

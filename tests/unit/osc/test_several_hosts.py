@@ -82,7 +82,7 @@ class SeveralHostsTest(CloudCommandCase):
     def test_nothing_is_changed_unasked(self):
         for option, status, words in (
             (["--dry-run"], 0, []),
-            ([], 1, ["nobody is there to be asked: add --yes, or --dry-run"]),
+            ([], 1, ["no terminal to ask on: add --yes, or --dry-run"]),
         ):
             found = self.run_on("enroll", "h1", "h2", *option)
             self.assertEqual((status, words), (found[0], found[2]))
@@ -104,7 +104,7 @@ class SeveralHostsTest(CloudCommandCase):
         _, stdout, _ = self.run_on("unenroll", "h1", "h5", "--yes")
         (said,) = (line for line in stdout if "empty" in line)
         self.assertTrue(said.startswith("2 empty providers will stay"), said)
-        self.assertTrue(said.endswith("they are of h5"), said)
+        self.assertTrue(said.endswith("the providers are of h5"), said)
 
     def test_ctrl_c(self):
         def interrupt(work, items, workers, interrupted):
@@ -117,4 +117,4 @@ class SeveralHostsTest(CloudCommandCase):
         )
         status, _, stderr = self.run_on("enroll", "h1", "h2", "--yes")
         self.assertEqual(130, status)
-        self.assertIn("interrupted: hosts that were begun are finished", stderr[-1])
+        self.assertIn("interrupted: finishing the hosts that were begun", stderr[-1])

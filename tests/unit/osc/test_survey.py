@@ -70,7 +70,7 @@ class SurveyTest(SurveyCase):
         self.assertNotIn("| policy ", self.stdout)
         other = ("--policy-out", self.directory / "other")
         self.assertEqual(3, self.survey(clouds.pools(), "--policy", mine, *other))
-        self.assertIn("none is proposed beside it", self.stderr)
+        self.assertIn("a policy is proposed only without it", self.stderr)
         # As after `eval "$(nova-perfvm sandbox openrc)"`, which names one.
         self.useFixture(fixtures.EnvironmentVariable("PERFVM_POLICY", mine))
         self.assertEqual(0, self.survey(clouds.pools(), *other), self.stderr)
