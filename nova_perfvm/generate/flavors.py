@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A policy's flavors with all their extra specs, and its images' properties."""
+"""Generate a policy's flavors with their extra specs, and its images' properties."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
     from nova_perfvm.generate.properties import Generator
     from nova_perfvm.policy import Policy, VMClass
 
-# For a class whose policy lists no flavors, when sizes are given.
+# Flavor names of a class without flavors in the policy, when --memory-gb gives sizes.
 _NAME_PATTERN: Final = "{class}.{vcpus}c.{memory_gb}g"
 
 _NO_FLAVORS: Final = FlavorTemplate(_NAME_PATTERN, ())
 
-# Extra specs that ask Placement for a custom name, which is group 2.
+# Extra specs that name a custom trait or resource class; the name is group 2.
 _ASKS: Final = re.compile(r"(resources|trait)[A-Za-z0-9_-]*:(CUSTOM_[A-Z0-9_]+)")
 
-# What Nova's API takes: sizes up to 2^31 - 1.
+# Nova's API takes memory up to 2^31 - 1 MiB.
 _MAX_MEMORY_GB: Final = (2**31 - 1) // 1024
 
 
 class FlavorError(PerfVMError):
-    """Flavors that were asked for and cannot be made."""
+    """Requested flavors that cannot be generated."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyFlavor:
-    """One flavor as it is to be created.
+    """A flavor that the policy generates.
 
-    :ivar class_name: the policy's class that it belongs to
+    :ivar class_name: name of the flavor's class
     :ivar memory_mb: memory in MiB
     :ivar root_gb: root disk in GiB; 0 for VMs that boot from a volume
-    :ivar extra_specs: in alphabetical order of the keys
+    :ivar extra_specs: extra specs, sorted by key
     """
 
     name: str
@@ -66,14 +66,15 @@ def properties_of(
 
     :param generators: see :func:`nova_perfvm.generate.properties.combine`, also for
         the errors
-    :param memory_mb: of the flavor
+    :param memory_mb: the flavor's memory in MiB
     :param isolated_aggregates: see :func:`generate_flavors`
     """
     carried = contract(policy, vm_class, memory_mb).extra_specs(
         isolated_aggregates=isolated_aggregates
     )
-    # These two are the policy's own, whatever generators an operator has.  The
-    # default class is named, too, so that a flavor shows what it is.
+    # The class's name and Placement's extra specs come from the policy, whatever
+    # generators are installed.  Flavors of the default class name it, too, so that
+    # every generated flavor shows its class.
     own: dict[str, Generator] = {
         "perfvm": lambda *_: Properties({const.CLASS_KEY: vm_class.name}),
         "placement": lambda *_: Properties(carried),
@@ -82,7 +83,7 @@ def properties_of(
 
 
 def classes_of(policy: Policy, name: str | None) -> tuple[VMClass, ...]:
-    """Return the class of a name, or all classes.
+    """Return the named class, or all classes for None.
 
     :raises UnknownClassError: when the policy has no class of that name
     """
@@ -95,7 +96,7 @@ def generate_image_properties(
     class_name: str | None = None,
     generators: Mapping[str, Generator] = BUILT_IN,
 ) -> dict[str, str]:
-    """Return the properties of an image for one class, or for all at once.
+    """Return the properties of an image that serves one class, or all classes.
 
     :raises UnknownClassError: when the policy has no class of that name
     :raises PropertiesConflictError: when no image can serve all classes
@@ -118,19 +119,17 @@ def generate_flavors(
     isolated_aggregates: bool = False,
     generators: Mapping[str, Generator] = BUILT_IN,
 ) -> tuple[PolicyFlavor, ...]:
-    """Return the flavors that the policy lists, in its order.
+    """Return the policy's flavors, in the policy's order.
 
-    :param class_name: only those of this class
-    :param memory_gb: flavors of these sizes in GiB instead of the listed ones;
-        for classes with an exact number of vCPUs, others are left out
-    :param prefix: put before each name
-    :param isolated_aggregates: for clouds whose other flavors cannot be changed:
-        an isolated aggregate keeps VMs that share CPUs off hosts with slots, so
-        flavors need not forbid the trait
+    :param class_name: generate the flavors of this class only
+    :param memory_gb: memory sizes in GiB instead of the policy's; classes without a
+        fixed number of vCPUs are then left out
+    :param prefix: prefix of each flavor's name
+    :param isolated_aggregates: whether general flavors omit the forbidden trait of
+        hosts with slots, as an isolated aggregate keeps their VMs off these hosts
     :raises UnknownClassError: when the policy has no class of that name
-    :raises FlavorError: when a size or a name is none that Nova takes, names
-        are not distinct, there is nothing to make, or the policy has no slots
-        for the aggregates to isolate
+    :raises FlavorError: when Nova refuses a size or a name, names are not distinct,
+        no flavor is left, or the policy has no slots for the aggregates to isolate
     """
     if isolated_aggregates and not scheme_of(policy).isolates:
         raise FlavorError(
@@ -164,17 +163,17 @@ def generate_flavors(
     if not flavors:
         which = "the policy" if class_name is None else f"class {class_name!r}"
         raise FlavorError(
-            f"{which} has no flavors of such sizes: add them to the policy's class"
+            f"{which} lists no flavors of these sizes: add them to the policy's class"
         )
     _check_names(flavors)
     return tuple(flavors)
 
 
 def placement_names(flavors: Iterable[PolicyFlavor]) -> list[tuple[str, str]]:
-    """Return (kind, name) of the custom traits and resource classes asked for, sorted.
+    """Return (kind, name) of the flavors' custom traits and resource classes, sorted.
 
-    Placement answers 400 to a request that names one it does not know, even
-    where the request forbids it.
+    Placement answers 400 to a request with an unknown trait or resource class, even if
+    the request forbids the trait.
     """
     found = set()
     for flavor in flavors:
@@ -187,7 +186,7 @@ def placement_names(flavors: Iterable[PolicyFlavor]) -> list[tuple[str, str]]:
 
 
 def _resized(classes: Sequence[VMClass], memory_gb: Sequence[int]) -> Iterator[VMClass]:
-    """Yield the classes that have an exact number of vCPUs, with these sizes."""
+    """Yield the classes with a fixed number of vCPUs, with flavors of these sizes."""
     for vm_class in classes:
         if vm_class.vcpus is None:
             continue
@@ -212,8 +211,8 @@ def _check_names(flavors: Sequence[PolicyFlavor]) -> None:
         fault = name_fault(flavor.name)
         if flavor.name in seen:
             fault = (
-                f"two flavors would be called {flavor.name!r}: a field tells them "
-                "apart, such as {memory_gb}"
+                f"two flavors would be called {flavor.name!r}: add a field that "
+                "differs, such as {memory_gb}"
             )
         if fault is not None:
             raise FlavorError(f"{fault}; change the prefix or the policy's flavor name")

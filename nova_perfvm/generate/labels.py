@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The label of a host: metadata of its aggregate that names the classes it is for."""
+"""The label of a host: the metadata of its aggregate that names the host's classes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def label_of(classes: Iterable[VMClass]) -> str:
 def label_commands(
     classes: Sequence[VMClass], hosts: Iterable[str], known: Collection[Aggregate] = ()
 ) -> tuple[str, ...]:
-    """Return the commands that give hosts their label.
+    """Return the commands that label hosts.
 
-    :param hosts: their names, as a shell takes them
-    :param known: the cloud's aggregates; one with this label is used, or else one with
-        the name of a new one
+    :param hosts: names of hosts, quoted for a shell
+    :param known: the cloud's aggregates: an aggregate with this label is used, or else
+        the aggregate of the generated name gets the label
     """
     names = {vm_class.name for vm_class in classes}
     mine = next((a.name for a in known if a.labels == names), None)

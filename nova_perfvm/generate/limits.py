@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits in Keystone on the number of a project's high-performance VMs.
 
-With its driver for unified limits, Nova adds up what a project has in Placement and
-what a request asks for, and compares each resource class with a limit in Keystone.  So
-a project has n VMs of a class if it may take n times what the scheme counts them by.
+With its driver for unified limits, Nova adds a request's resources to the project's
+usage in Placement, and compares the sum of each resource class with Keystone's limit.
+So a limit of n VMs of a class is n times a VM's amount of the resource class by which
+the scheme counts the class.
 """
 
 from __future__ import annotations
@@ -20,39 +21,42 @@ from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
 UNLIMITED: Final = -1
-# Of a limit in Keystone.
+# The largest limit that Keystone takes.
 _MOST: Final = 2**31 - 1
-# How many VMs of each class; -1 for any number.
+# Number of VMs by class; -1 for any number.
 Numbers = Mapping[str, int]
 
 _SERVICES: Final = "nova-api and nova-conductor"
-# Why the options are as they are.
+# Reasons for the options, printed as comments.
 _DRIVER: Final = (
-    "Keystone has all of Nova's limits then: nova-manage limits "
-    "migrate_to_unified_limits copies those of Nova's database."
+    "Nova then reads all its limits from Keystone: nova-manage limits "
+    "migrate_to_unified_limits copies the limits of Nova's database there."
 )
-_STRATEGY: Final = "Without a registered limit, Nova refuses what the list names."
-_LIST: Final = "Nova's default, and what VMs of the policy take."
+_STRATEGY: Final = (
+    "Nova refuses requests for a listed resource without a registered limit."
+)
+_LIST: Final = "Nova's default, and the resource classes of the policy's VMs."
 _LOGIN: Final = (
-    "Beside it auth_type, auth_url, username, password, user_domain_name and "
-    "system_scope = all, of a user that has the role reader there."
+    "Add auth_type, auth_url, username, password, user_domain_name and system_scope = "
+    "all, for a user with the role reader on the system."
 )
 
 
 class LimitError(PerfVMError):
-    """Limits that were asked for and cannot be made."""
+    """Requested limits that cannot be generated."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """How much of a resource a project may take.
+    """A limit on a project's amount of a resource.
 
-    :ivar resource: as Nova names it: ``class:`` before Placement's resource class
-    :ivar value: -1 for any amount
+    :ivar resource: Nova's name: ``class:`` before Placement's resource class
+    :ivar value: the largest amount; -1 for any amount
     :ivar detail: the value in words
-    :ivar project: ID of the only project that it is for; empty for a registered limit,
-        which holds for all projects without one of their own
-    :ivar keeps: whether nobody has asked for the value, so that one that is there stays
+    :ivar project: ID of the limit's project; empty for a registered limit, which holds
+        for all projects without a limit of their own
+    :ivar keeps: whether an existing limit keeps its value, as the operator has named
+        none
     """
 
     resource: str
@@ -63,17 +67,17 @@ class Limit:
 
     @property
     def kind(self) -> str:
-        """What Keystone calls it."""
+        """Keystone's name of the kind of limit."""
         return "limit" if self.project else "registered limit"
 
     @property
     def field(self) -> str:
-        """What Keystone calls its value."""
+        """Keystone's name of the limit's value."""
         return "resource_limit" if self.project else "default_limit"
 
     @property
     def members(self) -> dict[str, Any]:
-        """What Keystone keeps of it beside service and region."""
+        """The limit's fields in Keystone's API beside service and region."""
         own = {"project_id": self.project} if self.project else {}
         return {"resource_name": self.resource, self.field: self.value, **own}
 
@@ -83,18 +87,19 @@ def limits_of(
 ) -> tuple[Limit, ...]:
     """Return limits on the VMs of pinned classes, the registered ones first.
 
-    A class without a number has no limit, unless Keystone has one.  Of all else that is
-    the project's own any amount may be taken: Nova can be told to refuse what has no
-    registered limit.
+    A class without a number keeps Keystone's limit, or gets an unlimited one.  The
+    project's other resource classes get unlimited registered limits: without one, Nova
+    may be configured to refuse them (``unified_limits_resource_strategy``).
 
-    Where VMs of other classes take part of what counts the pinned ones, a number for
-    these classes makes room for so many of them; without one they get less than one
-    more pinned VM would need.
+    Under ``units`` VMs of other classes take the same resource class as pinned VMs: a
+    number for such a class adds its VMs to the limit; without a number the limit leaves
+    room for as many as fit into less than one pinned VM's amount.
 
-    :param default: for all projects
-    :param projects: by ID
-    :raises PerfVMError: when no class of a name is counted
-    :raises LimitError: when a limit cannot be worked out, or Keystone takes none such
+    :param default: numbers for all projects
+    :param projects: numbers by project ID
+    :raises PerfVMError: when a named class does not exist or is not counted
+    :raises LimitError: when classes counted together lack a number, or a limit is
+        larger than Keystone takes
     """
     scheme = scheme_of(policy)
     taken = {c.name: scheme.amounts(policy, c, 0) for c in policy.classes}
@@ -131,10 +136,10 @@ def _limits(
     numbers: Numbers,
     project: str,
 ) -> Iterator[Limit]:
-    """Yield the limit on what counts the VMs of some classes together, if any.
+    """Yield the limit of one resource class; none for a project without a number.
 
-    :param amounts: how much a VM of each pinned class takes
-    :param beside: how much one of each other class takes of the same
+    :param amounts: amount of the resource that a VM takes, by pinned class
+    :param beside: amount of the same resource that a VM takes, by other class
     """
     named = (amounts.keys() | beside.keys()) & numbers.keys()
     if not named:
@@ -173,9 +178,9 @@ def _limits(
 
 
 def settings_of(limits: Sequence[Limit], region: str) -> tuple[Setting, ...]:
-    """Return what nova.conf says for Nova to enforce the limits.
+    """Return the options of nova.conf with which Nova enforces the limits.
 
-    :param region: ID of that of Nova's endpoint
+    :param region: ID of the region of Nova's endpoint
     """
     resources = dict.fromkeys(limit.resource for limit in limits)
     return tuple(
@@ -188,6 +193,6 @@ def settings_of(limits: Sequence[Limit], region: str) -> tuple[Setting, ...]:
                 *(",".join(("servers", *resources)), _LIST),
             ),
             ("oslo_limit", "endpoint_service_type", "compute", _LOGIN),
-            ("oslo_limit", "endpoint_region_name", region, "That of the limits."),
+            ("oslo_limit", "endpoint_region_name", region, "The limits' region."),
         )
     )

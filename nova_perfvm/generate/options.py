@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of nova.conf and placement.conf that a policy rests on, in one table.
+"""The options of nova.conf and placement.conf that a policy needs, in one table.
 
-``host config`` writes them; preflight, ``policy check``, ``explain`` and the upgrade
-check compare what is set with them.
+``host config`` writes these options; preflight, ``policy check``, ``explain`` and the
+upgrade check compare a cloud's configuration files with them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from nova_perfvm.printable import first_line
 POLICY_FILE: Final = "/etc/nova/perfvm.yaml"
 FILTER: Final = "PerfVMFilter"
 NOVAS_NUMA_FILTER: Final = "NUMATopologyFilter"
-# Ours in its place: the same verdicts, for a fraction of the cost.
+# Replaces NUMATopologyFilter: the same verdicts, for a fraction of the cost.
 NUMA_FILTER: Final = "PerfVMNUMATopologyFilter"
-# [filter_scheduler]enabled_filters of Nova 34 as it comes.
+# Default of [filter_scheduler]enabled_filters in Nova 34.
 NOVA_FILTERS: Final = (
     "ComputeFilter",
     "ComputeCapabilitiesFilter",
@@ -33,7 +33,7 @@ NOVA_FILTERS: Final = (
     "ServerGroupAffinityFilter",
 )
 
-# What a file says: {(section, option): value}.
+# Options of a configuration file: {(section, option): value}.
 FileOptions = dict[tuple[str, str], str]
 
 
@@ -44,7 +44,7 @@ AVAILABLE_FILTERS: Final = Setting(
         "nova.scheduler.filters.all_filters",
         "nova_perfvm.scheduler.filters.all_filters",
     ),
-    "Two lines: with ours alone, Nova's own filters would not be found.",
+    "Two lines: with the second line alone, Nova would not find its own filters.",
     SCHEDULER,
 )
 ENABLED_FILTERS: Final = Setting(
@@ -74,22 +74,22 @@ RETRIES: Final = Setting(
     PLACEMENT,
     default="10",
 )
-# Where the policy is not the built-in one.
+# Needed unless nova-scheduler has the built-in policy.
 POLICY: Final = Setting(
     "perfvm",
     "policy_file",
     (POLICY_FILE,),
-    "The file that this was made from, copied there on every controller; nova-api's "
-    "nova.conf needs the line, too.",
+    "Copy the policy file there on every controller; nova-api's nova.conf needs this "
+    "line, too.",
     SCHEDULER,
 )
-# What becomes of guests that Nova has no server of any more.
+# nova-compute ends guests whose servers were deleted while it was cut off.
 DELETED_POLL: Final = Setting(
     "DEFAULT",
     "running_deleted_instance_poll_interval",
     ("60",),
-    "A server that is deleted while this nova-compute is cut off leaves its guest "
-    "running, on CPUs that Nova gives away again.",
+    "If a server is deleted while this nova-compute is cut off, its guest goes on "
+    "running, on CPUs that Nova gives to other servers.",
 )
 DELETED_ACTION: Final = Setting(
     "DEFAULT",
@@ -122,7 +122,7 @@ TABLE: Final = (
 
 
 def wanted(policy: Policy, service: str) -> tuple[Setting, ...]:
-    """Return what a policy wants of a service's file."""
+    """Return the options that a policy needs in a service's configuration file."""
     settings = (*TABLE, *scheme_of(policy).settings())
     return tuple(setting for setting in settings if setting.service == service)
 
@@ -132,7 +132,7 @@ def by_section(
 ) -> dict[str, dict[str, Any]]:
     """Return {section: {option: value}}.
 
-    :param several: returns the value of an option that is there several times
+    :param several: returns the value of an option that has several lines
     """
     found: dict[str, dict[str, Any]] = {}
     for setting in settings:
@@ -144,7 +144,7 @@ def by_section(
 def as_ini(
     settings: Iterable[Setting], comment: Callable[[Setting], str] = lambda _: ""
 ) -> str:
-    """Return settings as a file of oslo.config has them, section by section.
+    """Return settings in oslo.config's file format, section by section.
 
     :param comment: returns the comment above an option
     """
@@ -157,9 +157,9 @@ def as_ini(
 
 
 def not_enforced(found: Mapping[tuple[str, str], str]) -> Iterator[str]:
-    """Yield why the filter refuses nothing, if a copy of nova.conf says so.
+    """Yield a remark if by a copy of nova.conf the filter refuses no host.
 
-    A file that does not list the filters may be one of several.
+    A copy without enabled_filters yields none: nova-scheduler may read several files.
     """
     enabled = found.get((ENABLED_FILTERS.section, ENABLED_FILTERS.option))
     if enabled is not None and FILTER not in re.split(r"[,\s]+", enabled):
@@ -175,7 +175,7 @@ def not_enforced(found: Mapping[tuple[str, str], str]) -> Iterator[str]:
 
 
 def judge_mode(mode: str) -> Iterator[Finding]:
-    """Judge ``[perfvm]mode``: whether the filter and the weigher decide."""
+    """Yield a finding if ``[perfvm]mode`` is not enforce."""
     remedy = f"set [perfvm]mode = enforce for {SCHEDULER}, and restart it"
     words = f"[perfvm]mode is {mode}: "
     if mode == "observe":
@@ -189,10 +189,11 @@ def judge_mode(mode: str) -> Iterator[Finding]:
 def judge_policy(
     path: str | None, enforced: Policy | DocumentError, policy: Policy
 ) -> Iterator[Finding]:
-    """Compare the policy of the controllers with the one that the operator holds.
+    """Compare the controllers' policy with the operator's policy.
 
-    :param path: what ``[perfvm]policy_file`` says; None for nothing
-    :param enforced: what was read there, or why it was not
+    :param path: value of ``[perfvm]policy_file``; None where it is not set
+    :param enforced: the controllers' policy, or the error of reading it
+    :param policy: the operator's policy
     """
     code, remedy = codes.NOT_ENFORCED, f"nova-perfvm policy check {path or 'FILE'}"
     stated = f"{POLICY} is {path or 'not set, which means the built-in policy'}"
@@ -210,12 +211,13 @@ def judge_policy(
 
 
 def judge_filters(enabled: Sequence[str], policy: Policy | None) -> list[Finding]:
-    """Judge the filters that nova-scheduler has enabled, and their order.
+    """Judge nova-scheduler's enabled filters, and their order.
 
-    The filter of the policy costs far less than those of NUMA topologies, of which
-    there should be one, behind it.
+    PerfVMFilter costs far less than a filter of NUMA topologies, so exactly one of the
+    latter should follow it.
 
-    :param policy: None if it cannot be read
+    :param enabled: names of filters in nova-scheduler's order
+    :param policy: None if the policy cannot be read
     """
     steers = policy is not None and scheme_of(policy).steers
     remedy = (
@@ -243,8 +245,8 @@ def _faults(enabled: Sequence[str], *, steers: bool) -> Iterator[tuple[str, str]
         yield codes.JUDGED_TWICE, f"lists {FILTER} twice: every host is judged twice"
     if steers and NOVAS_NUMA_FILTER in numa:
         words = (
-            f"has {NOVAS_NUMA_FILTER}, and nova-compute puts VMs on other NUMA nodes "
-            f"than Placement has given them: {NUMA_FILTER} keeps it to those"
+            f"has {NOVAS_NUMA_FILTER}, so nova-compute puts VMs on other NUMA nodes "
+            f"than Placement allocated: {NUMA_FILTER} makes both agree"
         )
         yield codes.NOT_STEERED, words
     elif len(numa) > 1:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One host's configuration: nova.conf, provider.yaml, kernel arguments, tuned.
 
-Pure: reads no configuration of Nova and imports none of it.  What Nova refuses
-is refused here, with the remedy, before nova-compute would.
+Pure: this package neither imports Nova nor reads its configuration.  It refuses
+configurations with which nova-compute would not start, and names the remedy.
 """
 
 from nova_perfvm.generate.hosts.config import HostConfig

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the request for a host against the policy; find the classes it serves.
 
-Messages name what was asked for by its own words (``shared nodes``), as the command
-line, the inventory file and plans each have another way to write it.
+Messages name a request's fields in plain words (``shared nodes``), as the command line,
+the inventory file and plans spell each of them differently.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from nova_perfvm.policy import VMClass
 def pinned_classes(request: HostRequest) -> tuple[VMClass, ...]:
     """Return the pinned classes that a host is for; none for a shared host.
 
-    :raises PerfVMError: when one has to be named, or must not be, or there is none of
-        that name
+    :raises PerfVMError: when the request has to name a class, must not name one, or
+        names an unknown one
     """
     name, policy = request.class_name, request.policy
     if request.mode == "shared":
@@ -42,7 +42,7 @@ def pinned_classes(request: HostRequest) -> tuple[VMClass, ...]:
 def check_mode(request: HostRequest) -> None:
     """Refuse modes that the policy's Placement scheme or classes exclude.
 
-    :raises HostConfigError: with the remedy
+    :raises HostConfigError: names the modes that are possible
     """
     mode, scheme = request.mode, scheme_of(request.policy)
     if mode not in scheme.modes:
@@ -54,7 +54,7 @@ def check_mode(request: HostRequest) -> None:
     if mode != "mixed":
         if request.shared_nodes != 1:
             raise HostConfigError(
-                f"shared nodes are of mixed hosts, not of {mode} ones"
+                f"shared nodes are for mixed hosts; a {mode} host has none"
             )
         return
     greedy = [c.name for c in request.policy.pinned_classes if c.exclusive == "host"]
@@ -72,9 +72,9 @@ def check_mode(request: HostRequest) -> None:
 
 
 def served_classes(request: HostRequest, pinned: Iterable[VMClass]) -> list[VMClass]:
-    """Return the classes whose VMs come to a host.
+    """Return the classes whose VMs run on a host.
 
-    :param pinned: the pinned classes that it is for
+    :param pinned: the pinned classes that the host is for
     """
     if request.mode == "dedicated":
         return [*pinned]
@@ -82,13 +82,13 @@ def served_classes(request: HostRequest, pinned: Iterable[VMClass]) -> list[VMCl
 
 
 def check_reserve(request: HostRequest) -> None:
-    """Refuse to reserve more than a node has, or less than nothing.
+    """Refuse reserved cores or memory that are negative or exceed a NUMA node.
 
-    :raises HostConfigError: with the largest possible value
+    :raises HostConfigError: names the largest possible value
     """
     nodes = request.topology.nodes
     cores = min(len(node.cores) for node in nodes) - 1
-    # Of a node without memory nothing can be kept.
+    # A node without memory reserves none.
     known = [node.memory_mb for node in nodes if node.memory_mb]
     for what, wanted, most in (
         ("reserved cores of each NUMA node", request.reserve, cores),
@@ -105,10 +105,10 @@ def check_reserve(request: HostRequest) -> None:
 def iops_capacity(
     request: HostRequest, classes: list[VMClass]
 ) -> dict[str, tuple[int, int]]:
-    """Return the capacity of the host's disks, and the largest guarantee on it.
+    """Return the capacity of the host's disks and the largest guarantee of a class.
 
-    :returns: for ``read`` and ``write``, if a class guarantees it: the host's
-        capacity and the guarantee, both in I/O operations per second
+    :returns: capacity and guarantee in I/O operations per second, by ``read`` and
+        ``write``, where a class guarantees them
     :raises HostConfigError: when a capacity is missing or superfluous
     """
     counted = classes if scheme_of(request.policy).counts else []
@@ -118,9 +118,9 @@ def iops_capacity(
         most = max(amounts, default=0)
         if most and capacity is None:
             raise HostConfigError(
-                f"VMs are promised {most} {kind} operations per second: say by "
-                f"--{kind}-iops what this host's disks give (measured with several VMs "
-                "at once, not with one)"
+                f"a class guarantees {most} {kind} operations per second: give the "
+                f"capacity of this host's disks by --{kind}-iops (measured with "
+                "several VMs at once, not with one)"
             )
         if capacity is not None and not most:
             raise HostConfigError(

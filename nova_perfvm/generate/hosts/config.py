@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration of one compute host, as it is generated."""
+"""The generated configuration of one compute host."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from nova_perfvm.policy import VMClass
 
 @dataclass(frozen=True, slots=True)
 class HostConfig:
-    """The configuration of one compute host, and the settings it needs elsewhere.
+    """The configuration of one compute host, and the controllers' settings for it.
 
-    :ivar room: by pinned class that the host is for, how many of its VMs it may hold
-    :ivar classes: those whose VMs come to it
-    :ivar iops: for ``read`` and ``write`` the capacity, and the guarantee
-    :ivar cells: the NUMA nodes that nova-compute will report, without VMs
-    :ivar nova: nova.conf of the host
+    :ivar room: number of VMs that the host may hold, by each of its pinned classes
+    :ivar classes: the classes whose VMs run on the host
+    :ivar iops: capacity and guarantee per second, by ``read`` and ``write``
+    :ivar cells: the NUMA nodes that nova-compute will report on the empty host
+    :ivar nova: options of the host's nova.conf
     :ivar provider: content of provider.yaml, None where the host needs none
-    :ivar scheduler: nova.conf of the nova-scheduler hosts
-    :ivar placement: placement.conf
-    :ivar warnings: what may go wrong, or costs more than it seems
-    :ivar notes: what to do beside copying the lines
-    :ivar label_commands: those that give the host its label; empty if it needs none
+    :ivar scheduler: options of nova-scheduler's nova.conf
+    :ivar placement: options of placement.conf
+    :ivar warnings: dangers and hidden costs of this configuration
+    :ivar notes: the operator's steps beside copying the files
+    :ivar label_commands: commands that label the host; empty if it needs no label
     """
 
     request: HostRequest
@@ -50,5 +50,5 @@ class HostConfig:
 
     @property
     def slots(self) -> int:
-        """How many VMs of pinned classes the host may hold, the smallest ones."""
+        """Number of VMs that the host may hold of the pinned class with the most."""
         return max(self.room.values(), default=0)

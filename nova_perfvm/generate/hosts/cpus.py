@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which CPUs of a host pinned VMs own, which others share, which neither gets."""
+"""Divide a host's CPUs into dedicated, shared, housekeeping and idle CPUs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class CPUSets:
 
     :ivar dedicated: [compute]cpu_dedicated_set; empty: not set
     :ivar shared: [compute]cpu_shared_set; empty: not set
-    :ivar either: CPUs of an elastic host, pinned or shared as VMs come
-    :ivar housekeeping: all threads of the cores kept for the host
-    :ivar idle: siblings of CPUs that VMs own, left out so that a vCPU has its
-        core for itself
+    :ivar either: CPUs of an elastic host, for pinned VMs or for VMs with shared CPUs
+    :ivar housekeeping: all threads of the cores reserved for the host
+    :ivar idle: sibling threads of pinnable CPUs, unused so that each vCPU has a whole
+        core
     """
 
     dedicated: frozenset[int] = frozenset()
@@ -41,7 +41,7 @@ class CPUSets:
         return self.either if self.housekeeping or self.idle else frozenset()
 
     def cell(self, node: Node) -> dict[str, Any]:
-        """Return what a NUMA node has for VMs: CPUs of either kind, and their cores."""
+        """Return arguments of a NUMA node's cell: its CPUs for VMs, and their cores."""
         usable = self.pinnable | self.shared
         cores = (frozenset(core) & usable for core in node.cores)
         return {
@@ -53,12 +53,12 @@ class CPUSets:
 
 
 def divide_cpus(request: HostRequest, pinned: Sequence[VMClass]) -> CPUSets:
-    """Divide a host's CPUs for a mode.
+    """Divide a host's CPUs for the requested mode.
 
-    The first cores of each node are kept for the host, since Linux puts its
-    own work on CPU 0 and on the first CPU of a node if it may choose.
+    The first cores of each node are reserved for the host, since Linux by default puts
+    its own work on CPU 0 and on the first CPU of a node.
 
-    :param pinned: the classes that the host is for, which agree on ``smt``
+    :param pinned: the pinned classes of the host; all have the same ``smt``
     """
     nodes, reserve = request.topology.nodes, request.reserve
     owned, shared = nodes, nodes[:0]
@@ -85,9 +85,10 @@ def divide_cpus(request: HostRequest, pinned: Sequence[VMClass]) -> CPUSets:
 def _cpus(
     nodes: Iterable[Node], cores: slice, threads: int | None = None
 ) -> frozenset[int]:
-    """Return the CPUs of some cores of each node.
+    """Return the CPUs of the sliced cores of each node.
 
-    :param threads: the first so many of each core; None for all
+    :param threads: number of threads of each core, counted from the first; None for
+        all
     """
     return frozenset(
         cpu for node in nodes for core in node.cores[cores] for cpu in core[:threads]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host configuration in the files that tools for deployment read.
+"""A host configuration as the files of deployment tools.
 
-Where each tool takes overrides:
+Each tool's place for overrides:
 
 * Kolla-Ansible merges ``nova/HOST/nova.conf``, ``nova/nova-scheduler.conf`` and
   ``placement.conf`` of its ``node_custom_config`` into its own files, and writes
@@ -11,14 +11,13 @@ Where each tool takes overrides:
   ``placement_placement_conf_overrides`` (roles os_nova and os_placement,
   ``tasks/*_post_install.yml``).  Its config_template writes an option once for each
   key of a mapping without values.
-* oslo.config reads directories ``nova.conf.d`` and ``placement.conf.d`` by itself.
-* OpenStack-Helm's charts have values: ``conf.nova`` of all services, and below
-  ``conf.overrides`` what a host alone has (helm-toolkit, ``daemonset_overrides``).  An
-  option that is there several times is a ``multistring``.  Files come by
-  ``pod.mounts``.
-* The operators of RHOSO put ``customServiceConfig`` behind their own configuration
-  (nova-operator, placement-operator).  Of the ConfigMap ``nova-extra-config``, hosts
-  read files ``*nova*.conf`` in order, and ``provider*.yaml`` (edpm-ansible, role
+* oslo.config itself reads the directories ``nova.conf.d`` and ``placement.conf.d``.
+* OpenStack-Helm's charts have values: ``conf.nova`` for all services, and
+  ``conf.overrides`` for single hosts (helm-toolkit, ``daemonset_overrides``).  An
+  option with several lines is a ``multistring``.  ``pod.mounts`` mounts files.
+* RHOSO's operators append ``customServiceConfig`` to their own configuration
+  (nova-operator, placement-operator).  Hosts read the files ``*nova*.conf`` of the
+  ConfigMap ``nova-extra-config`` in order, and ``provider*.yaml`` (edpm-ansible, role
   edpm_nova).
 """
 
@@ -35,7 +34,7 @@ from nova_perfvm.placement.settings import Setting
 
 PROVIDER_DIRECTORY: Final = "/etc/nova/provider_config"
 
-# What a file says of a host; nothing where the host needs no such file.
+# Returns the content of a host's file; an empty value where the host needs no file.
 _Content = Callable[[HostConfig], Any]
 
 
@@ -46,7 +45,7 @@ def _kolla_host(config: HostConfig) -> dict[str, Any]:
 
 
 def _overrides(name: str, settings: Iterable[Setting]) -> dict[str, Any]:
-    """Return a variable of OpenStack-Ansible, as config_template has options."""
+    """Return a variable of OpenStack-Ansible in the format of config_template."""
     return {name: options.by_section(settings, dict.fromkeys)}
 
 
@@ -60,14 +59,14 @@ def _osa_host(config: HostConfig) -> dict[str, Any]:
 
 
 def _values(settings: Iterable[Setting]) -> dict[str, dict[str, Any]]:
-    """Return options by section, as helm-toolkit's ``to_oslo_conf`` has them."""
+    """Return options by section in the format of helm-toolkit's ``to_oslo_conf``."""
     return options.by_section(
         settings, lambda values: {"type": "multistring", "values": list(values)}
     )
 
 
 def _helm_nova(config: HostConfig) -> dict[str, Any]:
-    """Return values of the chart nova; ``HOST`` is the host's name."""
+    """Return values of the chart nova; ``HOST`` stands for the host's name."""
     mounts = {}
     if options.POLICY in config.scheduler:
         name = options.POLICY_FILE.rpartition("/")[2]
@@ -132,7 +131,7 @@ def _rhoso_hosts(config: HostConfig) -> dict[str, Any]:
 _KOLLA: Final = "/etc/kolla/config"
 _OSA: Final = "/etc/openstack_deploy"
 _PROVIDER: Final = f"{PROVIDER_DIRECTORY}/perfvm.yaml"
-# Each tool's files by path, with what is in them.
+# By tool, and by path of its files, the function that returns a file's content.
 TOOLS: Final[Mapping[str, Mapping[str, _Content]]] = {
     "kolla": {
         f"{_KOLLA}/nova/HOST/nova.conf": rendering.nova_conf,
@@ -170,7 +169,7 @@ TOOLS: Final[Mapping[str, Mapping[str, _Content]]] = {
 
 
 def files_of(tool: str, config: HostConfig) -> dict[str, str]:
-    """Return the text of each of a tool's files by its path.
+    """Return the texts of a tool's files by path.
 
     :param tool: a key of :data:`TOOLS`
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host configuration that was asked for and cannot be made."""
+"""Errors of requests for a host configuration."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from nova_perfvm.exceptions import PerfVMError
 
 
 class HostConfigError(PerfVMError):
-    """A request that contradicts the policy, the host, or Nova; with the remedy."""
+    """A request that contradicts the policy, the host, or Nova; names the remedy."""
 
 
 class TopologyError(HostConfigError):
-    """A description of a host's CPUs that does not say what is needed."""
+    """A description of a host's CPUs that is invalid or incomplete."""

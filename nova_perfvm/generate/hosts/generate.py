@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a request to everything that one host and its controllers need."""
+"""Generate a host's configuration from a request."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from nova_perfvm.rules.slots import host_slots
 def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig:
     """Return the configuration of one host.
 
-    :param policy_file: where the policy was read, None for the built-in one
+    :param policy_file: path of the policy's file; None for the built-in policy
     :raises HostConfigError: when the request contradicts the policy or the host; the
         message has the remedy
-    :raises UnknownClassError: when the policy has no class of that name
+    :raises UnknownClassError: when the policy lacks the request's class
     """
     admission.check_mode(request)
     admission.check_reserve(request)
@@ -37,7 +37,7 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
     cpus = divide_cpus(request, pinned)
     shares = divide_memory(request, cpus, classes)
     cells = _cells(request.topology, cpus, shares)
-    # Memory that is not known is no limit.
+    # If the host's memory is unknown, count slots by CPUs alone.
     needed_mb = 0 if request.topology.memory_mb is None else None
     scheme = scheme_of(request.policy)
     room = {
@@ -75,7 +75,7 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
 
 
 def _label_commands(config: HostConfig) -> tuple[str, ...]:
-    """Return how a host of a pinned class gets its label; enrolling gives it one."""
+    """Return the commands that label the host; none where ``host enroll`` does so."""
     policy = config.request.policy
     several = len(policy.pinned_classes) > 1
     if (
@@ -90,10 +90,10 @@ def _label_commands(config: HostConfig) -> tuple[str, ...]:
 def _cells(
     topology: Topology, cpus: CPUSets, shares: tuple[NodeMemory, ...]
 ) -> tuple[NUMACell, ...]:
-    """Return a configured, empty host's cells, memory of the host itself left out.
+    """Return the cells of the configured, empty host, without reserved memory.
 
-    Nova counts a cell's whole memory and Placement the host's less what is
-    reserved; a slot must fit both.  Memory that is not known counts as none.
+    Nova counts a cell's whole memory, Placement counts the host's memory without
+    reserved memory; a slot must fit both.  Unknown memory is 0.
     """
     return tuple(
         NUMACell(

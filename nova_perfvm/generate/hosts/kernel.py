@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernel arguments and the profile of tuned for CPUs that VMs own."""
+"""Kernel arguments and the tuned profile for a host of pinned VMs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from nova_perfvm.generate.hosts.topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class KernelAdvice:
-    """Advice, not configuration: Nova starts without it.
+    """Advice for the host's kernel, without which Nova starts, too.
 
-    :ivar arguments: for the kernel's command line
-    :ivar tuned_profile: the profile of tuned
-    :ivar isolated_cores: for /etc/tuned/cpu-partitioning-variables.conf; empty
+    :ivar arguments: arguments of the kernel's command line
+    :ivar tuned_profile: name of tuned's profile
+    :ivar isolated_cores: CPUs for /etc/tuned/cpu-partitioning-variables.conf; empty
         with other profiles
-    :ivar cpu_affinity: for CPUAffinity in /etc/systemd/system.conf; empty: not set
+    :ivar cpu_affinity: CPUs for CPUAffinity in /etc/systemd/system.conf; empty: not set
     """
 
     arguments: tuple[str, ...]
@@ -33,16 +33,16 @@ def advise_kernel(
     topology: Topology, cpus: CPUSets, memory: Sequence[NodeMemory]
 ) -> KernelAdvice:
     """Return the kernel arguments and the tuned profile for a host."""
-    # Idle siblings share their core with a VM's CPU: the host works on them only
-    # if it has nothing better.
+    # Idle siblings share their core with a VM's CPU: the host uses them only if it has
+    # no other CPUs.
     idle = cpus.idle if cpus.housekeeping or cpus.shared else frozenset()
     isolated = cpus.dedicated | idle
     arguments = ["numa_balancing=disable"] if cpus.dedicated else []
     profile, cores = "virtual-host", ""
     if cpus.dedicated and topology.cpus - isolated:
         profile, cores = "cpu-partitioning", cpuset.format_cpus(isolated)
-        # Never isolcpus=domain: QEMU's emulator and vhost threads may run on all CPUs
-        # of their VM, and would all stay on one.
+        # Never isolcpus=domain: the kernel does not balance threads over isolated CPUs,
+        # so QEMU's emulator and vhost threads would all stay on one CPU of their VM.
         arguments += [
             f"nohz_full={cores}",
             f"rcu_nocbs={cores}",

@@ -15,11 +15,11 @@ _USE = "give the output of: lscpu -J -e=CPU,NODE,CORE,SOCKET,ONLINE"
 
 
 def parse_lscpu(text: str, source: str) -> Topology:
-    """Read what ``lscpu -J -e`` printed.
+    """Read the output of ``lscpu -J -e``.
 
     :param source: the file's name, for messages
-    :raises TopologyError: when it is something else, or does not say which CPUs are
-        on which NUMA node and core
+    :raises TopologyError: when `text` is no such output, or lacks the NUMA node or
+        core of a CPU
     """
     try:
         document = json.loads(text)
@@ -45,7 +45,7 @@ def _from_rows(rows: Sequence[Any], source: str) -> Topology:
         if str(row.get("online", "yes")).lower() in {"no", "n", "false"}:
             continue
         cpu = _number(row["cpu"], where, "cpu")
-        # Old kernels count cores anew in each socket.
+        # Old kernels number the cores of each socket from 0.
         socket = _number(_known(row.get("socket")), where, "socket")
         core = (socket, _number(row["core"], where, "core"))
         # Kernels without NUMA have no node.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of a host's memory VMs get, and in which pages."""
+"""Divide a host's memory between VMs and the host, and choose page sizes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class NodeMemory:
     """Memory of one NUMA node.
 
     :ivar node: the node's number
-    :ivar vms_mb: what VMs may have, in MiB; None if the node's memory is unknown
-    :ivar reserved_mb: what is kept for the host, in MiB
-    :ivar page_kb: size of the huge pages that VMs get, in KiB; None for none
+    :ivar vms_mb: memory for VMs in MiB; None if the node's memory is unknown
+    :ivar reserved_mb: memory for the host in MiB
+    :ivar page_kb: size of the VMs' huge pages in KiB; None for small pages
     """
 
     node: int
@@ -30,7 +30,7 @@ class NodeMemory:
 
     @property
     def pages(self) -> int | None:
-        """How many huge pages to set aside, None if that is not known."""
+        """Number of huge pages to set aside; None if unknown, or without any."""
         if self.page_kb is None or self.vms_mb is None:
             return None
         return self.vms_mb * 1024 // self.page_kb
@@ -41,8 +41,8 @@ def divide_memory(
 ) -> tuple[NodeMemory, ...]:
     """Divide each node's memory between the host and VMs.
 
-    :param classes: those that the host serves
-    :raises HostConfigError: when classes want different pages of the same
+    :param classes: the classes that the host serves
+    :raises HostConfigError: when classes want pages of different sizes in the same
         memory, or a node has less than one page
     """
     shares = []
@@ -61,19 +61,19 @@ def _page_kb(classes: Iterable[VMClass]) -> int | None:
     if len(sizes) > 1:
         raise HostConfigError(
             f"classes {' and '.join(wanted)} share memory and want pages of different "
-            "sizes, which are set aside when the host boots: give them the same "
-            "mem_page_size, or hosts of their own"
+            "sizes, but the host sets pages aside when it boots: give the classes the "
+            "same mem_page_size, or hosts of their own"
         )
     return sizes.pop() if sizes else None
 
 
 def _huge_kb(vm_class: VMClass) -> int | None:
-    """Return the size of the huge pages that a class wants; ``large`` is any."""
+    """Return the size in KiB of a class's huge pages; choose one for ``large``."""
     if vm_class.mem_page_size is None or vm_class.mem_page_size == "small":
         return None
     if vm_class.mem_page_size == "large":
-        # 1 GiB pages have the fewest TLB misses, but each node of a VM takes whole
-        # ones, or none.
+        # 1 GiB pages have the fewest TLB misses, but a VM's memory on each of its nodes
+        # has to be a whole number of pages.
         sizes = vm_class.flavors.sizes if vm_class.flavors else ()
         shares = [even_share(size.memory_gb, vm_class.cells_per_vm) for size in sizes]
         return PAGE_SIZES_KB["2MB" if None in shares else "1GB"]
@@ -82,12 +82,12 @@ def _huge_kb(vm_class: VMClass) -> int | None:
 
 def _node_memory(node: Node, reserve_gb: int, page_kb: int | None) -> NodeMemory:
     if not node.memory_mb:
-        # Unknown, or none: of none nothing can be kept.
+        # The node's memory is unknown, or 0; a node without memory reserves none.
         kept_mb = reserve_gb * 1024 if node.memory_mb is None else 0
         return NodeMemory(node.id, node.memory_mb, kept_mb, page_kb)
     vms_mb = node.memory_mb - reserve_gb * 1024
     if page_kb is not None:
-        # What does not fill a page stays with the host.
+        # The host keeps the rest that does not fill a page.
         vms_mb -= vms_mb % (page_kb // 1024)
         if vms_mb == 0:
             raise HostConfigError(

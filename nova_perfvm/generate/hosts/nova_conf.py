@@ -24,14 +24,14 @@ _RESERVED: Final = Setting(
     "reserved_host_memory_mb",
     (),
     "For the operating system and QEMU's own memory (about 1 GiB for a VM of 20 "
-    "vCPUs), and all that is in no huge page set aside below.",
+    "vCPUs): all memory outside the huge pages set aside below.",
 )
 _SMALL_PAGES: Final = Setting(
     "DEFAULT",
     "reserved_huge_pages",
     (),
-    "Small pages are the host's: without this a pinned VM that names no page size "
-    "would be put on them. (Pages of 4 KiB, as on x86.)",
+    "The host keeps its small pages: without this option Nova would place a pinned VM "
+    "that names no page size on them. (Pages of 4 KiB, as on x86.)",
 )
 _CPU_MODE: Final = Setting(
     "libvirt",
@@ -40,25 +40,25 @@ _CPU_MODE: Final = Setting(
     "The guest gets every instruction of the CPU that it owns. Live migration then "
     "needs hosts of the same CPU model and microcode; elsewhere use host-model.",
 )
-# What :mod:`nova_perfvm.scheduler.steering` names a NUMA node by.
+# Physical networks by which :mod:`nova_perfvm.scheduler.steering` names a NUMA node.
 _PHYSNETS: Final = Setting(
     "neutron",
     "physnets",
     (),
-    "No networks: names by which the scheduler tells nova-compute the NUMA node of a "
-    "claim. Names that the host has here already have to stay beside them.",
+    "Not real networks: by these names the scheduler tells nova-compute the NUMA node "
+    "of a claim. Keep names that the host has here already beside them.",
 )
 _NUMA_NODES: Final = replace(
-    _PHYSNETS, option="numa_nodes", why="Where VMs go that are claimed on this node."
+    _PHYSNETS, option="numa_nodes", why="The NUMA node of claims with this name."
 )
 
 
 def nova_settings(
     cpus: CPUSets, memory: Sequence[NodeMemory], classes: Sequence[VMClass]
 ) -> tuple[Setting, ...]:
-    """Return the options of a compute host.
+    """Return the options of a compute host's nova.conf.
 
-    :param classes: those that the host serves
+    :param classes: the classes that the host serves
     """
     reserved_mb = sum(share.reserved_mb for share in memory)
     settings = [replace(_RESERVED, values=(str(reserved_mb),))]
@@ -86,9 +86,9 @@ def nova_settings(
 
 
 def affinities(topology: Topology, cpus: CPUSets) -> tuple[Setting, ...]:
-    """Return the options by which the scheduler can name NUMA nodes, and foresee them.
+    """Return options that let the scheduler choose and predict a claim's NUMA node.
 
-    None for a host without pinned VMs.
+    A host without dedicated CPUs gets none.
     """
     names = {
         f"{const.CELL_PHYSNET}{node.id}": node.id

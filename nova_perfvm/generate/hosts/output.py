@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files in a directory: all of them or none, and none replaced unasked."""
+"""Write files into a directory: all or none, replacing none without ``force``."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from nova_perfvm.generate.hosts.errors import HostConfigError
 def write_files(
     directory: Path, files: Mapping[str, str], known: Iterable[str], *, force: bool
 ) -> None:
-    """Write files into a directory, which is made if it is missing.
+    """Write files into a directory, creating it and its subdirectories.
 
-    A name may be a path, whose directories are made as well.  All files are complete on
-    disk, under other names, before the first appears under its own.
+    All files are complete on disk under temporary names before the first is renamed.
 
-    :param known: every name that an earlier run may have left; with ``force``
-        those that are not among the files are removed, since a leftover
-        provider.yaml would promise slots that the host no longer has
-    :param force: whether to replace files that are there
-    :raises HostConfigError: when a file is there, or one cannot be written
+    :param files: texts by path relative to `directory`
+    :param known: all paths that an earlier run may have written; with ``force`` those
+        that are not in `files` are removed, since a leftover provider.yaml would
+        promise slots that the host no longer has
+    :param force: whether to replace existing files
+    :raises HostConfigError: when a file exists, or cannot be written
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -54,5 +54,8 @@ def write_files(
 
 
 def _is_directory(path: Path) -> bool:
-    """Return whether a rename to a path fails; one to a link replaces the link."""
+    """Return whether a path is a directory, so that a rename to it fails.
+
+    A rename to a symbolic link replaces the link.
+    """
     return path.is_dir() and not path.is_symlink()

@@ -24,8 +24,8 @@ def provider_document(
 ) -> dict[str, Any] | None:
     """Return the content of provider.yaml; None where the host needs none.
 
-    :param room: by pinned class that the host is for, how many of its VMs it holds
-    :param iops: for ``read`` and ``write`` the capacity, and the guarantee
+    :param room: number of VMs that the host holds, by each of its pinned classes
+    :param iops: capacity and guarantee per second, by ``read`` and ``write``
     """
     policy = request.policy
     offers = [
@@ -44,7 +44,7 @@ def provider_document(
     ]
     if not inventories and not traits:
         return None
-    # The host that the file lies on.
+    # nova-compute reads $COMPUTE_NODE as its own resource provider.
     provider: dict[str, Any] = {"identification": {"uuid": "$COMPUTE_NODE"}}
     if inventories:
         provider["inventories"] = {"additional": inventories}
@@ -54,7 +54,7 @@ def provider_document(
 
 
 def _inventory(total: int, max_unit: int) -> dict[str, Any]:
-    """Return an inventory with every key, so that no default can change it."""
+    """Return an inventory with every key, so that no default of Nova applies."""
     return {
         "total": total,
         "reserved": 0,

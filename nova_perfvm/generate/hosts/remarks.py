@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings about a host's configuration, and notes on what to do besides copying it.
+"""Warnings about a host's configuration, and notes on the operator's further steps.
 
-The reasons are in doc/source/admin/host-modes.rst, and in elastic.rst for units.  What
-``policy check`` says of a policy is not repeated for each host.
+doc/source/admin/host-modes.rst has the reasons, elastic.rst those for units.  Findings
+of ``policy check`` about the policy are not repeated for each host.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from nova_perfvm.rules.slots import cell_cpus, host_slots, smallest_memory_mb
 
 
 def warnings_of(host: HostConfig) -> Iterator[str]:
-    """Yield what may go wrong, the worst first."""
+    """Yield warnings, the most severe first."""
     topology, cpus = host.request.topology, host.cpus
     for vm_class, slots in host.room.items():
         if slots:
             yield from _flavors_without_room(host, vm_class)
         else:
             yield _no_slots(host, vm_class)
-    # Numbers matter only where not all CPUs are treated alike.
+    # The numbering of CPUs matters only where CPUs are in different sets.
     if (cpus.pinnable | cpus.shared) != topology.cpus or (
         cpus.dedicated and cpus.shared
     ):
@@ -39,23 +39,23 @@ def warnings_of(host: HostConfig) -> Iterator[str]:
         if topology.shape not in shapes:
             yield (
                 f"the policy is written for hosts of {', '.join(map(str, shapes))}, "
-                f"and this one is {topology}: add it to host_shape, then run policy "
-                "check"
+                f"and this host is {topology}: add its shape to host_shape, then run "
+                "policy check"
             )
     yield from _iops_too_low(host)
     if any(setting.section == "neutron" for setting in host.nova):
         yield (
             "where the host has [neutron]physnets already, as for SR-IOV, this line "
-            "replaces them: write one with the names of both"
+            "replaces that list: write one line with the names of both"
         )
     yield (
         "drain the host first: nova-compute does not start when its new cpu sets "
-        "contradict VMs on it, and pinned VMs that stay keep their CPUs"
+        "contradict VMs on the host, and pinned VMs that stay keep their CPUs"
     )
 
 
 def _iops_too_low(host: HostConfig) -> Iterator[str]:
-    """Yield which guarantees the host's disks cannot keep."""
+    """Yield warnings of guarantees that exceed the capacity of the host's disks."""
     for kind, (capacity, _) in host.iops.items():
         for vm_class, slots in host.room.items():
             guarantee = getattr(vm_class.disk, f"{kind}_iops") or 0
@@ -82,7 +82,7 @@ def _no_slots(host: HostConfig, vm_class: VMClass) -> str:
 
 
 def _of_threads(host: HostConfig, vm_class: VMClass) -> str:
-    """Say what to do where the cores are too few and their threads are not."""
+    """Return a remedy where cores are too few for a VM, but their threads suffice."""
     need, nodes = vm_class.cell_pcpus, host.request.topology.nodes
     threads = sum(len(node.cpus) // need for node in nodes)
     cores = sum(cell_cpus(vm_class, cell)[0] // need for cell in host.cells)
@@ -95,7 +95,7 @@ def _of_threads(host: HostConfig, vm_class: VMClass) -> str:
 
 
 def _flavors_without_room(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
-    """Yield which flavors have more memory than the host ever has for one."""
+    """Yield a warning of flavors with more memory than the empty host's NUMA nodes."""
     template = vm_class.flavors
     sizes = template.sizes if template and host.request.topology.memory_mb else ()
     large = [
@@ -106,13 +106,13 @@ def _flavors_without_room(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
     if large:
         rooms = ", ".join(f"{cell.memory_mb // 1024}" for cell in host.cells)
         yield (
-            f"no VM of {' or '.join(large)} ever fits this host, whose NUMA nodes have "
+            f"this host never fits a VM of {' or '.join(large)}: its NUMA nodes have "
             f"{rooms} GiB for VMs"
         )
 
 
 def notes_of(host: HostConfig) -> Iterator[str]:
-    """Yield what to do besides copying the lines."""
+    """Yield the operator's steps besides copying the files."""
     policy, provider = host.request.policy, host.provider
     if host.cpus.dedicated and not host.request.reserve:
         yield (
@@ -127,13 +127,15 @@ def notes_of(host: HostConfig) -> Iterator[str]:
     if any(vm_class.mem_page_size == "large" for vm_class in host.classes):
         sizes = {share.page_kb // 1024 for share in host.memory if share.page_kb}
         yield (
-            f"mem_page_size: large is taken for pages of {max(sizes)} MiB: set aside "
-            "no others (hugepages=, vm.nr_hugepages), or name the size in the policy."
+            f"mem_page_size: large means pages of {max(sizes)} MiB on this host: set "
+            "aside no other pages (hugepages=, vm.nr_hugepages), or name the size in "
+            "the policy."
         )
     if host.kernel.isolated_cores:
         yield (
-            "CPUs of OVS-DPDK's PMD threads, if the host has some, belong to no VM "
-            "(--reserve): add them to nohz_full, rcu_nocbs, isolcpus, isolated_cores."
+            "If the host has OVS-DPDK, keep the CPUs of its PMD threads from VMs "
+            "(--reserve), and add them to nohz_full, rcu_nocbs, isolcpus, "
+            "isolated_cores."
         )
     if provider is not None:
         yield (
@@ -155,20 +157,23 @@ def notes_of(host: HostConfig) -> Iterator[str]:
     if mode in scheme.enrolled_modes:
         yield enrolling(host)
     elif scheme.enrolls:
-        yield "If it was enrolled before: openstack perfvm host unenroll HOST, first."
+        yield (
+            "If the host was enrolled before, first: openstack perfvm host unenroll "
+            "HOST."
+        )
 
 
 def enrolling(host: HostConfig, name: str = "HOST") -> str:
-    """Return how the host is enrolled, and what happens before; empty for never.
+    """Return the command that enrolls the host; empty if its mode needs none.
 
-    :param name: of the host
+    :param name: the host's name
     """
     scheme = scheme_of(host.request.policy)
     if host.request.mode not in scheme.enrolled_modes:
         return ""
-    # No API shows the cpu sets and cores that these follow from.
+    # Without --slots, host enroll could not know the slots: no API shows cpu sets.
     slots = (f"--slots {host.slots}",) if scheme.by_slots else ()
     return (
         f"Then: {commands.enroll(scheme, name, *slots)}. Until then no VM that takes "
-        f"{scheme.noun} comes to it."
+        f"{scheme.noun} comes to the host."
     )

@@ -21,8 +21,8 @@ NOVA_CONF: Final = "nova.conf"
 PROVIDER_YAML: Final = "provider.yaml"
 SCHEDULER_CONF: Final = "scheduler.conf"
 PLACEMENT_CONF: Final = "placement.conf"
-# Every file that may be written; a run that writes fewer must not leave the
-# others of an earlier run lying about.
+# Every file that a run may write; a run that writes fewer removes the others of an
+# earlier run.
 FILES: Final = (NOVA_CONF, PROVIDER_YAML, SCHEDULER_CONF, PLACEMENT_CONF)
 
 _WIDTH: Final = 88
@@ -45,7 +45,7 @@ def as_text(files: Mapping[str, str]) -> str:
 
 
 def as_document(config: HostConfig) -> dict[str, Any]:
-    """Return everything as plain data, for JSON and YAML."""
+    """Return the whole configuration as plain data, for JSON and YAML."""
     return {
         "host": {
             "topology": str(config.request.topology),
@@ -85,30 +85,30 @@ def nova_conf(config: HostConfig) -> str:
     head = "".join(comment(text, "  ") for text in said)
     if config.label_commands:
         head += comment(
-            "The filter knows by its label what the host is for. When nova-compute "
-            "runs with this, before the host takes VMs (the aggregate is made once):"
+            "The filter learns a host's classes from its label. When nova-compute runs "
+            "with this file, before the host takes VMs (create the aggregate once):"
         ) + _lines(config.label_commands)
     return f"{head}\n{ini(config.nova)}\n{_kernel(config.kernel)}"
 
 
 def scheduler_conf(config: HostConfig) -> str:
-    """Return what nova-schedulers need."""
+    """Return the file for nova-schedulers."""
     return comment(
-        "For the nova.conf of every nova-scheduler, which is then restarted."
+        "For the nova.conf of every nova-scheduler: add this, and restart it."
     ) + ini(config.scheduler)
 
 
 def placement_conf(config: HostConfig) -> str:
-    """Return what Placement needs, and how the traits of general flavors are made."""
+    """Return the file for Placement, with commands that create forbidden traits."""
     head = comment(
-        "For the placement.conf of every Placement API, which is then restarted."
+        "For the placement.conf of every Placement API: add this, and restart it."
     )
     policy = config.request.policy
     traits = sorted(scheme_of(policy).traits_to_avoid(policy))
     if traits:
         head += comment(
-            "Before the first generated flavor, and until a host reports it, the trait "
-            "has to be made, or Placement answers 400 and no general VM boots:"
+            "Create the trait before the first generated flavor, unless a host has "
+            "reported it; otherwise Placement answers 400 and no general VM boots:"
         ) + _lines(
             f"openstack --os-placement-api-version 1.6 trait create {trait}"
             for trait in traits
@@ -132,17 +132,17 @@ def _kernel(advice: KernelAdvice) -> str:
 
 
 def ini(settings: Iterable[Setting]) -> str:
-    """Return settings with the reason for each above it."""
+    """Return settings, each below its reason as a comment."""
     return options.as_ini(settings, lambda setting: comment(setting.why))
 
 
 def _lines(lines: Iterable[str]) -> str:
-    """Return lines to paste, which are not wrapped, as comments."""
+    """Return lines as comments without wrapping, ready to paste."""
     return "".join(f"#   {line}\n" for line in lines)
 
 
 def comment(text: str, indent: str = "") -> str:
-    """Return a text as comment lines; no line of it can be anything else."""
+    """Return a text as comment lines, whatever line breaks it contains."""
     lines = textwrap.wrap(
         " ".join(text.split()),
         width=_WIDTH - 2,

@@ -24,12 +24,13 @@ class HostRequest:
 
     :ivar class_name: the pinned class whose VMs the host is for; None where the
         policy has only one
-    :ivar reserve: housekeeping cores to keep on each NUMA node
-    :ivar reserve_memory_gb: memory that VMs do not get, in GiB per NUMA node
-    :ivar shared_nodes: how many nodes, the last, are shared on a mixed host
-    :ivar read_iops: what the host's disks give in reads per second, None if
-        the policy guarantees none
-    :ivar write_iops: the same for writes
+    :ivar reserve: number of housekeeping cores on each NUMA node
+    :ivar reserve_memory_gb: memory reserved for the host, in GiB per NUMA node
+    :ivar shared_nodes: number of shared NUMA nodes of a mixed host, counted from the
+        last
+    :ivar read_iops: capacity of the host's disks in reads per second; None if the
+        policy guarantees none
+    :ivar write_iops: capacity of the host's disks in writes per second, likewise
     """
 
     policy: Policy

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which CPUs a host has: its NUMA nodes, their cores, the cores' threads."""
+"""A host's topology: NUMA nodes, their cores, and the cores' threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Node:
 
     :ivar id: the kernel's number of the node
     :ivar cores: in ascending order of their first threads
-    :ivar memory_mb: memory of the node in MiB, None if it is not known
+    :ivar memory_mb: memory of the node in MiB, None if unknown
     """
 
     id: int
@@ -39,9 +39,9 @@ class Topology:
     """A host's CPUs and memory.
 
     :ivar nodes: the NUMA nodes that have CPUs, in the kernel's order
-    :ivar source: where this was read, for messages
-    :ivar numbering: what was taken for granted about which CPU is where; empty where
-        the source says it
+    :ivar source: name of the topology's source, for messages
+    :ivar numbering: the assumption about the numbers of CPUs, in words; empty where
+        the source has the numbers
     """
 
     nodes: tuple[Node, ...]
@@ -55,7 +55,7 @@ class Topology:
 
     @property
     def memory_mb(self) -> int | None:
-        """Memory of all nodes in MiB, None if that of one is not known."""
+        """Memory of all nodes in MiB; None if a node's memory is unknown."""
         known = [n.memory_mb for n in self.nodes if n.memory_mb is not None]
         return sum(known) if len(known) == len(self.nodes) else None
 
@@ -69,14 +69,14 @@ class Topology:
         return HostShape(len(self.nodes), cores.pop(), threads.pop())
 
     def __str__(self) -> str:
-        """Return the shape, or how many cores each node has."""
+        """Return the shape, or the number of cores of each node."""
         if self.shape is not None:
             return str(self.shape)
         sizes = " + ".join(str(len(node.cores)) for node in self.nodes)
         return f"{len(self.nodes)} NUMA nodes of {sizes} cores"
 
     def with_memory(self, memory_gb: int) -> Topology:
-        """Return the same host with so much memory in GiB, spread evenly."""
+        """Return the same host with `memory_gb` GiB, spread evenly over its nodes."""
         share_mb = memory_gb * 1024 // len(self.nodes)
         nodes = tuple(replace(node, memory_mb=share_mb) for node in self.nodes)
         return replace(self, nodes=nodes)
@@ -85,9 +85,9 @@ class Topology:
 def make_topology(nodes: Iterable[Node], source: str) -> Topology:
     """Return a topology of the nodes that have CPUs.
 
-    A node of memory alone (CXL, persistent memory) takes no pinned VM.
+    Nodes without CPUs (CXL, persistent memory) take no pinned VM, and are left out.
 
-    :raises TopologyError: when no node has a CPU, or two nodes share one
+    :raises TopologyError: when no node has a CPU, or a CPU is listed twice
     """
     kept = tuple(
         replace(node, cores=tuple(sorted(node.cores)))
@@ -110,8 +110,8 @@ def nodes_of(
 ) -> tuple[Node, ...]:
     """Return the NUMA nodes of a shape.
 
-    :param number: returns the number of a CPU, from those of its node, of its core on
-        the node, and of its thread on the core
+    :param number: returns a CPU's number from its node, its core on the node, and its
+        thread on the core
     """
     return tuple(
         Node(
@@ -126,10 +126,10 @@ def nodes_of(
 
 
 def from_shape(shape: HostShape) -> Topology:
-    """Return a host of a shape, its CPUs numbered as Linux on x86 does.
+    """Return a host of a shape, with CPUs numbered as Linux does on x86.
 
-    First one thread of each core, node after node, then the second threads:
-    node 0 of 2x20x2 has 0-19 and 40-59, and CPU 40 shares a core with CPU 0.
+    Linux numbers the first threads of all cores, node after node, then the second
+    threads: node 0 of 2x20x2 has CPUs 0-19 and 40-59, and CPUs 0 and 40 share a core.
 
     :raises TopologyError: when the shape has more CPUs than Linux supports
     """
@@ -144,8 +144,8 @@ def from_shape(shape: HostShape) -> Topology:
     )
     listed = "; ".join(f"node {n.id}: {cpuset.format_cpus(n.cpus)}" for n in nodes)
     numbering = (
-        f"a shape does not say which CPU is where; taken for granted: {listed}. Many "
-        "hosts are numbered otherwise: compare with lscpu -e=CPU,NODE,CORE on the "
-        "host, or use --topology FILE"
+        f"a shape has no CPU numbers; assumed: {listed}. Many hosts are numbered in "
+        "another way: compare with lscpu -e=CPU,NODE,CORE on the host, or use "
+        "--topology FILE"
     )
     return Topology(nodes, str(shape), numbering)

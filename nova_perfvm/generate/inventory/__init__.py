@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator's file of hosts and their NUMA nodes; no inventory of Placement."""
+"""The operator's inventory file: NUMA nodes of hosts (not Placement's inventories)."""
 
 from nova_perfvm.generate.inventory.document import load, parse
 from nova_perfvm.generate.inventory.merge import with_inventory

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The inventory file: dataclasses that are its keys, and the cells that it makes."""
+"""The inventory file: its keys as dataclasses, and the hosts' cells made from them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MemoryGB = Annotated[int, count(1, _MOST, "GiB")]
 
 
 def _again(groups: Iterable[frozenset[int]]) -> Iterator[tuple[str, str]]:
-    """Yield each group of CPUs, by its place, of which one before it has some."""
+    """Yield the index of each group with CPUs of an earlier group, and these CPUs."""
     seen: frozenset[int] = frozenset()
     for index, group in enumerate(groups):
         if group & seen:
@@ -41,19 +41,19 @@ class InventoryCell:
     siblings: tuple[frozenset[int], ...] = ()
 
     def mistakes(self) -> Iterator[Mistake]:
-        """List what contradicts itself."""
+        """Yield the contradictions in the keys of this node."""
         both = self.dedicated & self.shared
         if both and self.dedicated != self.shared:
             yield Mistake(
                 ("shared",),
                 f"{cpuset.format_cpus(both)} are dedicated, too: expected no CPU in "
-                "both, or the same in both for a host without cpu sets",
+                "both sets, or equal sets for a host without cpu sets",
             )
         for index, twice in _again(self.siblings):
             yield Mistake(("siblings", index), f"another core has CPUs {twice}, too")
 
     def host_cell(self, number: int) -> HostCell:
-        """Return the cell that a snapshot has."""
+        """Return the node as a cell of a snapshot."""
         mine = self.dedicated | self.shared
         return HostCell(
             id=number,
@@ -66,7 +66,7 @@ class InventoryCell:
 
 @dataclass(frozen=True)
 class InventoryHost:
-    """A host: its cells, or the shape and mode that ``host config`` takes."""
+    """A host, described by its cells, or by shape and mode as for ``host config``."""
 
     name: str = field(metadata=NAME)
     shape: HostShape | None = None
@@ -80,7 +80,7 @@ class InventoryHost:
     ] = ()
 
     def mistakes(self) -> Iterator[Mistake]:
-        """List what is missing, or there twice."""
+        """Yield missing and contradicting keys, and CPUs of two NUMA nodes."""
         described = (self.shape, self.mode, self.class_name, self.memory_gb)
         wrong = any(described) if self.cells else not (self.shape and self.mode)
         if wrong:
@@ -89,9 +89,9 @@ class InventoryHost:
             yield Mistake(("cells", index), f"another NUMA node has CPUs {twice}, too")
 
     def host_cells(self, policy: Policy) -> tuple[HostCell, ...]:
-        """Return its cells; those of a shape are divided as ``host config`` does.
+        """Return the host's cells; divide CPUs of a shape as ``host config`` does.
 
-        :raises PerfVMError: when the policy has no such hosts
+        :raises PerfVMError: when the policy allows no host of this mode or class
         """
         if self.shape is None or self.mode is None:
             return tuple(c.host_cell(number) for number, c in enumerate(self.cells))
@@ -115,19 +115,19 @@ class InventoryHost:
 
 @dataclass(frozen=True)
 class InventoryFile:
-    """Every key of the file."""
+    """The keys of the inventory file."""
 
     hosts: Annotated[
         tuple[InventoryHost, ...],
         Form.BY_NAME,
-        Expected("a mapping of names of hosts to what they have"),
+        Expected("a mapping of hosts' names to their keys"),
     ]
 
 
 def load(path: str | Path, policy: Policy) -> dict[str, tuple[HostCell, ...]]:
     """Read an inventory file; see :func:`parse`.
 
-    :raises UnreadableFileError: when it cannot be read
+    :raises UnreadableFileError: when the file cannot be read
     """
     return parse(textfile.read(path), policy, str(path))
 
@@ -135,12 +135,12 @@ def load(path: str | Path, policy: Policy) -> dict[str, tuple[HostCell, ...]]:
 def parse(
     text: str, policy: Policy, source: str = "inventory"
 ) -> dict[str, tuple[HostCell, ...]]:
-    """Return the cells of each host that a text, YAML or JSON, describes.
+    """Return the cells of each host of an inventory in YAML or JSON.
 
-    Memory that it does not tell is 0.
+    Memory without a key is 0.
 
-    :param policy: says whether VMs own cores or threads, where a host is
-        described by its shape
+    :param policy: decides for hosts described by a shape whether VMs own cores or
+        threads
     :param source: the text's name in messages
     :raises DocumentError: with every mistake of the text, each with its line
     """

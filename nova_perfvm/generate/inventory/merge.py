@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A snapshot with the cells that an inventory tells."""
+"""Put the cells of an inventory into a snapshot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nova_perfvm.facts.snapshot import ComputeHost, HostCell, Server, Snapshot
 
 
-# The kernel keeps some memory to itself, and not the same with every setting.
+# The kernel reserves some memory, depending on its settings, so totals differ.
 _ROUGHLY: Final = 0.02
 
 
@@ -24,12 +24,13 @@ def with_inventory(
     inventory: Mapping[str, tuple[HostCell, ...]],
     source: str = INVENTORY_FILE,
 ) -> tuple[Snapshot, tuple[str, ...]]:
-    """Return a snapshot with the inventory's cells, and where the two disagree.
+    """Return a snapshot with the inventory's cells, and remarks on contradictions.
 
-    Cells that Nova's database has told stay; hosts that the inventory does not
-    have keep what they had.
+    Hosts outside the inventory keep their cells; cells from Nova's database win over
+    the inventory's.
 
-    :param source: who tells them
+    :param inventory: cells by the host's name
+    :param source: name of the inventory's source, for the snapshot and the remarks
     """
     hosts = []
     remarks: list[str] = []
@@ -54,7 +55,12 @@ def with_inventory(
 def _filled(
     host: ComputeHost, cell: HostCell, cells: int, servers: tuple[Server, ...]
 ) -> HostCell:
-    """Add what no inventory has: what servers use, and memory it left out."""
+    """Return a cell with the huge pages that servers use, and with missing memory.
+
+    Missing memory is an equal share of the host's.
+
+    :param cells: number of the host's cells
+    """
     return replace(
         cell,
         memory_mb=cell.memory_mb or host.memory_mb // cells,
@@ -82,7 +88,7 @@ def _doubts(
     servers: tuple[Server, ...],
     source: str,
 ) -> Iterator[str]:
-    """Return where Placement or the servers' pins contradict the inventory."""
+    """Yield contradictions of the inventory with Placement or with servers' pins."""
     where = f"{source}: host {host.host}"
     provider = snapshot.provider_by_uuid.get(host.provider)
     counted = provider.total("PCPU") if provider else 0

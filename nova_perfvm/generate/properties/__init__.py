@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What flavors and images of a class carry: one generator for each concern.
+"""Extra specs of flavors and properties of images: one generator for each concern.
 
-A generator is a function ``(policy, vm_class) -> Properties``.  The four of
-:mod:`nova_perfvm.generate.properties.built_in` are entry points in the namespace
-``nova_perfvm.properties``, and so is any that an operator's package adds; see
-:mod:`nova_perfvm.generate.properties.extensions`.
+A generator is a function ``(policy, vm_class) -> Properties``, registered as an entry
+point in the namespace ``nova_perfvm.properties``: the four of
+:mod:`nova_perfvm.generate.properties.built_in`, and those of an operator's packages,
+which :mod:`nova_perfvm.generate.properties.extensions` loads.
 """
 
 from nova_perfvm.generate.properties.built_in import BUILT_IN

@@ -13,25 +13,26 @@ _IMAGE_DISK_BUS: Final = "hw_disk_bus"
 
 
 def cpu(_policy: Policy, vm_class: VMClass) -> Properties:
-    """Return the extra specs about pinning, NUMA nodes and QEMU's own threads.
+    """Return the extra specs for pinning, NUMA nodes and QEMU's own threads.
 
-    Images need say nothing about them.
+    Images need no properties for them.
     """
-    # Said for general flavors too: beside hw:cpu_policy=shared Nova answers 400
-    # to an image with hw_cpu_policy=dedicated or mixed, beside no policy it
-    # pins the VM (nova.virt.hardware.get_cpu_policy_constraint).  The same
-    # policy makes it refuse hw_cpu_thread_policy and the hyperthreading trait.
+    # General flavors have the extra spec, too: beside hw:cpu_policy=shared Nova
+    # answers 400 to an image with hw_cpu_policy=dedicated or mixed; beside a flavor
+    # without hw:cpu_policy it pins the VM (nova.virt.hardware
+    # .get_cpu_policy_constraint).  With "shared" Nova also refuses
+    # hw_cpu_thread_policy and the hyperthreading trait.
     flavor: dict[str, str] = {const.CPU_POLICY: vm_class.cpu_policy}
     if vm_class.pinned:
-        # Nova's default, prefer, is written out: an image's
-        # hw_cpu_thread_policy is obeyed beside none, and its isolate would take
-        # the sibling threads of another VM's slot.  Beside prefer only its
-        # require counts, and only to NUMATopologyFilter, which then refuses
+        # Nova's default, prefer, is written out: if the flavor names no thread policy,
+        # an image's hw_cpu_thread_policy applies, and "isolate" would take the sibling
+        # threads of another VM's slot.  Beside a flavor's "prefer" only an image's
+        # "require" has an effect, and only on NUMATopologyFilter, which then refuses
         # hosts without SMT (_satisfies_cpu_policy).
         flavor[const.CPU_THREAD_POLICY] = vm_class.cpu_thread_policy or "prefer"
     if vm_class.numa_nodes is not None:
-        # Said even where 1 is what pinning implies, so that an image with
-        # hw_numa_nodes=2 is answered 400 and not spread over two nodes.
+        # Written out although pinning implies 1 node, so that Nova answers 400 to an
+        # image with hw_numa_nodes=2 instead of spreading the VM over two nodes.
         flavor[const.NUMA_NODES] = str(vm_class.numa_nodes)
     if vm_class.emulator_threads is not None:
         flavor[const.EMULATOR_THREADS] = vm_class.emulator_threads
@@ -41,9 +42,8 @@ def cpu(_policy: Policy, vm_class: VMClass) -> Properties:
 def memory(_policy: Policy, vm_class: VMClass) -> Properties:
     """Return ``hw:mem_page_size`` where the policy asks for a page size.
 
-    The image stays silent: Nova refuses hw_mem_page_size beside a flavor that
-    says nothing or names an exact size, so that one image could not serve both
-    classes.
+    The image has no such property: Nova refuses hw_mem_page_size beside a flavor
+    without a page size, or with an exact one, so one image could not serve all classes.
     """
     if vm_class.mem_page_size is None:
         return Properties()
@@ -51,43 +51,40 @@ def memory(_policy: Policy, vm_class: VMClass) -> Properties:
 
 
 def network(_policy: Policy, vm_class: VMClass) -> Properties:
-    """Return a queue per vCPU on both sides where the class wants multiqueue.
+    """Return multiqueue for flavors and images where the class wants it.
 
-    A class without it says nothing: ``false`` in a flavor conflicts with an
-    image that says ``true`` (400 FlavorImageConflict), and one image serves
-    both classes.
+    A class without multiqueue sets no extra spec: ``false`` in a flavor conflicts with
+    ``true`` in an image (400 FlavorImageConflict), and one image serves both classes.
     """
     if not vm_class.vif_multiqueue:
         return Properties()
     return Properties(
         flavor={const.VIF_MULTIQUEUE: "true"},
         image={
-            # The flavor alone would do.  The image says the same, so that the
-            # VM has its queues with an older flavor too; equal values do not
-            # conflict.
+            # The flavor alone would suffice.  The image has the property, too, for VMs
+            # with an older flavor; equal values do not conflict.
             const.IMAGE_VIF_MULTIQUEUE: "true",
-            # Nova sets queues for virtio only, and takes e1000 or the like when
-            # libosinfo has that for the image's os_distro.
+            # Nova sets queues for virtio only, and chooses e1000 or another model if
+            # libosinfo recommends it for the image's os_distro.
             const.IMAGE_VIF_MODEL: "virtio",
         },
     )
 
 
 def disk(_policy: Policy, vm_class: VMClass) -> Properties:
-    """Return the disk bus of classes that live on network volumes.
+    """Return the disk bus for images of classes that boot from network volumes.
 
-    The flavor has no extra spec about it; its root disk of 0 GB is a size.
-    Nova reads the property from the volume, to which Cinder copied it.
+    Flavors need no extra spec for volumes, only a root disk of 0 GB.  Nova reads the
+    property from the volume, to which Cinder has copied the image's properties.
     """
     if vm_class.disk.source != "volume":
         return Properties()
-    # An emulated IDE or SATA disk, which Nova takes when libosinfo has that for
-    # the image's os_distro, hides what a fast volume can do; virtio-blk has a
-    # queue per vCPU (QEMU >= 5.2).
+    # If libosinfo recommends IDE or SATA for the image's os_distro, Nova emulates such
+    # a disk, which limits a fast volume; virtio-blk has a queue per vCPU (QEMU >= 5.2).
     return Properties(image={_IMAGE_DISK_BUS: "virtio"})
 
 
-# By their entry points' names.
+# Built-in generators by the names of their entry points.
 BUILT_IN: Final[dict[str, Generator]] = {
     "cpu": cpu,
     "disk": disk,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties of a class from each generator, and from all together."""
+"""Combine the properties that generators return for a class."""
 
 from __future__ import annotations
 
@@ -12,22 +12,29 @@ from nova_perfvm.policy import Policy, VMClass
 
 
 class PropertiesError(PerfVMError):
-    """A generator that cannot be used; ``generator`` names it."""
+    """A generator that cannot be loaded, fails, or returns invalid properties.
+
+    :ivar generator: the generator's name
+    """
 
     def __init__(self, generator: str, fault: str) -> None:
-        """Say whose fault it is, and what to do."""
+        """Name the generator, its fault and the remedy."""
         self.generator = generator
         super().__init__(
-            f"properties extension {generator} {fault}: mend or uninstall the package "
-            "that it comes from"
+            f"properties extension {generator} {fault}: repair or uninstall the "
+            "extension's package"
         )
 
 
 class PropertiesConflictError(PerfVMError):
-    """One key with different values; ``values`` has them by who gave them."""
+    """Different values of one key.
+
+    :ivar key: the extra spec or image property
+    :ivar values: its values by the generator or class that gave them
+    """
 
     def __init__(self, kind: str, key: str, values: Mapping[str, str]) -> None:
-        """Name the key and both sides."""
+        """Name the key, and both values with their sources."""
         self.key = key
         self.values = dict(values)
         sides = " and ".join(f"{value!r} from {name}" for name, value in values.items())
@@ -54,12 +61,12 @@ Generator: TypeAlias = "Callable[[Policy, VMClass], Properties]"
 def combine(
     generators: Mapping[str, Generator], policy: Policy, vm_class: VMClass
 ) -> Properties:
-    """Return what all generators say about a class, keys in alphabetical order.
+    """Return the properties of a class from all generators, sorted by key.
 
-    :param generators: by the name under which errors speak of them
-    :raises PropertiesConflictError: when two of them give one key different
-        values
-    :raises PropertiesError: when one fails, or gives anything but texts
+    :param generators: generators by their names in error messages
+    :raises PropertiesConflictError: when two generators give one key different values
+    :raises PropertiesError: when a generator fails, or returns a key or value that is
+        no printable text
     """
     said = {
         name: _ask(name, generate, policy, vm_class)
@@ -73,11 +80,11 @@ def combine(
 
 
 def merge(kind: str, sources: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Return the keys of all sources, in alphabetical order.
+    """Return the union of mappings, sorted by key.
 
-    :param kind: what the keys are, for the error
-    :param sources: mappings by the name under which the error speaks of them
-    :raises PropertiesConflictError: when two give one key different values
+    :param kind: title of the keys in error messages, such as "extra spec"
+    :param sources: mappings by their names in error messages
+    :raises PropertiesConflictError: when two mappings give one key different values
     """
     merged: dict[str, str] = {}
     owners: dict[str, str] = {}
@@ -98,12 +105,11 @@ def _ask(
         given = generate(policy, vm_class)
         pairs = [*given.flavor.items(), *given.image.items()]
     except Exception as exc:
-        # Other people's code: whatever it raises is its fault, and the name
-        # says whose.
+        # Generators of other packages may raise anything: name the generator.
         message = f"failed for class {vm_class.name!r}: {type(exc).__name__}: {exc}"
         raise PropertiesError(name, message) from exc
     for key, value in pairs:
-        # Nova or Glance would store anything else otherwise, or not at all.
+        # Nova and Glance would change or drop other keys and values.
         if not _is_text(key) or not _is_text(value) or set(key) & set("= "):
             raise PropertiesError(
                 name, f"gave {key!r}={value!r}, expected a word and a printable text"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The generators that are installed: the built-in ones and an operator's."""
+"""Load the installed generators: the built-in ones and those of other packages."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ NAMESPACE: Final = "nova_perfvm.properties"
 def load_generators() -> dict[str, Generator]:
     """Return all registered generators by ``name (module:function)``.
 
-    :raises PropertiesError: when one cannot be imported
-    :raises PerfVMError: when a built-in one is not registered
+    :raises PropertiesError: when a generator cannot be imported
+    :raises PerfVMError: when a built-in generator is not registered
     """
     manager = extension.ExtensionManager(
         NAMESPACE, on_load_failure_callback=_raise_load_failure
     )
-    # Without entry points (a source tree that is only on the path) there would
-    # be flavors without pinning, which look as good as others.
+    # Without entry points (a source tree that is only on the path), flavors would
+    # silently lack the extra specs for pinning.
     missing = sorted(BUILT_IN.keys() - manager.names())
     if missing:
         raise PerfVMError(

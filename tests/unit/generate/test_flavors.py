@@ -92,11 +92,11 @@ class GenerateFlavorsTest(testtools.TestCase):
         split = with_class(HIGH, numa_nodes=4, mem_page_size="1GB")
         of_general = {"class_name": "general", "memory_gb": [4]}
         for words, policy, options in (
-            ("'general' has no flavors of such sizes", POLICY, of_general),
+            ("'general' lists no flavors of these sizes", POLICY, of_general),
             ("0 GiB", POLICY, {"memory_gb": [0]}),
             ("2097152 GiB", POLICY, {"memory_gb": [2**21]}),
             ("66 GiB cannot be split evenly over 4", split, {"memory_gb": [64, 66]}),
-            ("has no flavors", none, {"class_name": "high-performance"}),
+            ("lists no flavors", none, {"class_name": "high-performance"}),
             ("{memory_gb}", named("hp"), {"memory_gb": [64, 128]}),
             # Names that Nova or its client refuses.
             ("change the prefix", named("hp\n{memory_gb}"), {}),

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An Ansible playbook that takes compute hosts in, one after the other.
+"""An Ansible playbook that drains, configures and enrolls hosts, one after the other.
 
-Ansible brings files to the hosts and restarts nova-compute.  What belongs into the
-files, where servers go and whether all is well is left to this project's commands,
-which run beside Ansible.
+Ansible copies files to the hosts and restarts nova-compute.  This project's commands,
+which run on the control node, generate the files, move servers and verify the result.
 """
 
 from __future__ import annotations
@@ -15,23 +14,23 @@ from pathlib import PurePath
 from typing import Final
 
 PLAYBOOK: Final = "hosts.yml"
-# No name that an operator's own inventory has: it is replaced by the next version.
+# Unlike an operator's own inventory.yml, the next version replaces this file.
 INVENTORY: Final = "inventory.example.yml"
-# What can be asked for alone, in the order in which it is done.
+# The playbook's steps in their order; --tags runs single steps.
 STEPS: Final = ("drain", "configure", "restart", "enroll", "verify")
 FILES: Final = (PLAYBOOK, "look.yml", *(f"{step}.yml" for step in STEPS), INVENTORY)
 
 
 def files() -> Mapping[str, str]:
-    """Return what ``ansible-playbook`` needs, of the same directory: {name: text}."""
+    """Return the texts of the playbook's files by name."""
     own = resources.files(__name__)
     return {name: own.joinpath(name).read_text(encoding="utf-8") for name in FILES}
 
 
 def following(directory: PurePath) -> str:
-    """Return what to do next, as lines to read.
+    """Return the operator's next steps, as lines to read.
 
-    :param directory: where the files are
+    :param directory: directory of the playbook's files
     """
     return (
         f"Next, with the credentials of an administrator and PERFVM_POLICY set:\n"

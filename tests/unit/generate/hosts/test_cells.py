@@ -59,7 +59,7 @@ class MixedSizesTest(testtools.TestCase):
         self.assertIn("[neutron]physnets already", config.warnings[0])
         self.assertIn("host enroll HOST --from-nova-db. Until", config.notes[-1])
         shared = configured(mode="shared", policy=MIXED)
-        self.assertIn("host unenroll HOST, first", shared.notes[-1])
+        self.assertIn("first: openstack perfvm host unenroll HOST", shared.notes[-1])
 
     def test_slots_of_classes_with_a_limit(self):
         config = configured(policy=limited(pinned_4=3, pinned_20=1))

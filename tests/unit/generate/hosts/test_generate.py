@@ -173,7 +173,7 @@ class ModesTest(testtools.TestCase):
             config = configured(policy=policy)
             self.assertIn(f"hugepagesz={size}", config.kernel.arguments)
             taken = {"1G": "1024", "2M": "2"}[size]
-            said = f"mem_page_size: large is taken for pages of {taken} MiB"
+            said = f"mem_page_size: large means pages of {taken} MiB"
             self.assertIn(said, " ".join(config.notes))
         named = configured(policy=policy_of(mem_page_size="1GB"))
         self.assertNotIn("taken for pages", " ".join(named.notes))
@@ -193,8 +193,8 @@ class WarningsTest(testtools.TestCase):
             ("these have 19, 19 CPUs and 246, 246 GiB", {"reserve": 1}, {}),
             ("these have 20, 20 CPUs and 56, 56 GiB", {"memory_gb": 120}),
             # Numbering matters only where CPUs differ.
-            ("taken for granted", {"shape": "2x22", "reserve": 2}, {}),
-            ("add it to host_shape", {"shape": "2x22"}, {}),
+            ("a shape has no CPU numbers", {"shape": "2x22", "reserve": 2}, {}),
+            ("add its shape to host_shape", {"shape": "2x22"}, {}),
             ("give --memory-gb", {"memory_gb": None}, {}),
             ("drain the host first", {}),
             (
@@ -219,7 +219,7 @@ class RefusedTest(testtools.TestCase):
             ("exclusive: cell", {"mode": "mixed"}),
             ("1 shared NUMA nodes of 1", mixed | {"shape": "1x40"}),
             ("2 shared NUMA nodes of 2", mixed | {"shared_nodes": 2}),
-            ("shared nodes are of mixed hosts", {"shared_nodes": 2}),
+            ("shared nodes are for mixed hosts", {"shared_nodes": 2}),
             ("placement: slots", {"mode": "mixed", "policy": policy_of("units")}),
             ("placement: units", {"mode": "elastic"}),
             ("placement: units", {"mode": "elastic", "policy": policy_of("none")}),
