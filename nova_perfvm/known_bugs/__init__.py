@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bugs of Nova that matter to VMs that own CPUs: a file each, and whom they hit."""
+"""Bugs of Nova that affect pinned VMs, one file each, and rules to find such VMs."""
 
 from nova_perfvm.known_bugs.facts import CloudFacts, Hit
 from nova_perfvm.known_bugs.hits import hits, of_release

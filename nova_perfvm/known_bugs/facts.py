@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a cloud that tells whom a bug hits."""
+"""The facts of a cloud from which rules find the servers that a bug hits."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from nova_perfvm.known_bugs.releases import Release
 
 
 class Hit(NamedTuple):
-    """A host, or a server on it, that a bug hits.
+    """A host, or a server on the host, that a bug hits.
 
-    :ivar server: None for the host
-    :ivar why: what tells it
-    :ivar certain: whether nothing else can be the reason
+    :ivar server: the server; None for the host itself
+    :ivar why: the evidence, in words
+    :ivar certain: whether the evidence proves that the bug hits
     """
 
     host: str
@@ -29,10 +29,10 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True)
 class CloudFacts:
-    """A cloud, as the rules that tell a bug see it.
+    """A cloud's facts for the rules.
 
-    :ivar collected: what was collected on hosts, by the service's name
-    :ivar target: the release that all hosts will have; None for what they have
+    :ivar collected: files of ``host collect``, by the host of the compute service
+    :ivar target: judge all hosts by this release; None for their present releases
     """
 
     snapshot: Snapshot
@@ -40,26 +40,27 @@ class CloudFacts:
     target: Release | None = None
 
     def present(self, host: ComputeHost) -> Release | None:
-        """Return the release of a host; None where nothing tells it.
+        """Return the Nova release of a host; None if unknown.
 
-        That is what its service says in Nova's database, or else the API's.
+        It follows from the service version in Nova's database, or else from the newest
+        microversion of nova-api.
         """
         return releases.of_service(host.service_version) or releases.of_microversion(
             self.snapshot.microversion
         )
 
     def judged(self, host: ComputeHost) -> Release | None:
-        """Return the release whose bugs are looked for on a host."""
+        """Return the release by which to judge a host; None if unknown."""
         return self.target or self.present(host)
 
     def servers(self, host: ComputeHost, *, pinned: bool = True) -> Iterator[Server]:
-        """Yield the servers on a host that own CPUs, or those that own none."""
+        """Yield the pinned servers on a host, or the others."""
         for server in self.snapshot.servers_by_host.get(host.host, ()):
             if server.known and server.owns_cpus is pinned:
                 yield server
 
     def runs(self, host: ComputeHost, server: Server) -> RunningVM | None:
-        """Return a VM as it was seen on its host, unless it has changed since."""
+        """Return a server's collected VM; None if the server has changed since."""
         seen = self.collected.get(host.host)
         if seen is None or server.updated[:19] > seen.taken_at[:19]:
             return None

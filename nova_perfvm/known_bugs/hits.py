@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whom the bugs of the releases of a cloud hit."""
+"""Find the servers and hosts of a cloud that known bugs hit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def of_release(release: Release) -> tuple[KnownBug, ...]:
 
 
 def hits(facts: CloudFacts) -> Iterator[tuple[KnownBug, Hit]]:
-    """Yield each bug with whom it hits, host by host.
+    """Yield each bug with the servers or hosts that it hits, host by host.
 
-    A host of which nothing tells the release is hit by none.
+    Hosts whose release is unknown are left out.
     """
     for host in facts.snapshot.hosts:
         release = facts.judged(host)

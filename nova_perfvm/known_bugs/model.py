@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A known bug: the keys of its file, which are in this package, and who reads them."""
+"""The file of a known bug, YAML in this package: its keys and its reader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nova_perfvm.known_bugs.releases import Release
 from nova_perfvm.known_bugs.rules import RULES, Rule
 
 KIND: Final = "known-bug"
-# The longest sentences that a table shows.
+# Longer texts would not fit a table.
 _WORDS: Final = Expected("a text of 1 to 600 characters", lambda t: 0 < len(t) <= 600)
 Words = Annotated[str, _WORDS]
 RuleName = Annotated[
@@ -27,16 +27,17 @@ RuleName = Annotated[
 
 @dataclass(frozen=True)
 class ToldBy:
-    """How it is told whom a bug hits.
+    """The rule that finds the servers and hosts that a bug hits.
 
-    :ivar rule: one of those in :mod:`nova_perfvm.known_bugs.rules`
+    :ivar rule: name of a rule of :mod:`nova_perfvm.known_bugs.rules`
+    :ivar parameters: arguments of the rule
     """
 
     rule: RuleName
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     def mistakes(self) -> Iterator[Mistake]:
-        """List parameters that the rule does not take, or lacks."""
+        """Yield unknown and missing parameters of the rule."""
         needed = RULES[self.rule].parameters
         if needed is None:
             for name in self.parameters:
@@ -53,17 +54,20 @@ class ToldBy:
 class KnownBug:
     """A bug of Nova.
 
-    :ivar number: Launchpad's
-    :ivar since: the first release that has it; None for all before the fix
-    :ivar fixed: the first release of each series that has the fix; none if none has
-    :ivar does: what it does to VMs of pinned classes
-    :ivar told: how it is told from a snapshot, Nova's database or a collected file
-    :ivar told_by: the rule that does so; None where nothing tells it
-    :ivar moves: the migrations that it hits
-    :ivar fails: whether such a migration fails for whom the bug hits for certain
-    :ivar remedy: what to do; SERVER and HOST stand for whom it hits
-    :ivar when: of an upgrade to a release that has it, when to do that
-    :ivar source: what of Nova shows it
+    :ivar number: the bug's number on Launchpad
+    :ivar title: the bug in at most 80 characters
+    :ivar does: the bug's effect on VMs of pinned classes
+    :ivar told: how to recognise affected servers in a snapshot, in Nova's database or
+        in a collected file
+    :ivar remedy: instructions, in which SERVER and HOST stand for the affected ones
+    :ivar source: the part of Nova's code that has the bug
+    :ivar since: the first release with the bug; None for all releases before the fix
+    :ivar fixed: the first fixed release of each series; empty without a fix
+    :ivar told_by: the rule that finds affected servers; None if no data shows them
+    :ivar moves: the kinds of migrations that the bug affects
+    :ivar fails: whether these migrations fail for servers that the bug certainly hits
+    :ivar when: whether to apply the remedy before or after the upgrade to a release
+        with the bug
     """
 
     number: Annotated[int, count(1, 99_999_999, "Launchpad's numbers")]
@@ -82,36 +86,39 @@ class KnownBug:
     when: Literal["before", "after"] = "before"
 
     def mistakes(self) -> Iterator[Mistake]:
-        """List what does not go together."""
+        """Yield contradictions between keys."""
         if self.since is not None and self.since.has_fix(self.fixed):
-            yield Mistake(("since",), f"{self.since} is fixed: expected an older one")
+            yield Mistake(
+                ("since",), f"{self.since} has the fix: expected an older release"
+            )
         if self.fails and not self.moves:
-            yield Mistake(("fails",), "nothing is moved: expected moves")
+            yield Mistake(("fails",), "expected moves, the migrations that fail")
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The bug's name, such as "LP 2152697"."""
         return f"LP {self.number}"
 
     @property
     def url(self) -> str:
-        """Where it is reported."""
+        """The bug's page on Launchpad."""
         return f"https://bugs.launchpad.net/nova/+bug/{self.number}"
 
     @property
     def rule(self) -> Rule | None:
-        """The rule that tells whom it hits, if there is one."""
+        """The rule that finds affected servers; None if no data shows them."""
         return RULES[self.told_by.rule] if self.told_by else None
 
     def remedy_for(self, hit: Hit) -> str:
-        """Return what to do, with whom it hits put in."""
+        """Return the remedy for an affected host or server."""
         text = self.remedy.replace("HOST", hit.host)
         return text.replace("SERVER", hit.server.id) if hit.server else text
 
     def affects(self, release: Release, *, mended: bool | None = None) -> bool:
-        """Return whether a release of Nova has it.
+        """Return whether a release of Nova has the bug.
 
-        :param mended: whether the installed one has the fix; None to go by its number
+        :param mended: whether the installed Nova has the fix, as a distributor may have
+            added it; None to judge by the release's number
         """
         if self.since is not None and release < self.since:
             return False
@@ -132,9 +139,9 @@ def all_bugs() -> tuple[KnownBug, ...]:
 
 
 def parse(text: str, source: str) -> KnownBug:
-    """Return the bug that a text tells of.
+    """Return the bug that a YAML text describes.
 
-    :param source: what to call the text in errors
+    :param source: name of the text in error messages
     :raises DocumentError: with every mistake of the text
     """
     return parse_document(KIND, KnownBug, text, source)

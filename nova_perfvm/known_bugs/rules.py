@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed set of rules that tell whom a bug hits; files of bugs name them.
+"""Rules that find the servers and hosts that a bug hits; files of bugs name a rule.
 
-Each is a pure function of a cloud, one host of it and the parameters that the file
-gives; whether the host has a release with the bug is asked elsewhere.
+Each rule is a pure function of a cloud, one of its hosts, and the parameters of the
+bug's file.  The caller, :mod:`nova_perfvm.known_bugs.hits`, has checked that the host's
+release has the bug.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ _RUNNING: Final = frozenset({"ACTIVE", "PAUSED"})
 
 
 class Rule(NamedTuple):
-    """One way to tell whom a bug hits.
+    """A way to find affected servers and hosts.
 
-    :ivar parameters: those that it needs; None for any
-    :ivar of_all: whether it holds for all pinned VMs of a release, so that only who
-        moves them wants to hear of it
+    :ivar find: yields the hits on a host
+    :ivar parameters: names of the required parameters; None for any names
+    :ivar of_all: whether every pinned VM is affected, so that the bug matters only for
+        migrations, and is reported once instead of for each server
     """
 
     find: Callable[[CloudFacts, ComputeHost, Parameters], Iterator[Hit]]
@@ -36,10 +38,10 @@ class Rule(NamedTuple):
 def _started_before(
     facts: CloudFacts, host: ComputeHost, given: Parameters
 ) -> Iterator[Hit]:
-    """Yield pinned VMs that run since before a release, which starts them otherwise.
+    """Yield running pinned VMs that were started by Nova before a release.
 
-    Their XML lacks an element of ``cputune``.  Nova notes when it has built, moved or
-    unshelved a server, but not when it has rebooted it.
+    Their XML lacks an element of ``cputune`` that the release added.  Nova records when
+    it built, moved or unshelved a server, but not when it rebooted the server.
     """
     came, date = Release.parse(given["release"]), given["date"]
     present = facts.present(host)
@@ -57,14 +59,14 @@ def _started_before(
         elif started and started < date:
             untouched = bool(server.updated) and server.updated[:10] < date
             why = f"started on {started}, before Nova {came}"
-            why += "" if untouched else ", unless a hard reboot came since"
+            why += "" if untouched else ", unless a hard reboot followed"
             yield Hit(host.host, server, why, certain=untouched)
 
 
 def _created_before(
     facts: CloudFacts, host: ComputeHost, given: Parameters
 ) -> Iterator[Hit]:
-    """Yield pinned VMs that Nova has known since before a date."""
+    """Yield pinned VMs that were created before a date."""
     for server in facts.servers(host):
         if server.created and server.created[:10] < given["date"]:
             why = f"created on {server.created[:10]}"
@@ -74,7 +76,7 @@ def _created_before(
 def _extra_spec(
     facts: CloudFacts, host: ComputeHost, given: Parameters
 ) -> Iterator[Hit]:
-    """Yield pinned VMs whose flavor has a value of a key."""
+    """Yield pinned VMs whose flavor has an extra spec with the given value."""
     for server in facts.servers(host):
         if server.extra_specs.get(given["key"]) == given["value"]:
             why = f"its flavor has {given['key']}={given['value']}"
@@ -82,9 +84,9 @@ def _extra_spec(
 
 
 def _options(facts: CloudFacts, host: ComputeHost, given: Parameters) -> Iterator[Hit]:
-    """Yield a host whose nova.conf, as collected, has all these values.
+    """Yield the host if its collected nova.conf has all the given values.
 
-    An empty value stands for an option that is not set.
+    An empty value means an unset option.
     """
     seen = facts.collected.get(host.host)
     if seen is None or seen.options is None:
@@ -101,19 +103,19 @@ def _options(facts: CloudFacts, host: ComputeHost, given: Parameters) -> Iterato
 def _page_sizes(
     facts: CloudFacts, host: ComputeHost, _given: Parameters
 ) -> Iterator[Hit]:
-    """Yield pinned VMs without huge pages on NUMA nodes that have some."""
+    """Yield pinned VMs without a page size on NUMA nodes with several page sizes."""
     mixed = {c.id for c in host.cells if sum(p.total > 0 for p in c.mempages) > 1}
     for server in facts.servers(host):
         nodes = {cell.host_node for cell in server.cells or ()}
         if server.page_size_kb is None and nodes & mixed:
-            why = "its NUMA node has pages of several sizes, and it asks for none"
+            why = "its NUMA node has pages of several sizes, its flavor names no size"
             yield Hit(host.host, server, why, certain=False)
 
 
 def _shared_sets_differ(
     facts: CloudFacts, host: ComputeHost, _given: Parameters
 ) -> Iterator[Hit]:
-    """Yield unpinned VMs on hosts that share other CPUs than another host does."""
+    """Yield unpinned VMs if another host has a different set of shared CPUs."""
     sets = {
         h.host: frozenset().union(*(cell.cpuset for cell in h.cells))
         for h in facts.snapshot.hosts
@@ -122,7 +124,7 @@ def _shared_sets_differ(
     here = sets.get(host.host)
     if here and any(other and other != here for other in sets.values()):
         for server in facts.servers(host, pinned=False):
-            why = "hosts share other CPUs"
+            why = "cpu_shared_set of another host differs"
             yield Hit(host.host, server, why, certain=False)
 
 
@@ -135,7 +137,7 @@ def _pinned(facts: CloudFacts, host: ComputeHost, _given: Parameters) -> Iterato
 def _nodes_in_placement(
     facts: CloudFacts, host: ComputeHost, given: Parameters
 ) -> Iterator[Hit]:
-    """Yield pinned VMs on hosts whose NUMA nodes Placement knows."""
+    """Yield pinned VMs on hosts whose NUMA nodes are providers in Placement."""
     tree = facts.snapshot.trees.get(host.provider, ())
     if any(const.RC_CELL_CPU in provider.inventories for provider in tree):
         yield from _pinned(facts, host, given)

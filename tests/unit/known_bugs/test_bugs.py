@@ -49,8 +49,8 @@ class FilesTest(testtools.TestCase):
             ("rule: started-before", "rule: x", "told_by.rule: found 'x'"),
             ("element: iothreadpin", "x: y", "told_by.parameters: found date"),
             ('since: "33.0.0"', 'since: "x"', "since: found 'x', expected a release"),
-            ('since: "33.0.0"', 'since: "35.0.0"', "since: 35.0.0 is fixed"),
-            ("moves: [live]\n", "", "fails: nothing is moved"),
+            ('since: "33.0.0"', 'since: "35.0.0"', "since: 35.0.0 has the fix"),
+            ("moves: [live]\n", "", "fails: expected moves"),
             ("number: 2152697", "number: x", "number: found 'x'"),
             ("title:", "titel:", "did you mean title?"),
         ):
