@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nova-api refuses: validators of the ``perfvm:`` extra specs of flavors."""
+"""Validators with which nova-api checks ``perfvm:`` extra specs of flavors."""

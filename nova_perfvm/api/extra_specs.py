@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nova-api answers to ``openstack flavor set --property perfvm:...``.
+"""Validators for ``openstack flavor set --property perfvm:...``.
 
-Nova loads this module as an entry point in ``nova.api.extra_spec_validators``
-and asks :func:`register` once, when nova-api starts.  From then on it refuses
-every other key of the namespace (microversion 2.86 and later).
+nova-api loads this module as an entry point in ``nova.api.extra_spec_validators``, and
+calls :func:`register` once, when it starts.  From then on nova-api refuses every key
+of the namespace without a validator (microversion 2.86 and later).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ LOG = logging.getLogger(__name__)
 
 
 class RefusingValidator(base.ExtraSpecValidator):
-    """A validator of every key of the namespace, which accepts none.
+    """A validator that refuses every key of the namespace.
 
-    Its ``description`` says why, and becomes the answer to the request.
+    Its ``description`` is the reason, which the answer to the request contains.
     """
 
     def validate(self, name: str, value: str) -> None:
-        """Refuse.
+        """Refuse the key.
 
         :raises nova.exception.ValidationError: always
         """
@@ -42,13 +42,13 @@ class RefusingValidator(base.ExtraSpecValidator):
 def register() -> list[base.ExtraSpecValidator]:
     """Return the validators for ``perfvm:*``; never raise.
 
-    An exception here would keep nova-api from answering any request, and no
-    validator at all would let every mistake pass; so without a valid policy the
-    answer is one that refuses all.
+    An exception here would keep nova-api from answering any request, and without a
+    validator every mistake would pass.  So without a valid policy the only validator
+    refuses every key.
     """
     try:
         return validators(conf.policy_file(nova.conf.CONF))
-    except Exception as exc:  # noqa: BLE001  whatever it is, nova-api must start
+    except Exception as exc:  # noqa: BLE001  nova-api must start after any error
         LOG.error(  # noqa: TRY400  a list of mistakes needs no traceback
             "Every perfvm: extra spec is refused until nova-api is restarted with a "
             "valid policy: %s",
@@ -58,9 +58,9 @@ def register() -> list[base.ExtraSpecValidator]:
 
 
 def validators(policy_file: str | None) -> list[base.ExtraSpecValidator]:
-    """Return the validators that a policy asks for.
+    """Return the validator of ``perfvm:class`` for the policy's classes.
 
-    :param policy_file: path; None for the built-in policy
+    :param policy_file: path of the policy; None for the built-in policy
     :raises DocumentError: with every mistake of the file
     """
     policy = loader.load(policy_file)
@@ -79,8 +79,8 @@ def validators(policy_file: str | None) -> list[base.ExtraSpecValidator]:
         base.ExtraSpecValidator(
             name=const.CLASS_KEY,
             description=(
-                "The class of the flavor's VMs. It says how many vCPUs they have, "
-                "whether these are pinned, and which other VMs may be on their host."
+                "The class of the flavor's VMs. The class decides the number of vCPUs, "
+                "whether they are pinned, and which other VMs may be on the same host."
             ),
             value=value,
         )

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins that Watcher loads by their entry points; nothing else imports them."""
+"""A goal and a strategy that Watcher loads by their entry points."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The goal of the strategy, and the figures that Watcher keeps of each action plan.
+"""The strategy's goal, and the efficacy indicators that Watcher stores for each plan.
 
-They are also the strategy's memory: each audit has an action plan, if an empty one.
+The strategy also reads earlier indicators: each audit makes an action plan, even if it
+is empty.
 """
 
 from typing import Any, Final
@@ -17,7 +18,7 @@ _WHAT: Final = "More servers of the class that fit after a day's migrations"
 
 
 class GainedServers(indicators.IndicatorSpecification):
-    """How many more servers would fit, whether migrations are planned or held back."""
+    """Number of servers that would fit in addition, even if the plan is empty."""
 
     schema = {"type": "integer", "minimum": 0}  # noqa: RUF012
 
@@ -26,7 +27,7 @@ class GainedServers(indicators.IndicatorSpecification):
 
 
 class FreeSlotsEfficacy(efficacy.EfficacySpecification):
-    """What an action plan achieves: room for servers, by so many migrations."""
+    """The indicators of an action plan: servers gained, and number of migrations."""
 
     def get_indicators_specifications(self) -> list[Any]:
         return [GainedServers(), indicators.InstanceMigrationsCount()]
@@ -36,7 +37,7 @@ class FreeSlotsEfficacy(efficacy.EfficacySpecification):
 
 
 class FreeSlots(base.Goal):
-    """Room for servers that own CPUs."""
+    """Make room for servers with pinned CPUs."""
 
     @classmethod
     def get_name(cls) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``plan defragment`` and ``plan free`` as solutions of Watcher's audits."""
+"""A Watcher strategy that plans like ``plan defragment`` and ``plan free``."""
 
 from __future__ import annotations
 
@@ -33,29 +33,34 @@ from nova_perfvm.watcher.goal import GAINED, PLANNED, FreeSlots
 LOG = log.getLogger(__name__)
 
 _DAY: Final = timedelta(days=1)
-# Watcher's action migrates no server in another status.
+# Watcher's migrate action handles only these statuses.
 _MOVABLE: Final = frozenset({"ACTIVE", "SHUTOFF"})
 # Type, default, description, minimum
 _PARAMETERS: Final = {
-    "class": ("string", "", "Pinned class that is to find room; the only one if empty"),
-    "keep_free": ("integer", 0, "Servers to keep room for; 0 for as many as may be", 0),
-    "threshold": ("integer", 1, "Do nothing unless so many more servers would fit", 1),
-    "hold_minutes": ("integer", 60, "Do nothing until that has been so for so long", 0),
-    "migrations_per_day": ("integer", 10, "Migrations to begin within 24 hours", 1),
+    "class": ("string", "", "Pinned class to make room for; empty for the only one"),
+    "keep_free": (
+        "integer",
+        0,
+        "Number of servers to keep room for; 0 for the most",
+        0,
+    ),
+    "threshold": ("integer", 1, "Migrate only if so many more servers would fit", 1),
+    "hold_minutes": ("integer", 60, "Minutes that the threshold must have held", 0),
+    "migrations_per_day": ("integer", 10, "Most migrations begun within 24 hours", 1),
 }
 
 
 class InOrderPlanner(WeightPlanner):
-    """Watcher's default planner, which runs migrations in pairs, without the pairs.
+    """Watcher's default planner, changed to run migrations one at a time.
 
-    A migration of a plan may need the room that the one before it leaves.
+    A migration of a plan may need the room that the preceding migration frees.
     """
 
     parallelization = WeightPlanner.parallelization | {"migrate": 1}
 
 
 class DefragmentStrategy(base.BaseStrategy):
-    """Migrate servers so that more of a pinned class fit, seldom and few at a time."""
+    """Migrate servers so that more servers of a pinned class fit, within a budget."""
 
     planner = "perfvm_in_order"
 
@@ -86,7 +91,7 @@ class DefragmentStrategy(base.BaseStrategy):
     @classmethod
     def get_config_opts(cls) -> list[cfg.Opt]:
         """Return the options of ``[watcher_strategies.perfvm_defragment]``."""
-        policy = "Policy file, the same as nova-scheduler's; builtin for none."
+        policy = "nova-scheduler's policy file; builtin for the built-in policy."
         nodes = "Inventory file with the hosts' NUMA nodes, which no API shows."
         return [
             cfg.StrOpt("policy_file", default="/etc/nova/perfvm.yaml", help=policy),
@@ -96,8 +101,8 @@ class DefragmentStrategy(base.BaseStrategy):
     def pre_execute(self) -> None:
         """Read the policy and the cloud.
 
-        :raises PerfVMError: when a file cannot be read, a service fails, or the
-            cloud was changed by another policy
+        :raises PerfVMError: when a file cannot be read, a service fails, or the cloud
+            records another policy
         """
         self._pre_execute()
         policy = loader.load(self.config.policy_file)
@@ -112,13 +117,17 @@ class DefragmentStrategy(base.BaseStrategy):
         if known is not None and known.digest != policy.digest:
             raise PerfVMError(
                 f"{self.config.policy_file}: the cloud was changed by another policy, "
-                f"{known}: set [watcher_strategies.{self.name}]policy_file to that"
+                f"{known}: set [watcher_strategies.{self.name}]policy_file to it"
             )
         wishes = PlanOptions(excluded=self._excluded(snapshot))
         self._planning = Planning(policy, snapshot, settings_for(policy).strict, wishes)
 
     def _excluded(self, snapshot: Snapshot) -> frozenset[str]:
-        """Return hosts and servers that the audit's scope or Watcher leaves alone."""
+        """Return hosts and servers to leave alone.
+
+        These are hosts outside the audit's scope, servers that Watcher excludes, and
+        servers in a status that Watcher's migrate action does not handle.
+        """
         model = self.compute_model
         hosts = {node.hostname for node in model.get_all_compute_nodes().values()}
         servers = model.get_all_instances().values()
@@ -129,20 +138,22 @@ class DefragmentStrategy(base.BaseStrategy):
         )
 
     def do_execute(self, audit: Any = None) -> None:
-        """Plan migrations, if room has been wanting and the day's are not used up."""
+        """Plan migrations if the threshold has held and the day's budget is left."""
         threshold = self.input_parameters["threshold"]
         budget = self.input_parameters["migrations_per_day"]
         plan = self._plan(budget)
         gained = max(0, plan.gained)
         self.solution.set_efficacy_indicators(**{GAINED: gained, PLANNED: 0})
         if gained < threshold or not self._held(audit, threshold):
-            LOG.info("%s more servers would fit: too few, or not for long", gained)
+            LOG.info(
+                "%s more servers would fit: too few, or not for long enough", gained
+            )
             return
         left = budget - self._begun()
         if 0 < left < len(plan.moves):
             plan = self._plan(left)
         if left <= 0 or plan.gained < threshold:
-            LOG.info("%s of the day's migrations are left: too few", max(0, left))
+            LOG.info("%s migrations are left for the day: too few", max(0, left))
             return
         self.solution.set_efficacy_indicators(**{PLANNED: len(plan.moves)})
         for move in plan.moves:
@@ -169,10 +180,10 @@ class DefragmentStrategy(base.BaseStrategy):
         return plan
 
     def _held(self, audit: Any, threshold: int) -> bool:
-        """Return whether each audit of the hold time would have made so much room.
+        """Return whether every audit within the hold time reached the threshold.
 
-        The audit's earlier action plans tell; none is looked for that is more than
-        a day older than the hold time.
+        The efficacy indicators of the audit's earlier action plans show it; plans more
+        than a day older than the hold time are ignored.
         """
         hold = timedelta(minutes=self.input_parameters["hold_minutes"])
         once = objects.audit.AuditType.ONESHOT.value
@@ -193,7 +204,7 @@ class DefragmentStrategy(base.BaseStrategy):
         return False
 
     def _begun(self) -> int:
-        """Return how many migrations Watcher began for this strategy in a day."""
+        """Return the number of migrations begun for this strategy within 24 hours."""
         everything = context.make_context(show_deleted=True)
         since = timeutils.utcnow() - _DAY
         states = ("ONGOING", "SUCCEEDED", "FAILED")
@@ -203,4 +214,4 @@ class DefragmentStrategy(base.BaseStrategy):
         return sum(action.action_plan.strategy_id == mine for action in actions)
 
     def post_execute(self) -> None:
-        """Do nothing: the figures are set with the actions."""
+        """Do nothing: do_execute() has set the efficacy indicators."""
