@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests for Tempest: a cloud's placing of VMs, judged by its APIs alone."""
+"""Tempest tests of the placement of VMs, which use a cloud's APIs alone."""

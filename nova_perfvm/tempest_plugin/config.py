@@ -18,7 +18,7 @@ SERVICE_GROUP: Final = "service_available"
 service_option = cfg.BoolOpt(
     "perfvm",
     default=False,
-    help="Whether nova-scheduler and nova-api of the cloud run with nova-perfvm.",
+    help="Whether the cloud's nova-scheduler and nova-api run with nova-perfvm.",
 )
 
 group = cfg.OptGroup("perfvm", title="VM classes of nova-perfvm")
@@ -26,22 +26,23 @@ group = cfg.OptGroup("perfvm", title="VM classes of nova-perfvm")
 options = [
     cfg.StrOpt(
         "high_performance_flavor",
-        help="Name of a flavor of the pinned class that is tested. Without it the "
-        "tests are skipped.",
+        help="Name of a flavor of the tested pinned class. If unset, all tests are "
+        "skipped.",
     ),
     cfg.StrOpt(
         "high_performance_flavor_alt",
-        help="Name of a flavor of another pinned class, whose VMs share hosts and NUMA "
-        "nodes with those of the first, where the policy has one.",
+        help="Name of a flavor of another pinned class, for policies whose pinned "
+        "classes share hosts and NUMA nodes.",
     ),
     cfg.StrOpt(
         "general_flavor",
-        help="Name of a flavor of the default class. Without it the tests are skipped.",
+        help="Name of a flavor of the default class. If unset, all tests are skipped.",
     ),
     cfg.StrOpt(
         "general_flavor_alt",
-        help="Name of another flavor of the default class, to which a VM with the "
-        "first can be resized. Without it, or if it is the same, resizing is skipped.",
+        help="Name of another flavor of the default class, for resizing a VM of "
+        "general_flavor. If unset or equal to general_flavor, tests of resizing are "
+        "skipped.",
     ),
     cfg.IntOpt(
         "vcpus",
@@ -53,25 +54,24 @@ options = [
         "max_per_host",
         default=2,
         min=1,
-        help="High-performance VMs that fit the largest host, and never more. What a "
-        "smaller one takes is read from Placement, unless it knows nothing of classes.",
+        help="Number of high-performance VMs that fit the largest host. The number for "
+        "smaller hosts is read from Placement, except with placement = none.",
     ),
     cfg.StrOpt(
         "exclusive",
         default="host",
         choices=[
-            ("host", "a host has VMs of one class"),
-            ("cell", "a NUMA node has VMs of one class, and its host of both"),
-            ("none", "VMs of both classes are neighbours"),
+            ("host", "each host serves one class at a time"),
+            ("cell", "each NUMA node serves one class at a time, a host both"),
+            ("none", "both classes share NUMA nodes"),
         ],
-        help="What a high-performance VM keeps the other class off, as the class's key "
-        "of the same name. Tests that no host has both classes are skipped unless it "
-        "is host.",
+        help="Value of the class's key exclusive: where VMs of other classes may run "
+        "beside a high-performance VM. Tests of exclusive hosts need the value host.",
     ),
     cfg.StrOpt(
         "placement",
         default=Policy.placement,
         choices=[(scheme.name, scheme.summary) for scheme in SCHEMES.values()],
-        help="What Placement counts, as the policy's key of the same name.",
+        help="Value of the policy's key placement: what Placement counts.",
     ),
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What inventories of Placement tell the tests of a host."""
+"""Count from Placement's inventories how many VMs a host takes."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from typing import Any
 
 from nova_perfvm import constants as const
 
-# {resource class: its inventory}, as GET /resource_providers/{uuid}/inventories
-# has them.
+# {resource class: inventory}, as GET /resource_providers/{uuid}/inventories returns.
 Inventories = Mapping[str, Mapping[str, Any]]
 
 
 def room(
     providers: Iterable[Inventories], extra_specs: Mapping[str, str], most: int
 ) -> int:
-    """Return how many VMs of a flavor a host takes when it is empty.
+    """Return the number of VMs of a flavor that an empty host takes.
 
-    Hosts of another shape than the largest, and mixed ones, take fewer than the
-    policy allows a host.
+    Smaller and mixed hosts take fewer than the policy's ``max_per_host``.
 
-    :param providers: those of the compute's tree
-    :param extra_specs: of the flavor; each group is met by one provider
-    :param most: what no host passes, and all have where the flavor asks for nothing
-        of the project's
+    :param providers: inventories of each provider of the compute's tree
+    :param extra_specs: the flavor's; one provider satisfies each request group
+    :param most: the policy's ``max_per_host``, the result where the flavor requests no
+        resource class of the project
     """
     groups: dict[str, dict[str, int]] = defaultdict(dict)
     for key, amount in extra_specs.items():
@@ -38,7 +36,7 @@ def room(
 
 
 def _times(provider: Inventories, asked: Mapping[str, int]) -> int:
-    """Return how often an empty provider gives what is asked for."""
+    """Return how many times an empty provider satisfies a request group."""
     return min(
         provider[name]["total"] // amount
         if name in provider and amount <= provider[name]["max_unit"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Tempest asks of a plugin."""
+"""The plugin's class, which Tempest loads."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from nova_perfvm.tempest_plugin import config
 
 
 class PerfVMTempestPlugin(plugins.TempestPlugin):
-    """Tests and options; the clients are Tempest's own."""
+    """Tests and options of nova-perfvm; the tests use Tempest's own clients."""
 
     def load_tests(self) -> tuple[str, str]:
-        """Return the directory of the tests, and that of the top package."""
+        """Return the directory of the tests, and the directory above nova_perfvm."""
         here = Path(__file__).resolve().parent
         return str(here / "tests"), str(here.parents[1])
 

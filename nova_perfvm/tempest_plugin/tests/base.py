@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers of both classes on hosts that nobody else uses."""
+"""Base class of tests that boot servers of both classes on empty hosts."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from nova_perfvm.tempest_plugin import inventories
 
 CONF = config.CONF
 
-# Of NoValidHost, and of conductor when every host that was left refused.
+# Messages of NoValidHost, and of nova-conductor after every alternate host refused.
 REFUSALS = ("No valid host", "Exceeded maximum number of retries")
 
 
 @decorators.serial
 class PerfVMTest(test.BaseTestCase):
-    """Tests with the hosts to themselves: a VM of one class may keep the other away.
+    """Base of the tests, which run serially, as a VM may keep other classes off a host.
 
-    The administrator asks for everything: only they choose hosts and see them.
+    All requests have the administrator's credentials, which choosing and seeing hosts
+    requires.
     """
 
     credentials = ("admin",)
@@ -45,7 +46,7 @@ class PerfVMTest(test.BaseTestCase):
         super().skip_checks()
         if not (CONF.service_available.nova and CONF.service_available.perfvm):
             raise cls.skipException(
-                "[service_available]perfvm is False: nova-perfvm is not there"
+                "[service_available]perfvm is False: the cloud has no nova-perfvm"
             )
         if not (CONF.perfvm.high_performance_flavor and CONF.perfvm.general_flavor):
             raise cls.skipException(
@@ -67,7 +68,7 @@ class PerfVMTest(test.BaseTestCase):
 
     @classmethod
     def setup_clients(cls) -> None:
-        """Take Tempest's clients."""
+        """Keep Tempest's clients of Nova and Placement."""
         super().setup_clients()
         cls.servers = cls.os_admin.servers_client
         cls.flavors = cls.os_admin.flavors_client
@@ -79,7 +80,7 @@ class PerfVMTest(test.BaseTestCase):
 
     @classmethod
     def resource_setup(cls) -> None:
-        """Find the flavors, and make room in the project's quotas."""
+        """Find the flavors, and lift the project's quotas."""
         super().resource_setup()
         cls.setup_api_microversion_fixture(
             compute_microversion=cls.min_microversion, placement_microversion=PLACEMENT
@@ -92,14 +93,14 @@ class PerfVMTest(test.BaseTestCase):
 
     @classmethod
     def _lift_quotas(cls, project: str) -> None:
-        """Let a project have any number of VMs until the tests are over."""
+        """Set a project's quotas to unlimited until the class's tests are over."""
         before = cls.quotas.show_quota_set(project)["quota_set"]
         names = ("cores", "instances", "ram")
         old = {name: before[name] for name in names}
         cls.addClassResourceCleanup(
             cls.quotas.update_quota_set, project, force=True, **old
         )
-        # 20 cores, Nova's default, are one VM.
+        # Nova's default quota of 20 cores allows one high-performance VM.
         cls.quotas.update_quota_set(project, force=True, **dict.fromkeys(names, -1))
 
     @classmethod
@@ -113,7 +114,7 @@ class PerfVMTest(test.BaseTestCase):
         return cls.flavor_of[name]["id"]
 
     def need_exclusive_hosts(self) -> None:
-        """Skip where VMs of both classes may be on one host."""
+        """Skip the test where a host may have VMs of both classes."""
         if CONF.perfvm.exclusive != "host":
             raise self.skipException(
                 f"[perfvm]exclusive is {CONF.perfvm.exclusive}: a host may have VMs of "
@@ -123,10 +124,10 @@ class PerfVMTest(test.BaseTestCase):
     # Servers
 
     def create(self, flavor: str, host: str | None = None) -> str:
-        """Ask for a server, by default without a network; return its id.
+        """Create a server, by default without a network; return its ID.
 
-        :param flavor: id
-        :param host: the only host that may take it
+        :param flavor: ID of the flavor
+        :param host: the only host on which the server may land; None for any host
         """
         wish = {} if host is None else {"host": host}
         server = self.servers.create_server(
@@ -142,21 +143,22 @@ class PerfVMTest(test.BaseTestCase):
         return server["id"]
 
     def networks(self) -> Any:
-        """Return what a server asks of Neutron."""
+        """Return the ``networks`` of a request for a server."""
         return "none"
 
     def show(self, server: str) -> dict[str, Any]:
         return self.servers.show_server(server)["server"]
 
     def wait(self, server: str, *states: str) -> dict[str, Any]:
-        """Return a server that has come to rest in one of the states, or in ERROR.
+        """Wait until a server without a task is in one of the states, or in ERROR.
 
+        :returns: the server, as Nova shows it
         :raises TimeoutException: after [compute]build_timeout seconds
         """
         for _ in repeat(CONF.compute.build_timeout):
             shown = self.show(server)
             idle = shown["OS-EXT-STS:task_state"] is None
-            # Nova says that it failed, and a moment later why.
+            # Nova sets the status ERROR first, and the fault a moment later.
             failed = shown["status"] == "ERROR" and "fault" in shown
             if idle and (failed or shown["status"] in states):
                 return shown
@@ -166,13 +168,13 @@ class PerfVMTest(test.BaseTestCase):
         )
 
     def boot(self, flavor: str, host: str | None = None) -> dict[str, Any]:
-        """Boot a server that has to become ACTIVE; return it."""
+        """Boot a server, assert that it is ACTIVE, and return it."""
         server = self.wait(self.create(flavor, host), "ACTIVE")
         self.assertEqual("ACTIVE", server["status"], server.get("fault"))
         return server
 
     def boot_refused(self, flavor: str, host: str | None = None) -> None:
-        """Ask for a server for which there has to be no host."""
+        """Create a server, and assert that Nova finds no valid host for it."""
         server = self.wait(self.create(flavor, host), "ACTIVE")
         self.assertEqual("ERROR", server["status"], f"it is on {host_of(server)}")
         self.assertIn("No valid host was found", server["fault"]["message"])
@@ -180,14 +182,14 @@ class PerfVMTest(test.BaseTestCase):
         self.delete(server["id"])
 
     def assert_closed(self, flavor: str, host: str) -> None:
-        """Judge that a host refuses the other class, if the policy says so."""
+        """Assert that a host refuses a flavor, if hosts are exclusive."""
         if CONF.perfvm.exclusive == "host":
             self.boot_refused(flavor, host)
 
     def delete(self, server: str) -> None:
-        """Delete a server, if it is there; wait until it is gone and holds nothing.
+        """Delete a server, if it exists; wait until its allocations are gone, too.
 
-        Nova gives back what a server held after it has forgotten the server.
+        Nova deletes a server's allocations after the server.
         """
         with contextlib.suppress(lib_exc.NotFound):
             self.servers.delete_server(server)
@@ -213,14 +215,14 @@ class PerfVMTest(test.BaseTestCase):
         ]
 
     def empty_hosts(self) -> list[str]:
-        """Return the hosts that are up and have no server of anyone."""
+        """Return the hosts that are up and have no servers."""
         return self.await_free([h for h in self.hosts_up() if not self.servers_of(h)])
 
     def await_free(self, hosts: list[str]) -> list[str]:
-        """Wait until nothing of hosts without servers is taken; return those.
+        """Wait until Nova counts no used vCPUs on empty hosts; return the free hosts.
 
-        A VM that was deleted where it had just arrived keeps its CPUs until
-        nova-compute's next periodic task, which comes once a minute.
+        If a VM was deleted just after its move to a host, its CPUs are free only after
+        nova-compute's next periodic task, which runs once a minute.
         """
         free: list[str] = []
         for _ in repeat(CONF.compute.build_timeout):
@@ -231,7 +233,7 @@ class PerfVMTest(test.BaseTestCase):
         return free
 
     def computes(self) -> dict[str, dict[str, Any]]:
-        """Return {host: its hypervisor, whose id is that of its provider}."""
+        """Return {host: hypervisor}; a hypervisor and its provider have the same ID."""
         shown = self.hypervisors.list_hypervisors(detail=True)["hypervisors"]
         return {compute["service"]["host"]: compute for compute in shown}
 
@@ -242,9 +244,9 @@ class PerfVMTest(test.BaseTestCase):
         ]
 
     def boot_on_empty_host(self, flavor: str) -> tuple[str, dict[str, Any]]:
-        """Boot a server on some empty host; return the host and the server.
+        """Boot a server on an empty host; return the host and the server.
 
-        Hosts that serve the other class only refuse.
+        Empty hosts of the other class refuse the server: the next host is tried.
         """
         hosts = self.empty_hosts()
         for host in hosts:
@@ -253,10 +255,10 @@ class PerfVMTest(test.BaseTestCase):
                 return host, server
             self.assertIn("No valid host was found", server["fault"]["message"])
             self.delete(server["id"])
-        raise self.no_host_takes(flavor, f"empty are: {', '.join(hosts) or '-'}")
+        raise self.no_host_takes(flavor, f"empty hosts: {', '.join(hosts) or '-'}")
 
     def no_host_takes(self, flavor: str, why: str) -> Exception:
-        """Return the exception that skips a test: no host takes a flavor."""
+        """Return the exception that skips a test because no host takes a flavor."""
         name = next(n for n, one in self.flavor_of.items() if one["id"] == flavor)
         skip: Exception = self.skipException(
             f"no empty host takes flavor {name}; {why}"
@@ -264,13 +266,13 @@ class PerfVMTest(test.BaseTestCase):
         return skip
 
     def serves(self, host: str, flavor: str) -> bool:
-        """Return whether a host has what a flavor claims, whoever is on it now."""
+        """Return whether the host, if it were empty, would take a flavor's VM."""
         if flavor == self.high_performance:
             return self.room(host) > 0
         return flavor != self.general or any("VCPU" in p for p in self.tree_of(host))
 
     def room(self, host: str) -> int:
-        """Return how many high-performance VMs a host takes when it is empty."""
+        """Return the number of high-performance VMs that a host takes if empty."""
         return inventories.room(
             self.tree_of(host),
             self.flavor_of[CONF.perfvm.high_performance_flavor]["extra_specs"],
@@ -284,7 +286,7 @@ class PerfVMTest(test.BaseTestCase):
         return [self.inventories_of(p["uuid"]) for p in found["resource_providers"]]
 
     def fill(self) -> tuple[str, list[str]]:
-        """Fill an empty host with high-performance VMs; return it and their ids."""
+        """Fill an empty host with high-performance VMs; return the host and VM IDs."""
         host, first = self.boot_on_empty_host(self.high_performance)
         others = [
             self.boot(self.high_performance, host)["id"]
@@ -292,10 +294,10 @@ class PerfVMTest(test.BaseTestCase):
         ]
         return host, [first["id"], *others]
 
-    # What APIs show
+    # Pins and allocations
 
     def pins(self, server: str) -> dict[int, list[int]]:
-        """Return {NUMA node of the host: the CPUs of the server's vCPUs on it}."""
+        """Return {NUMA node of the host: CPUs of the server's vCPUs on the node}."""
         _, body = self.servers.get(f"servers/{server}/topology")
         return {
             node["host_node"]: list(node["cpu_pinning"].values())
@@ -303,7 +305,7 @@ class PerfVMTest(test.BaseTestCase):
         }
 
     def assert_pinned(self, server: str) -> tuple[int, frozenset[int]]:
-        """Judge a pinned VM's topology; return its node and its CPUs."""
+        """Assert that a VM is pinned to one NUMA node; return the node and the CPUs."""
         pins = self.pins(server)
         self.assertEqual(1, len(pins), f"NUMA nodes of {server}: {pins}")
         ((node, cpus),) = pins.items()
@@ -316,12 +318,12 @@ class PerfVMTest(test.BaseTestCase):
         return node, frozenset(cpus)
 
     def node_of(self, provider: str) -> int:
-        """Return the NUMA node of a host that a provider stands for."""
+        """Return the number of the NUMA node that a provider represents."""
         name = self.providers.show_resource_provider(provider)["name"]
         return int(name.rpartition(const.CELL_SUFFIX)[2])
 
     def assert_disjoint(self, servers: list[str]) -> None:
-        """Judge the pinned VMs of one host."""
+        """Assert that servers of a host are pinned, and no two to the same CPU."""
         taken: dict[int, str] = {}
         for server in servers:
             _, cpus = self.assert_pinned(server)
@@ -329,7 +331,7 @@ class PerfVMTest(test.BaseTestCase):
             taken |= dict.fromkeys(cpus, server)
 
     def allocated(self, server: str, resource: str) -> dict[str, int]:
-        """Return {resource provider: how much of a resource the server has of it}."""
+        """Return {resource provider: amount of a resource class in the allocation}."""
         found = self.placement.list_allocations(server)["allocations"]
         return {
             provider: given["resources"][resource]
@@ -338,13 +340,13 @@ class PerfVMTest(test.BaseTestCase):
         }
 
     def inventories_of(self, provider: str) -> inventories.Inventories:
-        """Return {resource class: its inventory} of a provider."""
+        """Return a provider's {resource class: inventory}."""
         found = self.providers.list_resource_provider_inventories(provider)
         return found["inventories"]
 
 
 def repeat(seconds: float) -> Iterator[None]:
-    """Go through a loop's body for some time, at least once, with pauses."""
+    """Yield at intervals for some seconds, at least once; for polling loops."""
     deadline = time.monotonic() + seconds
     yield
     while time.monotonic() < deadline:
@@ -353,5 +355,5 @@ def repeat(seconds: float) -> Iterator[None]:
 
 
 def host_of(server: dict[str, Any]) -> str | None:
-    """Return the host of a server as the administrator sees it."""
+    """Return the host of a server that was read with admin credentials."""
     return server["OS-EXT-SRV-ATTR:host"]

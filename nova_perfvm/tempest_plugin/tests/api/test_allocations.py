@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What VMs have in Placement."""
+"""Allocations of VMs in Placement."""
 
 from tempest import config
 from tempest.lib import decorators
@@ -17,13 +17,13 @@ class AllocationsTest(base.PerfVMTest):
         super().skip_checks()
         if not SCHEMES[CONF.perfvm.placement].counts:
             raise cls.skipException(
-                f"[perfvm]placement is {CONF.perfvm.placement}: Placement knows "
-                "nothing of classes"
+                f"[perfvm]placement is {CONF.perfvm.placement}: Placement counts no "
+                "classes"
             )
 
     @decorators.idempotent_id("bdedfdde-9175-4bde-bc5b-4fd54cd58865")
     def test_high_performance(self):
-        """A slot, or the whole of one child; never the same child for two."""
+        """A VM takes a slot, or all units of a child that no other VM takes."""
         scheme = SCHEMES[CONF.perfvm.placement]
         if scheme.mixes:
             raise self.skipException(
@@ -41,7 +41,7 @@ class AllocationsTest(base.PerfVMTest):
 
     @decorators.idempotent_id("e78f3091-4771-40d7-a00b-cb8b550e396f")
     def test_general(self):
-        """No slot; one unit of each child, so that none is whole."""
+        """A general VM takes no slot, but one unit of each child."""
         _, server = self.boot_on_empty_host(self.general)
         self.assertEqual({}, self.allocated(server["id"], const.RC_SLOT))
         units = self.allocated(server["id"], const.RC_UNIT)

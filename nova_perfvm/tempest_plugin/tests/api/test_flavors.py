@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flavors as nova-api takes them, and as the scheduler does."""
+"""nova-api refuses invalid extra specs; nova-scheduler refuses invalid flavors."""
 
 from tempest import config
 from tempest.lib import decorators
@@ -14,7 +14,7 @@ CONF = config.CONF
 
 class FlavorsTest(base.PerfVMTest):
     def make_flavor(self, **changes):
-        """Make one like the high-performance flavor, without extra specs."""
+        """Create a copy of the high-performance flavor without extra specs."""
         like = self.flavor_of[CONF.perfvm.high_performance_flavor]
         wish = {name: like[name] for name in ("vcpus", "ram", "disk")} | changes
         name = data_utils.rand_name(
@@ -33,7 +33,7 @@ class FlavorsTest(base.PerfVMTest):
 
     @decorators.idempotent_id("3b935692-c240-4c83-9d1d-7bc27faccc92")
     def test_typos(self):
-        """In the class, and in the key."""
+        """nova-api refuses unknown classes and unknown keys."""
         flavor = self.make_flavor()
         key, name = const.CLASS_KEY, self.specs(self.high_performance)[const.CLASS_KEY]
         for wrong in (
@@ -55,9 +55,9 @@ class FlavorsTest(base.PerfVMTest):
         """A VM of the class with another number of vCPUs finds no host."""
         host, server = self.boot_on_empty_host(self.high_performance)
         self.delete(server["id"])
-        # Smaller, so that the CPUs are there.
+        # A smaller VM, for which the host has enough CPUs.
         flavor = self.make_flavor(vcpus=CONF.perfvm.vcpus // 2 or 2)
         self.flavors.set_flavor_extra_spec(flavor, **self.specs(self.high_performance))
         self.boot_refused(flavor, host)
-        # The host was not the reason.
+        # A VM of the right size fits: the size was the reason.
         self.boot(self.high_performance, host)

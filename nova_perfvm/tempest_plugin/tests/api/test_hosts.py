@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one host takes."""
+"""The VMs that one host takes and refuses."""
 
 from tempest.lib import decorators
 
@@ -9,7 +9,7 @@ from nova_perfvm.tempest_plugin.tests import base
 class HostsTest(base.PerfVMTest):
     @decorators.idempotent_id("c8de2d9f-b1d3-4fac-9072-8630696a3721")
     def test_cap(self):
-        """The cap can be reached, is not passed, and a place is free again."""
+        """A host takes max_per_host VMs, no more, and another one after a deletion."""
         host, servers = self.fill()
         self.boot_refused(self.high_performance, host)
         self.delete(servers[0])
@@ -18,7 +18,7 @@ class HostsTest(base.PerfVMTest):
 
     @decorators.idempotent_id("7a0ded1b-1b40-4edf-82f9-24d91092d675")
     def test_topology(self):
-        """Each VM on one NUMA node, each vCPU on a CPU that no other VM has."""
+        """Each VM is on one NUMA node, each vCPU on a CPU of its own."""
         _, servers = self.fill()
         self.assert_disjoint(servers)
 
@@ -34,7 +34,7 @@ class HostsTest(base.PerfVMTest):
         self.need_exclusive_hosts()
         host, server = self.boot_on_empty_host(self.general)
         self.boot_refused(self.high_performance, host)
-        # Others of its class are welcome.
+        # The host still takes VMs of the general class.
         other = self.boot(self.general, host)
         self.assertEqual(
             {server["id"], other["id"]}, {s["id"] for s in self.servers_of(host)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of both classes, all at once."""
+"""Concurrent requests for VMs of both classes."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,9 +15,9 @@ CONF = config.CONF
 class BurstTest(base.PerfVMTest):
     @decorators.idempotent_id("2cf84fab-2d66-4ef5-b252-b7c41e58edd5")
     def test_mixed(self):
-        """Whoever wins, no rule is broken, and every loser is told why."""
+        """No rule is broken, and each refused server has Nova's message."""
         if not self.empty_hosts():
-            raise self.skipException("no host is empty, so that all may be refused")
+            raise self.skipException("no empty host: Nova may refuse all requests")
         each = 2 * CONF.perfvm.max_per_host + 1
         flavors = [self.high_performance, self.general] * each
         with ThreadPoolExecutor(max_workers=len(flavors)) as pool:

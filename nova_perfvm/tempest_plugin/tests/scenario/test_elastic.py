@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An elastic host serves one class, and then the other."""
+"""An elastic host serves one class, and when it is empty the other."""
 
 from tempest import config
 from tempest.lib import decorators
@@ -16,11 +16,11 @@ class ElasticTest(base.PerfVMTest):
         super().skip_checks()
         if "elastic" not in SCHEMES[CONF.perfvm.placement].modes:
             raise cls.skipException(
-                f"[perfvm]placement is {CONF.perfvm.placement}: no host is elastic"
+                f"[perfvm]placement is {CONF.perfvm.placement}: no elastic hosts"
             )
 
     def elastic_host(self) -> str:
-        """Return an empty host with slots whose CPUs are not dedicated."""
+        """Return an empty host that has slots, but no dedicated CPUs."""
         for host in self.empty_hosts():
             own = self.inventories_of(self.computes()[host]["id"])
             if "VCPU" in own and self.room(host):
@@ -37,7 +37,7 @@ class ElasticTest(base.PerfVMTest):
 
         servers = [self.boot(self.general, host) for _ in range(2)]
         for server in servers:
-            # As long as one of them is there
+            # The host refuses high-performance VMs until the last general VM is gone.
             self.boot_refused(self.high_performance, host)
             self.delete(server["id"])
 

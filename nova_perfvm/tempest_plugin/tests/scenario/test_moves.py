@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever moves a VM, its class's rules hold where it arrives."""
+"""After every kind of move, the class's rules hold on the VM's new host."""
 
 import contextlib
 
@@ -11,39 +11,42 @@ from nova_perfvm.tempest_plugin.tests import base
 
 CONF = config.CONF
 
-# A server that has moved away counts on the host that it left until nova-compute
-# sends nova-scheduler the list of its servers: [DEFAULT]
-# scheduler_instance_sync_interval, 120 seconds by default.
+# nova-scheduler counts a moved server on its old host until that host's nova-compute
+# sends its list of servers: [DEFAULT]scheduler_instance_sync_interval, 120 seconds by
+# default.
 SYNC_S = 150
 
 
 class MovesTest(base.PerfVMTest):
-    """Two hosts that take high-performance VMs are needed, and nobody on them."""
+    """Moves between two empty hosts that take high-performance VMs."""
 
     @classmethod
     def skip_checks(cls):
         super().skip_checks()
         if CONF.compute.min_compute_nodes < 2:
             raise cls.skipException(
-                "[compute]min_compute_nodes is less than 2: there is nowhere to go"
+                "[compute]min_compute_nodes is less than 2: there is no host to move to"
             )
 
     def boot_movable(self):
-        """Boot a high-performance VM that another empty host would take, too."""
+        """Boot a high-performance VM, with another empty host to which it can move.
+
+        :returns: the server's ID, its host, and the other host
+        """
         target, other = self.boot_on_empty_host(self.high_performance)
         source, server = self.boot_on_empty_host(self.high_performance)
         self.delete(other["id"])
         return server["id"], source, target
 
     def assert_moved(self, server, source):
-        """Judge where a high-performance VM has arrived."""
+        """Assert that a high-performance VM left `source`, and is pinned elsewhere."""
         shown = self.show(server)
         self.assertEqual("ACTIVE", shown["status"], shown.get("fault"))
         host = base.host_of(shown)
         self.assertNotEqual(source, host)
         self.assert_pinned(server)
         self.assert_closed(self.general, host)
-        # And nothing of it is left where it was.
+        # The source is empty: it takes as many VMs as before.
         again = [
             self.boot_once_known(self.high_performance, source)["id"]
             for _ in range(self.room(source))
@@ -51,7 +54,7 @@ class MovesTest(base.PerfVMTest):
         self.assert_disjoint(again)
 
     def boot_once_known(self, flavor, host):
-        """Boot a server on a host that another one has left."""
+        """Boot a server on a host that another server has left, retrying for SYNC_S."""
         for _ in base.repeat(SYNC_S):
             server = self.wait(self.create(flavor, host), "ACTIVE")
             if server["status"] == "ACTIVE":
@@ -61,17 +64,17 @@ class MovesTest(base.PerfVMTest):
         return server
 
     def boot_on_empty_host(self, flavor):
-        """Wait also for hosts that servers of other tests have left."""
+        """Boot a server on an empty host, retrying while hosts still seem occupied."""
         hosts = self.computes().keys() & self.hosts_up()
         if not any(self.serves(host, flavor) for host in hosts):
-            raise self.no_host_takes(flavor, "none has what it claims")
+            raise self.no_host_takes(flavor, "no host offers the flavor's resources")
         for _ in base.repeat(SYNC_S):
             with contextlib.suppress(self.skipException):
                 return super().boot_on_empty_host(flavor)
         return super().boot_on_empty_host(flavor)
 
     def need(self, feature):
-        """Skip where the hypervisor does not do something."""
+        """Skip the test where the hypervisor lacks a feature."""
         if not CONF.compute_feature_enabled[feature]:
             raise self.skipException(f"[compute-feature-enabled]{feature} is False")
 
@@ -80,18 +83,18 @@ class MovesTest(base.PerfVMTest):
         self.confirm(server)
 
     def resizable_to(self, option):
-        """Return the id of a flavor to which a general VM can be resized."""
+        """Return the ID of an option's flavor, if a general VM can be resized to it."""
         self.need("resize")
         flavor = self._flavor(option)
         now, then = (
             self.flavor_of[CONF.perfvm[name]]["disk"]
             for name in ("general_flavor", option)
         )
-        # nova-api answers 400 if it is 0, and the hypervisor refuses the others.
+        # To a disk of 0 GB nova-api answers 400; the hypervisor refuses smaller disks.
         if then < now:
             raise self.skipException(
-                f"[perfvm]{option} has a disk of {then} GB, general_flavor one of "
-                f"{now}: Nova makes no local disk smaller"
+                f"[perfvm]{option} has a disk of {then} GB, general_flavor a disk of "
+                f"{now}: Nova never shrinks local disks"
             )
         return flavor
 
@@ -123,7 +126,7 @@ class MovesTest(base.PerfVMTest):
         self.need("cold_migration")
         _, server = self.boot_on_empty_host(self.high_performance)
         taken, _ = self.boot_on_empty_host(self.general)
-        # Nova answers 400, or 202 and then puts the server back.
+        # Nova answers 400, or 202 and then leaves the server on its host.
         with contextlib.suppress(lib_exc.BadRequest):
             self.servers.migrate_server(server["id"], host=taken)
         shown = self.wait(server["id"], "ACTIVE")
@@ -134,7 +137,7 @@ class MovesTest(base.PerfVMTest):
     def test_resize_within_general(self):
         if CONF.perfvm.general_flavor_alt in {None, CONF.perfvm.general_flavor}:
             raise self.skipException(
-                "[perfvm]general_flavor_alt names no other flavor than general_flavor"
+                "[perfvm]general_flavor_alt is unset or equal to general_flavor"
             )
         alt = self.resizable_to("general_flavor_alt")
         host, server = self.boot_on_empty_host(self.general)
@@ -149,7 +152,7 @@ class MovesTest(base.PerfVMTest):
 
     @decorators.idempotent_id("812c217c-8632-44dd-b06d-41e1c64cf9e9")
     def test_resize_to_the_other_class(self):
-        """A general VM becomes a high-performance one, where no general one may be."""
+        """A general VM, resized to the pinned class, lands on an exclusive host."""
         pinned = self.resizable_to("high_performance_flavor")
         _, other = self.boot_on_empty_host(self.high_performance)
         _, server = self.boot_on_empty_host(self.general)

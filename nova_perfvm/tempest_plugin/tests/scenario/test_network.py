@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VMs with a network, which get a queue pair for each vCPU."""
+"""VMs with a network, whose interface has a queue pair for each vCPU."""
 
 from tempest import config
 from tempest.lib import decorators
@@ -17,7 +17,7 @@ class NetworkTest(base.PerfVMTest):
         super().skip_checks()
         if not CONF.auth.create_isolated_networks:
             raise cls.skipException(
-                "[auth]create_isolated_networks is False: no network is plugged"
+                "[auth]create_isolated_networks is False: the test needs a network"
             )
 
     def networks(self):
@@ -26,7 +26,7 @@ class NetworkTest(base.PerfVMTest):
 
     @decorators.idempotent_id("3d5b9c1e-7a42-4f0c-8e66-b1f2a0d97c58")
     def test_boot_with_a_port(self):
-        """Queues of flavor and image fit the tap that os-vif or libvirt creates."""
+        """The port becomes ACTIVE: os-vif's or libvirt's tap has the VM's queues."""
         _, server = self.boot_on_empty_host(self.high_performance)
         ports = self.os_admin.interfaces_client.list_interfaces(server["id"])
         (port,) = ports["interfaceAttachments"]
