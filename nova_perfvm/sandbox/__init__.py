@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cloud of separate processes to try the project on."""
+"""The sandbox: OpenStack as separate processes on one machine, to try the project."""

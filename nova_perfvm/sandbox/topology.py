@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the libvirt that the sandboxes pretend numbers the CPUs of a host."""
+"""The topology of hosts that Nova's fake libvirt reports."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from nova_perfvm.policy import HostShape
 def pretended_topology(shape: HostShape, memory_gb: int) -> Topology:
     """Return the topology that Nova's fake libvirt reports for a shape.
 
-    Its SMT siblings are neighbours, CPUs 0 and 1 share a core; Linux on x86
-    numbers otherwise, see :func:`nova_perfvm.generate.hosts.from_shape`.
+    The fake's SMT siblings have neighbouring numbers: CPUs 0 and 1 share a core, unlike
+    on x86 (:func:`nova_perfvm.generate.hosts.from_shape`).
     """
     nodes = nodes_of(
         shape,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's real libvirt driver over a pretended libvirt, in both sandboxes.
+"""Nova's real libvirt driver over a fake libvirt.
 
-``fork`` starts nova-compute processes. All of it runs where Nova is.
+``fork`` starts nova-compute processes. This package runs in Nova's environment.
 """

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start nova-compute processes that share what all of them import.
+"""Start nova-compute processes that share the memory of imported modules.
 
-``python -m nova_perfvm.sandbox.hypervisor.fork ORDERS`` imports once, and
-forks for each order in a JSON list: ``{"log": ..., "output": ..., "config_files":
-[...], "hardware": {...}}``.  The first configuration file is the same for all.  It
-prints a pid for each, and ends.  A compute that was forked costs less than half the
-memory of one that was not, and starts at once.
+``python -m nova_perfvm.sandbox.hypervisor.fork ORDERS`` imports Nova once, forks a
+process for each order in a JSON list, prints the pids, and ends.  An order is
+``{"log": ..., "output": ..., "config_files": [...], "hardware": {...}}``; the first
+configuration file is the same in all orders.  A forked compute takes less than half
+the memory of a separately started one, and starts at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 import traceback
 from typing import Any, Final
 
-# What each compute imports, some of it only as it starts.
+# Modules of nova-compute, including modules that it imports after its start.
 SHARED: Final = (
     "nova.cmd.compute",
     "nova.compute.manager",
@@ -33,18 +33,18 @@ SHARED: Final = (
 
 
 def main() -> None:
-    """Start what is ordered."""
-    # For native threads, before anything else of Nova.
+    """Start the ordered computes."""
+    # Select native threads before any other import of Nova.
     importlib.import_module("nova.monkey_patch").patch(backend="threading")
     orders = json.loads(sys.argv[1])
-    # Periodic tasks read their intervals when they are imported.
+    # Decorators of periodic tasks read their intervals at import.
     conf = importlib.import_module("nova.conf").CONF
     conf(["--config-file", orders[0]["config_files"][0]], project="nova")
     for name in SHARED:
         importlib.import_module(name)
     conf.clear()
     gc.collect()
-    # The collector would write into every page, and unshare it.
+    # The garbage collector would write into shared pages, so that each is copied.
     gc.freeze()
     for order in orders:
         pid = os.fork()
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def _become_compute(order: dict[str, Any]) -> None:
-    """Be a nova-compute with a session and output of its own; never return."""
+    """Run nova-compute in a session of its own, with its own output; never return."""
     status = 1
     try:
         os.setsid()
@@ -67,7 +67,7 @@ def _become_compute(order: dict[str, Any]) -> None:
         pretences.pretend(pretences.Hardware(**order["hardware"]))
         sys.modules["nova.cmd.compute"].main()
         status = 0
-    except BaseException:  # noqa: BLE001 - it is the end of this process
+    except BaseException:  # noqa: BLE001 - this process ends
         traceback.print_exc()
     finally:
         os._exit(status)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A libvirt that pretends one host; its domains outlive the service."""
+"""A fake libvirt of one host, whose guests survive a restart of nova-compute."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from nova_perfvm.policy import HostShape
 
 
 def _fixture(name: str) -> Any:
-    """Import a module of fixtures without its package's ``__init__``.
+    """Import a module of Nova's fixtures without their package's ``__init__``.
 
-    That imports half of Nova, and testtools, which no service needs.
+    The ``__init__`` imports half of Nova, and testtools, which no service needs.
     """
     package = types.ModuleType("nova.tests.fixtures")
     package.__path__ = [str(Path(nova.tests.__file__).with_name("fixtures"))]
@@ -36,11 +36,11 @@ imagebackend = _fixture("libvirt_imagebackend")
 
 @dataclasses.dataclass(frozen=True)
 class Hardware:
-    """What a host is made of.
+    """The hardware of a fake host.
 
-    :ivar memory_gb: of the whole host, split evenly over its NUMA nodes
-    :ivar domains: directory HOSTNAME/NAME of its guests; beside HOSTNAME are the
-        other hosts
+    :ivar memory_gb: memory of the whole host in GiB, split evenly over its NUMA nodes
+    :ivar domains: directory of its guests, HOSTNAME/NAME; directories of the other
+        hosts are beside HOSTNAME
     """
 
     hostname: str
@@ -50,9 +50,9 @@ class Hardware:
 
 
 class SandboxDomain(fakelibvirt.Domain):
-    """A guest; what Nova defined is kept word by word.
+    """A guest that keeps the XML that Nova defined.
 
-    The fixture forgets parts of it: the mode of numatune, the queues.
+    Nova's fixture drops parts of the XML: the mode of numatune, the queues.
     """
 
     def __init__(self, connection: Any, xml: str, **kwargs: Any) -> None:
@@ -60,10 +60,10 @@ class SandboxDomain(fakelibvirt.Domain):
         self.kept_xml = xml
 
     def XMLDesc(self, flags: int) -> str:  # noqa: N802
-        """Return the description; for a migration the one that is rewritten."""
+        """Return the guest's XML; for a migration with PCI addresses of interfaces."""
         if not flags & fakelibvirt.VIR_DOMAIN_XML_MIGRATABLE:
             return super().XMLDesc(flags)
-        # Each interface has the PCI address that libvirt would have chosen.
+        # libvirt chooses a PCI address for each interface; the fixture does not.
         root = ET.fromstring(self.kept_xml)  # noqa: S314
         for slot, interface in enumerate(root.findall("devices/interface"), start=3):
             if interface.find("address") is None:
@@ -76,7 +76,7 @@ class SandboxDomain(fakelibvirt.Domain):
         params: dict[str, Any],
         flags: int,
     ) -> None:
-        """Move the guest: its XML appears in the other host's directory."""
+        """Move the guest: write its XML into the other host's directory."""
         hostname = urllib.parse.urlsplit(destination).hostname
         self._connection.send(hostname, self.name(), params["destination_xml"])
         self.complete_job()
@@ -87,8 +87,8 @@ class SandboxDomain(fakelibvirt.Domain):
 class Connection(fakelibvirt.Connection):
     """The connection to one host's libvirt.
 
-    Each guest is a file NAME.xml; NAME.on stands for one that runs. So guests
-    survive the end of nova-compute, and come from other hosts.
+    Each guest is a file NAME.xml; a file NAME.on marks a running guest. So guests
+    survive the end of nova-compute, and can arrive from other hosts.
     """
 
     def __init__(self, hardware: Hardware) -> None:
@@ -111,27 +111,27 @@ class Connection(fakelibvirt.Connection):
         self._look()
 
     def getInfo(self) -> list[Any]:  # noqa: N802
-        """Return the memory in MiB, as libvirt does; the fixture gives KiB."""
+        """Return the host's figures with memory in MiB; the fixture returns KiB."""
         info: list[Any] = super().getInfo()
         info[1] //= 1024
         return info
 
     def getCPUStats(self, _cpu: int, flag: int) -> Any:  # noqa: N802
-        """Return the same for every CPU; the fixture knows two."""
+        """Return the statistics of CPU 0 for every CPU; the fixture has only two."""
         return super().getCPUStats(0, flag)
 
     def lookupByUUIDString(self, uuid: str) -> Any:  # noqa: N802
-        """Find a guest, also one that has just arrived."""
+        """Return a guest, after a look for guests that have just arrived."""
         self._look()
         return super().lookupByUUIDString(uuid)
 
     def listAllDomains(self, flags: int | None = None) -> list[Any]:  # noqa: N802
-        """Return the guests, also those that have just arrived."""
+        """Return all guests, including guests that have just arrived."""
         self._look()
         return super().listAllDomains(flags)
 
     def defineXML(self, xml: str) -> Any:  # noqa: N802
-        """Define a guest, and keep its XML."""
+        """Define a guest, and write its XML to a file."""
         domain = SandboxDomain(self, xml)
         known = self._vms.get(domain.name())
         if known is not None and known.isActive():
@@ -149,14 +149,14 @@ class Connection(fakelibvirt.Connection):
         _write(directory / f"{name}.xml", xml)
 
     def forget(self, domain: Any) -> None:
-        """Lose a guest without an event: Nova learns of it from the job."""
+        """Forget a guest without an event: Nova sees the end of the migration job."""
         self._remove_files(domain.name())
         for domains in (self._vms, self._running_vms):
             for key in [key for key, found in domains.items() if found is domain]:
                 del domains[key]
 
     def disk_gb(self) -> int:
-        """Return how much disk the guests' flavors ask for."""
+        """Return the sum of the guests' disks in GiB, by their flavors."""
         return sum(
             int(size)
             for domain in list(self._vms.values())
@@ -169,7 +169,7 @@ class Connection(fakelibvirt.Connection):
                 try:
                     xml = path.read_text(encoding="utf-8")
                 except FileNotFoundError:
-                    # Another thread has just deleted this guest.
+                    # Another thread deleted the guest after glob() found its file.
                     continue
                 domain = SandboxDomain(self, xml)
                 self._vms[domain.name()] = domain
@@ -190,7 +190,7 @@ class Connection(fakelibvirt.Connection):
         super()._undefine(domain)
 
     def _remove_files(self, name: str) -> None:
-        # First the XML: a file .on alone is no guest.
+        # The XML first: without it, a file NAME.on means no guest.
         self._file(name, "xml").unlink(missing_ok=True)
         self._file(name, "on").unlink(missing_ok=True)
 
@@ -199,7 +199,7 @@ class Connection(fakelibvirt.Connection):
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file that appears whole: another process may be looking."""
+    """Write a file atomically, as another process may read it at any time."""
     scratch = path.with_suffix(".new")
     scratch.write_text(text, encoding="utf-8")
     scratch.replace(path)

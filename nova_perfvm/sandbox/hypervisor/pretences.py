@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of Nova is replaced in a compute: whatever would touch this machine."""
+"""Replace the parts of nova-compute that would touch this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nova_perfvm.sandbox.hypervisor.libvirt import (
     imagebackend,
 )
 
-# What the host itself uses, as seen by libvirt: Nova reports it as used.
+# Memory that the fake host itself uses; Nova reports it as used.
 _HOST_MEMORY_KB: Final = 2 * units.Mi
 _LOCAL_DISK: Final = {"total": 4000, "used": 0, "free": 4000}
 
@@ -34,12 +34,12 @@ def _available_memory_kb(host: Any) -> int:
 def _power_off(
     driver: Any, _context: Any, instance: Any, *_args: Any, **_kwargs: Any
 ) -> str:
-    """Stop a guest whose disks need not be moved, as there are none."""
+    """Stop a guest; its migration has no disks to move."""
     driver._destroy(instance)  # noqa: SLF001
     return "{}"
 
 
-# Owner, name and value of what asks the pretended host instead of this machine.
+# Class, attribute and replacement of methods that read this machine's hardware.
 HARDWARE: Final = (
     (libvirt_host.Host, "get_online_cpus", _online_cpus),
     (libvirt_host.Host, "_get_avail_memory_kb", _available_memory_kb),
@@ -53,7 +53,7 @@ HARDWARE: Final = (
 
 
 def pretend(hardware: Hardware) -> None:
-    """Let this process's libvirt driver find a host of this hardware."""
+    """Make this process's libvirt driver see a fake host of this hardware."""
     connection = Connection(hardware)
     fakelibvirt.LibvirtFixture().setUp()
     imagebackend.LibvirtImageBackendFixture().setUp()
@@ -62,7 +62,7 @@ def pretend(hardware: Hardware) -> None:
     mock.patch.multiple(
         libvirt_host.Host,
         get_connection=lambda _host: connection,
-        # The cgroups of the machine this runs on do not matter.
+        # The fake host has the cpu cgroup controller, whatever this machine has.
         _has_cgroupsv1_cpu_controller=lambda _host: False,
         _has_cgroupsv2_cpu_controller=lambda _host: True,
     ).start()

@@ -12,19 +12,18 @@ from sqlalchemy import orm
 
 
 class BindingDriver(api.MechanismDriver):  # type: ignore[misc]
-    """Take every port for plugged, on whatever host."""
+    """A driver that binds every port on every host, and sets it ACTIVE."""
 
     def initialize(self) -> None:
-        """Let SQLAlchemy relate Neutron's tables to each other now.
+        """Configure SQLAlchemy's mappers of Neutron's tables now.
 
-        It would with the first query. Listing ports names such a relation before
-        its query: without this it fails, if it is what neutron-server is asked
-        for first.
+        SQLAlchemy does so with the first query. But listing ports names a relation of
+        the mappers before its query, and fails if it is neutron-server's first request.
         """
         orm.configure_mappers()
 
     def bind_port(self, context: Any) -> None:
-        """Bind the port to its first segment, and say that it is up."""
+        """Bind the port to its first segment, and set it ACTIVE."""
         for segment in context.segments_to_bind:
             context.set_binding(
                 segment[api.ID],

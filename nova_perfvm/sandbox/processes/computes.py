@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nova-compute processes, seen from outside."""
+"""Start, await and remove nova-compute processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REPORT_S_EACH: Final = 6
 
 @dataclass
 class Computes:
-    """Starts computes, which are forked from a process that ends."""
+    """Starts nova-computes by :mod:`nova_perfvm.sandbox.hypervisor.fork`."""
 
     processes: Processes
     layout: Layout
@@ -33,7 +33,7 @@ class Computes:
     def start(self, hosts: Sequence[PretendedHost]) -> None:
         """Start the nova-computes of hosts.
 
-        :raises SandboxError: when one runs already, or Nova cannot be imported
+        :raises SandboxError: when a compute runs already, or Nova cannot be imported
         """
         names = [PREFIX + host.name for host in hosts]
         for name in names:
@@ -41,10 +41,10 @@ class Computes:
         orders = [self._order(*each) for each in zip(names, hosts, strict=True)]
         said = running.run(
             [self.environment.program("python"), "-m", _MODULE, json.dumps(orders)],
-            # Threads' arenas of the C library would cost more than Nova itself.
+            # malloc's arenas of all threads would take more memory than Nova itself.
             env=self.processes.environment({"MALLOC_ARENA_MAX": "2"}),
         )
-        # Whatever else it says comes before.
+        # The pids are the last lines of its output.
         pids = said.splitlines()[-len(hosts) :]
         for name, pid in zip(names, pids, strict=True):
             self.processes.adopt(name, int(pid))
@@ -54,22 +54,22 @@ class Computes:
     ) -> None:
         """Start the nova-computes of hosts, and wait until each has reported.
 
-        :param connect: gives an SDK connection of the administrator
-        :raises SandboxError: when one does not come up
+        :param connect: returns an SDK connection of the administrator
+        :raises SandboxError: when a compute does not report
         """
         since = dt.datetime.now(dt.UTC)
         self.start(hosts)
         await_reports(self.processes, connect(), hosts, since)
 
     def remove(self, hosts: Sequence[PretendedHost]) -> None:
-        """End the nova-computes of hosts, with all that is kept of them here.
+        """Stop the nova-computes of hosts, and remove their files.
 
-        Also those that a start which was broken off has not recorded.
+        This includes computes that an interrupted start has not recorded.
         """
         self.processes.stop([PREFIX + host.name for host in hosts])
         for host in hosts:
             etc = self.layout.host_etc(host.name)
-            # In the orders that it was forked for.
+            # Computes without a record: their process shows the orders of the fork.
             self.processes.kill_leftovers(str(etc / "nova.conf"))
             for directory in (etc, self.layout.domains(host.name).parent):
                 shutil.rmtree(directory, ignore_errors=True)
@@ -99,13 +99,13 @@ def await_reports(
     hosts: Sequence[PretendedHost],
     since: dt.datetime,
 ) -> None:
-    """Wait until each host's nova-compute has reported after a time.
+    """Wait until each host's nova-compute has reported later than `since`.
 
-    A service that has just been started is "up" for Nova as long as the last
-    word of the one before is fresh.
+    The state "up" is no evidence: after a restart Nova still sees the fresh report of
+    the process before.
 
-    :param since: in UTC
-    :raises SandboxError: when one has ended, or it takes too long
+    :param since: time in UTC
+    :raises SandboxError: when a compute has ended, or after the time limit
     """
     wanted = {host.name for host in hosts}
 
@@ -131,9 +131,9 @@ def await_reports(
 
 
 def forget(compute: Any, hosts: Sequence[PretendedHost]) -> None:
-    """Delete the services of hosts, and with them all that Nova knows of these.
+    """Delete hosts' compute services, and so their compute nodes and providers.
 
-    :param compute: the SDK's, of the administrator
+    :param compute: the SDK's compute proxy of the administrator
     :raises openstack.exceptions.SDKException: when Nova refuses
     """
     names = {host.name for host in hosts}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made in a new cloud: endpoints, a network, an image, flavors, aggregates."""
+"""Create a new cloud's endpoints, network, image, flavors and aggregates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _IMAGE_BYTES: Final = b"\0" * 65536
 
 
 def make_catalogue(connection: Any, settings: SandboxSettings) -> None:
-    """Make the user and the endpoints that keystone lacks beside the administrator's.
+    """Create the services' user and endpoints; the bootstrap made only keystone's own.
 
     :param connection: an SDK connection of the administrator
     """
@@ -69,11 +69,11 @@ def make_content(
     hosts: Sequence[PretendedHost],
     tell: Callable[[str], None],
 ) -> None:
-    """Make, through the APIs, what is not there already.
+    """Create missing content through the APIs, and enroll hosts.
 
     :param connection: an SDK connection of the administrator
-    :param tell: called with each thing that is done
-    :raises CloudError: when Nova or Placement refuses something
+    :param tell: called with a line for each finished step
+    :raises CloudError: when Nova or Placement refuses a request
     :raises RefusedError: when a host cannot be enrolled
     """
     _make_network(connection.network)
@@ -84,12 +84,12 @@ def make_content(
     found = flavors_of_cloud.plan(api, flavors)
     sync.make(api, flavors_of_cloud.apply, found.changes)
     tell(f"flavors {', '.join(flavor.name for flavor in flavors)}")
-    policy_record.record(api, policy.digest, "that of the sandbox")
+    policy_record.record(api, policy.digest, "the sandbox's policy")
     if policy.managed_hosts == "labelled":
         _label(connection.compute, policy, hosts)
     if scheme_of(policy).by_slots:
         for host in hosts:
-            # As openstack perfvm host enroll does; no API shows cpu sets.
+            # As host enroll --slots 0 does for shared hosts: no API shows cpu sets.
             slots = 0 if host.mode == "shared" else None
             planner = partial(plan_enroll, policy, slots=slots)
             converge.change_host(api, host.name, planner)
@@ -122,7 +122,7 @@ def _make_image(image: Any, policy: Policy) -> None:
 
 
 def _label(compute: Any, policy: Policy, hosts: Sequence[PretendedHost]) -> None:
-    """Name each host's class, where the policy manages none without."""
+    """Label dedicated and shared hosts with their class by aggregates."""
     for host in hosts:
         if host.mode not in {"dedicated", "shared"}:
             continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of all services, made once."""
+"""Create the database tables of all services, or load a saved dump of them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nova_perfvm.sandbox.processes.layout import Layout
 from nova_perfvm.sandbox.processes.programs import Programs
 from nova_perfvm.sandbox.processes.settings import REGION, SandboxSettings
 
-# What makes the tables of a database: a program, its configuration files in the
-# directory of the service, and its arguments.
+# Command that creates the tables of a database: program, configuration files in the
+# service's directory, arguments.
 _TABLES: Final = {
     "keystone": ("keystone-manage", ["keystone.conf"], "db_sync"),
     "neutron": (
@@ -25,7 +25,7 @@ _TABLES: Final = {
         "upgrade heads",
     ),
     "nova_api": ("nova-manage", ["nova.conf"], "api_db sync"),
-    # What no host took lives in cell0.
+    # cell0 keeps servers that no host took.
     "nova_cell0": ("nova-manage", ["nova-cell0.conf"], "db sync --local_cell"),
     "nova_cell1": ("nova-manage", ["nova.conf"], "db sync --local_cell"),
     "glance": ("glance-manage", ["glance-api.conf"], "db_sync"),
@@ -36,11 +36,11 @@ _TABLES: Final = {
 
 @dataclass
 class Databases:
-    """What fills the empty databases of a MariaDB that runs.
+    """Fills the empty databases of a running MariaDB.
 
-    Fresh tables of each are kept beside OpenStack's environment from the first time
-    that they were made, which takes half of a sandbox's first start. They come out
-    the same each time that the same OpenStack makes them.
+    Creating the tables takes half of a sandbox's first start. So a dump of each fresh
+    database is saved in OpenStack's environment, where the same OpenStack would always
+    create the same tables.
 
     :ivar env: the environment of the commands
     """
@@ -52,13 +52,13 @@ class Databases:
     env: dict[str, str]
 
     def make(self, tell: Callable[[str], None]) -> None:
-        """Make all tables.
+        """Create all tables, keys and cells.
 
-        :param tell: called with the name of each service that is done
+        :param tell: called with a line for each finished service
         :raises SandboxError: when a command fails
         """
         jobs: dict[str, Callable[[], None]] = {
-            # Longest first.
+            # The slowest jobs first.
             "keystone": self._keystone,
             "neutron": lambda: self.fill("neutron"),
             "nova": self._nova,
@@ -77,7 +77,7 @@ class Databases:
                 result.result()
 
     def fill(self, database: str) -> None:
-        """Fill an empty database, by what was kept or by making it.
+        """Create the tables of an empty database from the saved dump, or save one.
 
         :raises SandboxError: when a command fails
         """
@@ -89,18 +89,18 @@ class Databases:
             return
         self._manage(database, *_TABLES[database][2].split())
         kept.parent.mkdir(parents=True, exist_ok=True)
-        # Another sandbox may be about to read it.
+        # Rename a complete dump: another sandbox may read it at any time.
         written = kept.with_suffix(f".{os.getpid()}")
         dump = (f"--result-file={written}", database)
         running.run([self.programs["mariadb-dump"], *access, *dump])
         written.replace(kept)
 
     def discover_hosts(self) -> None:
-        """Let nova-api and the scheduler know of new computes."""
+        """Map new computes to their cell, so that nova-scheduler finds them."""
         self._manage("nova_cell1", "cell_v2", "discover_hosts")
 
     def _manage(self, database: str, *arguments: str) -> str:
-        """Run the program that makes the tables of a database."""
+        """Run the management program of a database's service; return its output."""
         program, files, _ = _TABLES[database]
         service = database.partition("_")[0]
         command = [self.environment.program(program)]
@@ -109,7 +109,7 @@ class Databases:
         password = self.settings.password
         return running.run(
             [*command, *arguments],
-            # Arguments are shown when a command fails, and to anyone who runs ps.
+            # As a variable: ps and error messages show a command's arguments.
             env=self.env | {"OS_BOOTSTRAP_PASSWORD": password},
             log=self.layout.logs / f"{service}-manage.log",
             password=password,
@@ -119,8 +119,8 @@ class Databases:
         self.fill("keystone")
         owner: tuple[str, ...] = ()
         if os.geteuid() == 0:
-            # Root has to say whose the keys shall be; a name would be another's
-            # that LOGNAME has.
+            # As root, keystone-manage needs the keys' owner.  The owner is given by
+            # number, as a name could be that of LOGNAME, another user.
             owner = ("--keystone-user", "0", "--keystone-group", str(os.getegid()))
         for keys in ("fernet", "credential"):
             (self.layout.data / "keystone" / keys).mkdir(parents=True, exist_ok=True)

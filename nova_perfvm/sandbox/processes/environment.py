@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual environment that all services and the client run in."""
+"""The virtual environment of all services and the client."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nova_perfvm.sandbox.processes import running
 
 CONSTRAINTS: Final = Path(__file__).with_name("constraints.txt")
 
-# Released together; all else follows from the constraints.
+# Packages to install; the constraints fix their versions and dependencies.
 OPENSTACK: Final = (
     "nova",
     "keystone",
@@ -32,7 +32,7 @@ OPENSTACK: Final = (
     "PyMySQL",
     "python-memcached",
     "uwsgi",
-    # What the plugin is built with, so that nothing is fetched for that.
+    # Build requirements of nova-perfvm: its build then downloads nothing.
     "pip",
     "setuptools",
     "wheel",
@@ -42,38 +42,37 @@ CINDER: Final = "cinder"
 
 
 class Environment:
-    """The virtual environment in a directory."""
+    """The virtual environment in a directory, created by :meth:`prepare`."""
 
     def __init__(self, directory: Path) -> None:
-        """Know the directory; nothing is made yet."""
         self.directory = directory
-        # Where the wheels put their files of configuration.
+        # Configuration files from the wheels.
         self.etc = directory / "etc"
-        # Where the tables that this OpenStack makes are kept.
+        # Dumps of the fresh databases of this OpenStack.
         self.schemas = directory / "schemas"
-        # Says what was installed.
+        # Hash of the installed packages.
         self._stamp = directory / ".nova-perfvm-installed"
         self._lock = directory / ".nova-perfvm-lock"
 
     def program(self, name: str) -> str:
-        """Return the path of a program in it."""
+        """Return the path of a program in the environment."""
         return str(self.directory / "bin" / name)
 
     @property
     def is_ours(self) -> bool:
-        """Return whether OpenStack was installed into it from here, or is to be."""
+        """Return whether :meth:`prepare` has installed, or begun to install, here."""
         return self._stamp.exists() or self._lock.exists()
 
     def prepare(
         self, log: Path, tell: Callable[[str], None], *, volumes: bool = False
     ) -> None:
-        """Install OpenStack and this package, if they are not there already.
+        """Install OpenStack and this package, unless they are installed already.
 
-        One sandbox at a time does; another waits for it.
+        A lock makes other sandboxes wait meanwhile.
 
-        :param tell: called with what takes time
-        :param volumes: whether Cinder is needed, too
-        :raises SandboxError: when something cannot be installed
+        :param tell: called with a line for each slow step
+        :param volumes: whether to install Cinder, too
+        :raises SandboxError: when a package cannot be installed
         """
         plugin = _plugin()
         constraints = CONSTRAINTS.read_text(encoding="utf-8")
@@ -87,7 +86,7 @@ class Environment:
         with textfile.open_lock(self._lock) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not self._has(wanted[:1]):
-                # What is there while pip works is neither the old nor the new.
+                # While pip works, the environment matches neither hash.
                 self._stamp.unlink(missing_ok=True)
                 tell(f"installing OpenStack into {self.directory} (minutes)")
                 command = [sys.executable, "-m", "venv", str(self.directory)]
@@ -102,7 +101,7 @@ class Environment:
                 self._stamp.write_text(" ".join(wanted), encoding="utf-8")
 
     def _has(self, wanted: Sequence[str]) -> bool:
-        """Tell whether all that the stamp is to say has been installed."""
+        """Return whether the stamp has all the wanted entries."""
         said = self._stamp.read_text().split() if self._stamp.exists() else []
         return set(wanted) <= set(said)
 
@@ -118,16 +117,16 @@ class Environment:
 
 
 def _setup(plugin: Sequence[str]) -> str:
-    """Return what pip would do anew; the sources are used in place."""
+    """Return setup.cfg of a checkout: its changes, such as entry points, need pip."""
     setup = Path(plugin[-1]) / "setup.cfg"
     return setup.read_text(encoding="utf-8") if setup.exists() else ""
 
 
 def _plugin() -> tuple[str, ...]:
-    """Return pip's arguments for this package as it is here.
+    """Return pip's arguments that install this package.
 
-    A checkout is used in place, so that a service that is started anew runs what
-    was edited.  Otherwise it is installed from where it was installed here.
+    A checkout is installed as editable, so that a restarted service runs edited code.
+    Otherwise pip installs from the source of the present installation.
     """
     checkout = Path(nova_perfvm.__file__).parents[1]
     if (checkout / "setup.cfg").exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator of the sandbox can act on."""
+"""The error of the sandbox."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from nova_perfvm.exceptions import PerfVMError
 
 
 class SandboxError(PerfVMError):
-    """Anything that keeps the sandbox from doing what was asked for."""
+    """A failure of a sandbox command, with a message for the user."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write every configuration file."""
+"""Write the configuration files of all services."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nova_perfvm.sandbox.processes.settings import (
 )
 from nova_perfvm.sandbox.processes.starter import SCHEDULER
 
-# How a service authenticates at another.
+# A service's credentials for requests to other services.
 _CREDENTIALS: Final = """\
 auth_type = password
 auth_url = {identity}
@@ -35,16 +35,16 @@ project_name = {project}
 user_domain_name = Default
 project_domain_name = Default"""
 
-# How it checks its callers.
+# A service's check of its callers' tokens.
 _TOKENS: Final = """\
 [keystone_authtoken]
 {credentials}
 www_authenticate_uri = {identity}
 memcached_servers = {memcached}"""
 
-# Every service hashes its password as it starts; strong hashes of fifty computes
-# would take keystone half a minute.  Tokens and receipts have one repository of
-# keys, as by default; which is below /etc.
+# keystone hashes a service's password at each start of the service; strong hashes for
+# fifty computes would take half a minute.  Tokens and receipts share a key repository,
+# as by default, but not below /etc.
 _KEYSTONE: Final = """\
 [DEFAULT]
 log_file = {logs}/keystone.log
@@ -132,7 +132,7 @@ lock_path = {data}/neutron/lock
 {tokens}
 """
 
-# The mechanism driver binds every port.
+# The mechanism driver perfvm_sandbox (binding.py) binds every port.
 _ML2: Final = """\
 [ml2]
 type_drivers = local
@@ -172,9 +172,10 @@ lock_path = {data}/cinder/lock
 {tokens}
 """
 
-# What all of Nova's processes have.  No agent will ever say that a port is up.
-# Default quotas have 20 cores: one VM.  Servers that have left a host count there
-# until its compute reports what it has: each 10 s, not 60 and 120, if hosts are few.
+# Options of all Nova processes.  vif_plugging_*: no agent ever reports a plugged port.
+# NoopQuotaDriver: the default quota of 20 cores is one VM.  {report_s}: a moved server
+# counts on its old host until the compute there reports, every 10 s instead of 60 and
+# 120 s if there are few hosts.
 _NOVA: Final = """\
 [DEFAULT]
 transport_url = {nova_messages}
@@ -219,7 +220,7 @@ driver = nova.quota.NoopQuotaDriver
 enabled = false
 """
 
-# Of the controller's processes; the database is that of a cell.
+# Options of the controller's processes; %s is the cell whose database they use.
 _CONTROLLER: Final = """\
 
 [api_database]
@@ -238,14 +239,14 @@ workers = 1
 policy_file = {policy}
 """
 
-# Each nova-scheduler is a service of its own.
+# Each nova-scheduler has its own host name, so that Nova sees several services.
 _SCHEDULER: Final = """\
 [DEFAULT]
 host = {name}
 """
 
-# What belongs to one compute, beside its generated nova.conf.  Guests' files are
-# where they move to, as on NFS.
+# Options of one compute, beside its generated nova.conf.  All computes share
+# instances_path, as on NFS, so that migrations need not copy guests' files.
 _COMPUTE: Final = """\
 [DEFAULT]
 host = {name}
@@ -282,9 +283,9 @@ def write(
     configs: Mapping[str, HostConfig],
     schedulers: int,
 ) -> None:
-    """Write all files, over those of an earlier run.
+    """Write all files, replacing the files of an earlier run.
 
-    :param configs: by the name of the host
+    :param configs: host configurations by the host's name
     :param schedulers: number of nova-schedulers
     """
     for directory in (layout.logs, layout.made, layout.data / "nova" / "instances"):
@@ -299,7 +300,7 @@ def write(
         _write(layout.etc / name, _FILES[name].format_map(values))
     nova = layout.etc / "nova"
     shutil.copy(environment.etc / "nova" / "api-paste.ini", nova / "api-paste.ini")
-    # Every host's configuration says the same of the schedulers.
+    # scheduler.conf is the same in every host's configuration.
     generated = rendering.as_files(next(iter(configs.values())))
     # preflight and policy check read [perfvm]policy_file from this file.
     enforced = f"\n[perfvm]\npolicy_file = {layout.policy}\n"
@@ -311,9 +312,9 @@ def write(
 
 
 def write_hosts(layout: Layout, configs: Mapping[str, HostConfig]) -> None:
-    """Write what belongs to single computes, and make their directories.
+    """Write the files of computes, and create their directories.
 
-    :param configs: by the name of the host
+    :param configs: host configurations by the host's name
     """
     for host, config in configs.items():
         values = {"name": host, "data": layout.data, "etc": layout.etc}
@@ -332,7 +333,7 @@ def write_hosts(layout: Layout, configs: Mapping[str, HostConfig]) -> None:
 def _values(
     layout: Layout, settings: SandboxSettings, environment: Environment
 ) -> dict[str, object]:
-    """Return what stands for the names in the templates."""
+    """Return the values of the templates' fields."""
     values: dict[str, object] = {
         "address": ADDRESS,
         "data": layout.data,
@@ -357,7 +358,7 @@ def _values(
 
 
 def database_options(url: str) -> str:
-    """Return the options of a section with a database."""
+    """Return the options of a section for a database."""
     return f"connection = {url}\nmax_pool_size = 5\nmax_overflow = 20"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compute hosts that are pretended: ``3xdedicated:2x20,1xshared:2x20``."""
+"""The specification of fake compute hosts: ``3xdedicated:2x20,1xshared:2x20``."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _EXAMPLE: Final = "such as 3xdedicated:2x20,2xshared:2x20,1xdedicated:2x20x2"
 
 @dataclass(frozen=True, slots=True)
 class PretendedHost:
-    """One compute host.
+    """A fake compute host.
 
-    :ivar name: its mode and a number: ``dedicated1``
-    :ivar class_name: the pinned class that it is for; None for the policy's only one
+    :ivar name: the mode and a number: ``dedicated1``
+    :ivar class_name: the host's pinned class; None for the policy's only one
     """
 
     name: str
@@ -38,8 +38,8 @@ class PretendedHost:
 def parse_hosts(text: str, option: str = "--hosts") -> tuple[PretendedHost, ...]:
     """Read ``[COUNTx]MODE:SHAPE[@CLASS],...``.
 
-    :param option: what the text was given by
-    :raises SandboxError: naming the group that is wrong, and what was expected
+    :param option: the text's option, for messages
+    :raises SandboxError: names the wrong group, and the expected format
     """
     hosts: list[PretendedHost] = []
     numbers: dict[str, int] = {}
@@ -53,10 +53,10 @@ def parse_hosts(text: str, option: str = "--hosts") -> tuple[PretendedHost, ...]
 
 
 def more_hosts(hosts: str, added: str) -> str:
-    """Return the text of all hosts, those that are added behind the others.
+    """Return the specification of present and added hosts together.
 
-    :param hosts: of those that there are
-    :param added: in the same grammar, or a number: so many like the first one
+    :param hosts: specification of the present hosts
+    :param added: specification of the new hosts, or a number of hosts like the first
     :raises SandboxError: as :func:`parse_hosts` does
     """
     if added.isdecimal():
@@ -87,10 +87,10 @@ def _parse_group(group: str, option: str) -> tuple[int, Mode, HostShape, str | N
 def host_configs(
     hosts: Sequence[PretendedHost], policy: Policy
 ) -> dict[str, HostConfig]:
-    """Return for each host what ``nova-perfvm host config`` would.
+    """Return the configurations of ``nova-perfvm host config``, by the host's name.
 
-    :raises PerfVMError: when the policy or the shape forbids a host, or it has to
-        name its class, or names a wrong one
+    :raises PerfVMError: when the policy or the shape forbids a host, or a host lacks a
+        class or names a wrong one
     """
     return {
         host.name: generate(

@@ -8,43 +8,41 @@ from pathlib import Path
 
 
 def default_directory() -> Path:
-    """Return ``~/.cache/nova_perfvm/sandbox``, or what XDG_CACHE_HOME says."""
+    """Return ``nova_perfvm/sandbox`` in XDG_CACHE_HOME, or else in ``~/.cache``."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "nova_perfvm" / "sandbox"
 
 
 class Layout:
-    """The state directory of one sandbox, and what is where in it."""
+    """The paths in the state directory of one sandbox."""
 
     def __init__(self, directory: Path) -> None:
-        """Know the paths; nothing is made."""
         self.directory = directory
-        # What a command that works on the sandbox locks; it marks the directory.
+        # Locked by each command that works on the sandbox; its content marks the
+        # directory as a sandbox's.
         self.lock = directory / "lock"
-        # What the sandbox was made with.
+        # SandboxSettings.
         self.settings = directory / "sandbox.json"
-        # OpenStack's virtual environment, unless another is named.
+        # OpenStack's virtual environment, unless --environment names another.
         self.environment = directory / "venv"
         self.clouds = directory / "clouds.yaml"
-        # Every log and all output of the processes.
+        # Logs and output of the processes.
         self.logs = directory / "logs"
-        # Every configuration file, among them the policy file of nova-scheduler and
-        # nova-api.
+        # Configuration files, among them the policy of nova-scheduler and nova-api.
         self.etc = directory / "etc"
         self.policy = self.etc / "nova" / "perfvm.yaml"
-        # What the services keep, and a file for each thing that has to be made only
-        # once.
+        # The services' data, and a marker file for each step that is done only once.
         self.data = directory / "data"
         self.made = self.data / "made"
-        # A record of each process that was started.
+        # A record of each started process.
         self.processes = directory / "processes"
-        # Where MariaDB lets its own root in: the kernel limits the path's length.
+        # MariaDB's socket for its root; the kernel limits the path's length.
         self.database_socket = self.data / "mariadb" / "socket"
 
     def domains(self, host: str) -> Path:
-        """Return the domain XML of the guests on a host."""
+        """Return the directory of the guests' domain XML on a host."""
         return self.data / "hosts" / host / "domains"
 
     def host_etc(self, name: str) -> Path:
-        """Return the configuration of one compute host."""
+        """Return the directory of a compute host's configuration files."""
         return self.etc / "hosts" / name

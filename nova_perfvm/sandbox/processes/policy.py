@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sandbox's policy: that of a file, or the built-in one for its hosts."""
+"""The sandbox's policy: of a file, or the built-in policy fitted to the hosts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def sandbox_policy(
 ) -> Policy:
     """Return the policy for a sandbox of these hosts.
 
-    :param path: a policy file, which is taken as it is; None for the built-in
-        policy fitted to the hosts
-    :param volumes: whether there is a Cinder
-    :raises DocumentError: with every mistake of the file, or when the hosts'
-        shapes cannot serve the built-in classes
+    :param path: a policy file, used unchanged; None for the built-in policy fitted to
+        the hosts
+    :param volumes: whether the sandbox has Cinder
+    :raises DocumentError: with every mistake of the file, or when the hosts' shapes
+        cannot serve the built-in classes
     """
     if path is not None:
         return loader.load(path)
@@ -37,7 +37,7 @@ def sandbox_policy(
 def _fit(
     document: dict[str, Any], hosts: Sequence[PretendedHost], *, volumes: bool
 ) -> None:
-    """Change what the built-in policy says of hosts and disks."""
+    """Change the built-in policy's host shapes, placement and disks."""
     shapes = {host.shape for host in hosts if host.mode != "shared"}
     if shapes:
         document["host_shape"] = [str(shape) for shape in sorted(shapes)]
@@ -53,7 +53,7 @@ def _fit(
             vm_class["exclusive"] = "cell"
         if volumes:
             continue
-        # There is no Cinder to make a volume.
+        # Without Cinder VMs need a root disk instead of a volume.
         vm_class["disk"] |= {"source": "image", "volume_type": None}
         for size in vm_class["flavors"]["sizes"]:
             size["root_gb"] = size["root_gb"] or ROOT_GB

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""127.0.0.1: its TCP ports that nobody uses, and no proxies for it."""
+"""Free TCP ports of 127.0.0.1, and variables that bypass proxies for this address."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ NAMES: Final = (
     "cinder",
 )
 
-# Below what Linux gives to outgoing connections, which come and go.
+# Below Linux's ports for outgoing connections, any of which may be in use later.
 _FIRST, _LAST, _STEP = 20000, 32000, 20
 
 
 def choose_ports() -> dict[str, int]:
-    """Return a free port for each name, all in one block.
+    """Return a free port for each name of NAMES, all in one block.
 
-    Blocks are tried in random order: two sandboxes that start at the same time
-    hardly ever meet.
+    Blocks are tried in random order, so that two sandboxes that start at the same time
+    hardly ever choose the same block.
 
     :raises SandboxError: when no block is free
     """
@@ -45,18 +45,18 @@ def choose_ports() -> dict[str, int]:
             return ports
     raise SandboxError(
         f"no {len(NAMES)} free ports in a row between {_FIRST} and {_LAST} on "
-        f"{ADDRESS}: stop something that listens there"
+        f"{ADDRESS}: stop programs that listen there"
     )
 
 
 def taken(ports: Iterable[int]) -> list[int]:
-    """Return those of the ports that somebody listens on."""
+    """Return the ports that are in use."""
     return [port for port in ports if not _is_free(port)]
 
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        # Connections of an earlier run that linger are no obstacle.
+        # Lingering connections (TIME_WAIT) of an earlier run do not occupy the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((ADDRESS, port))
@@ -66,11 +66,11 @@ def _is_free(port: int) -> bool:
 
 
 def without_proxies(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that exempt this machine from proxies, too.
+    """Return no_proxy and NO_PROXY with this machine added.
 
-    :param environ: what they are now; whatever they exempt stays exempted
+    :param environ: the present environment, whose exemptions stay
     """
-    # Some programs read the one, some the other.
+    # Some programs read the lower-case variable, some the upper-case one.
     names = ("no_proxy", "NO_PROXY")
     given = [environ[name] for name in names if environ.get(name)]
     return dict.fromkeys(names, ",".join(dict.fromkeys([*given, ADDRESS, "localhost"])))

@@ -19,8 +19,8 @@ from nova_perfvm.sandbox.processes import ports
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.layout import Layout
 
-# In the environment of every process of a sandbox: whatever they start in turn
-# is known by it.
+# Environment variable of a sandbox's processes.  Child processes inherit the variable,
+# by which leftovers() finds them.
 MARK: Final = "NOVA_PERFVM_SANDBOX"
 
 _PAUSE_S: Final = 0.1
@@ -28,11 +28,11 @@ _PAUSE_S: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ProcessRecord:
-    """One process that was started.
+    """A started process.
 
-    :ivar started: when, in the kernel's ticks since boot: another process that
-        got the same pid later was started at another time
-    :ivar port: the port that it listens on, if any
+    :ivar started: start time in the kernel's ticks since boot, which tells the process
+        from a later one with the same pid
+    :ivar port: the port on which the process listens; None for none
     """
 
     name: str
@@ -42,21 +42,23 @@ class ProcessRecord:
 
     @property
     def alive(self) -> bool:
-        """Return whether it runs; a zombie does not."""
+        """Return whether the process runs; a zombie does not."""
         return _started(self.pid) == self.started
 
 
 class Processes:
-    """The processes of one sandbox; each leads a session of its own."""
+    """The processes of a sandbox; each leads its own session."""
 
     def __init__(self, layout: Layout) -> None:
-        """Know what earlier commands have started."""
+        """Read the records of earlier commands in `layout`."""
         self._layout = layout
 
     def environment(self, changes: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the environment of a process: ours without what is not its own.
+        """Return the environment for a process: this one's without clients' variables.
 
-        Its requests to the sandbox pass proxies by.
+        Requests to the sandbox bypass proxies.
+
+        :param changes: variables to add
         """
         kept = {
             name: value
@@ -67,7 +69,7 @@ class Processes:
         return kept | {MARK: str(self._layout.directory)} | dict(changes or {})
 
     def output(self, name: str) -> Path:
-        """Return where a process's stdout and stderr go."""
+        """Return the file of a process's stdout and stderr."""
         return self._layout.logs / f"{name}.out"
 
     def start(
@@ -79,9 +81,9 @@ class Processes:
         cwd: Path | None = None,
         port: int | None = None,
     ) -> ProcessRecord:
-        """Start a process.
+        """Start a process, and record it.
 
-        :raises SandboxError: when one of this name runs already
+        :raises SandboxError: when a process of this name runs already
         """
         self.refuse_running(name)
         with self.output(name).open("ab") as output:
@@ -97,31 +99,31 @@ class Processes:
         return self.adopt(name, child.pid, port)
 
     def refuse_running(self, name: str) -> None:
-        """Make sure that no process of a name runs.
+        """Refuse a name whose process runs.
 
-        :raises SandboxError: when one does
+        :raises SandboxError: when a process of this name runs
         """
         found = self.find(name)
         if found is not None and found.alive:
             raise SandboxError(f"{name} runs already, pid {found.pid}")
 
     def adopt(self, name: str, pid: int, port: int | None = None) -> ProcessRecord:
-        """Record a process that somebody else has started."""
-        # 0 is no process's start: it has ended already.
+        """Record a process that was started elsewhere, such as by ``fork``."""
+        # A process that has ended already gets start time 0, which no process has.
         record = ProcessRecord(name, pid, _started(pid) or 0, port)
         path = self._path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        # It appears whole: sandbox status may be looking.
+        # Written atomically: sandbox status may read it at any time.
         textfile.replace(str(path), json.dumps(asdict(record)), private=True)
         return record
 
     def all(self) -> list[ProcessRecord]:
-        """Return all that were started and not stopped, dead ones, too."""
+        """Return all recorded processes: started and not stopped, but maybe dead."""
         names = [path.stem for path in self._layout.processes.glob("*.json")]
         return [record for record in map(self.find, sorted(names)) if record]
 
     def find(self, name: str) -> ProcessRecord | None:
-        """Return the process of a name; None if none was started."""
+        """Return the recorded process of a name; None without a record."""
         try:
             text = self._path(name).read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -129,9 +131,9 @@ class Processes:
         return ProcessRecord(**json.loads(text))
 
     def kill(self, name: str) -> None:
-        """Kill a process and its children, as a crash would.
+        """Kill a process and its children, to simulate a crash.
 
-        :raises SandboxError: when it does not run
+        :raises SandboxError: when the process does not run
         """
         record = self.find(name)
         if record is None or not record.alive:
@@ -140,11 +142,14 @@ class Processes:
         _await_end([record], 30)
 
     def stop(self, names: Iterable[str], timeout_s: float = 20) -> list[str]:
-        """End processes in order; return those that had to be killed."""
+        """Terminate processes in order; return the names of those that were killed.
+
+        :param timeout_s: time to end before a kill
+        """
         records = [r for r in map(self.find, names) if r is not None]
         for record in records:
             if record.alive:
-                # It may have ended since one looked.
+                # The process may have ended since record.alive.
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(record.pid, signal.SIGTERM)
         stubborn = _await_end(records, timeout_s)
@@ -157,7 +162,7 @@ class Processes:
         return [record.name for record in stubborn]
 
     def leftovers(self) -> list[int]:
-        """Return the pids of all that the sandbox's processes have left behind."""
+        """Return the pids of all living processes with the sandbox's mark."""
         mark = f"{MARK}={self._layout.directory}".encode()
         found = []
         for entry in Path("/proc").iterdir():
@@ -172,21 +177,25 @@ class Processes:
         return sorted(found)
 
     def kill_leftovers(self, argument: str) -> None:
-        """Kill those that have a text in their command line."""
+        """Kill the sandbox's processes that have a text in their command line."""
         for pid in self.leftovers():
             with contextlib.suppress(OSError):
                 if argument.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
                     os.kill(pid, signal.SIGKILL)
 
     def sweep(self, grace_s: float = 5) -> list[int]:
-        """Kill what was left behind; return what took more than the grace."""
+        """Wait for processes left behind, and kill the others.
+
+        :param grace_s: time to end before the kill
+        :returns: the pids that were killed
+        """
         end = time.monotonic() + grace_s
         while (pids := self.leftovers()) and time.monotonic() < end:
             time.sleep(_PAUSE_S)
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        # Their ports are free only when they have ended.
+        # The ports of the killed processes are free only after their end.
         while any(map(_started, pids)):
             time.sleep(_PAUSE_S)
         return pids
@@ -198,7 +207,7 @@ class Processes:
 def _await_end(
     records: Sequence[ProcessRecord], timeout_s: float
 ) -> list[ProcessRecord]:
-    """Wait until processes have ended; return those that have not."""
+    """Wait until processes have ended; return those still running after the time."""
     end = time.monotonic() + timeout_s
     while (left := [r for r in records if r.alive]) and time.monotonic() < end:
         time.sleep(_PAUSE_S)
@@ -206,11 +215,11 @@ def _await_end(
 
 
 def _started(pid: int) -> int | None:
-    """Return when a process started, in ticks since boot; None if it has ended."""
+    """Return a process's start in ticks since boot; None if the process has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The name in parentheses may have any character.
+    # The process's name, in parentheses, may contain blanks and parentheses.
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in {"Z", "X"} else int(fields[19])

@@ -9,8 +9,8 @@ from typing import Final
 
 from nova_perfvm.sandbox.processes.errors import SandboxError
 
-# Daemons are not on the PATH of an ordinary user.  RabbitMQ's scripts on the
-# PATH insist on root or on their own user; those behind them do not.
+# Daemons are not on the PATH of an ordinary user.  RabbitMQ's scripts on the usual PATH
+# insist on root or on their own user; the scripts in /usr/lib/rabbitmq/bin do not.
 PATH: Final = (
     "/usr/lib/rabbitmq/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
@@ -22,17 +22,17 @@ PROGRAMS: Final = (
     "rabbitmq-server",
     "memcached",
 )
-# Debian's, with what pip builds uwsgi with, which is in no wheel.
+# Debian's packages, with a compiler, as PyPI has no wheel of uwsgi.
 PACKAGES: Final = "mariadb-server rabbitmq-server memcached gcc python3-dev"
 
-# Where the programs are, by their names.
+# Paths of programs by name.
 Programs = dict[str, str]
 
 
 def find_programs(names: Iterable[str] = PROGRAMS, path: str = PATH) -> Programs:
-    """Return where programs are.
+    """Return the paths of programs.
 
-    :raises SandboxError: naming all that are missing, and the packages
+    :raises SandboxError: names all missing programs, and their packages
     """
     found = {name: shutil.which(name, path=path) for name in names}
     missing = [name for name, where in found.items() if where is None]

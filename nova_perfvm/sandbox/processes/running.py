@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a command to its end."""
+"""Run a command and wait for its end."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def run(
     log: Path | None = None,
     password: str | None = None,
 ) -> str:
-    """Run a command and give what it printed.
+    """Run a command and return its output.
 
-    :param log: a file that gets what it printed, too
-    :param password: what is not to be seen in messages and in the file
-    :raises SandboxError: with the end of its output, when it fails
+    :param log: a file to which the output is appended
+    :param password: a text to hide in messages and in the file
+    :raises SandboxError: when the command fails; has the end of the output
     """
     result = subprocess.run(  # noqa: S603
         command,

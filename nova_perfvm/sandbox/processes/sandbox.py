@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sandbox as commands and tests use it."""
+"""The sandbox's interface for commands and tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from nova_perfvm.sandbox.processes.process import Processes, ProcessRecord
 from nova_perfvm.sandbox.processes.settings import CLOUD, SandboxSettings
 from nova_perfvm.sandbox.processes.starter import Starter
 
-# In this order, each group at once: whoever needs another ends before it.
+# Prefixes of processes to stop together, group by group: clients before servers.
 _STOP_ORDER = (
     (computes.PREFIX,),
     ("nova-", "neutron", "cinder", "glance", "placement", "keystone"),
@@ -40,7 +40,7 @@ _STOP_ORDER = (
 
 
 class Sandbox:
-    """One sandbox: its state directory and what runs of it."""
+    """A sandbox: its state directory and its processes."""
 
     def __init__(
         self,
@@ -49,12 +49,12 @@ class Sandbox:
         environment: str | Path | None = None,
         tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
-        """Know where the sandbox is; nothing is made or started.
+        """Set the paths; :meth:`up` creates and starts the sandbox.
 
         :param directory: the state directory (default: below ~/.cache)
-        :param environment: OpenStack's virtual environment, made if it is not
-            there, for several sandboxes to share (default: in the directory)
-        :param tell: called with a line for each step that is done
+        :param environment: OpenStack's virtual environment, created if missing; several
+            sandboxes can share it (default: in the directory)
+        :param tell: called with a line for each finished step
         """
         self.layout = Layout(Path(directory or default_directory()).absolute())
         self.environment = Environment(
@@ -65,9 +65,9 @@ class Sandbox:
 
     @property
     def settings(self) -> SandboxSettings:
-        """What the sandbox was made with.
+        """The settings with which the sandbox was created.
 
-        :raises SandboxError: when it was never started
+        :raises SandboxError: when the sandbox was never started
         """
         found = kept_settings.load(self.layout.settings)
         if found is None:
@@ -85,15 +85,16 @@ class Sandbox:
         *,
         volumes: bool = False,
     ) -> None:
-        """Start everything; on failure nothing is left running.
+        """Start all processes; after a failure none is left running.
 
         :param hosts: see :func:`nova_perfvm.sandbox.processes.hostspec.parse_hosts`;
-            None for what there is already, or the default
-        :param policy: a policy file; None for the built-in policy, fitted
+            None for the hosts of the last run, or the default
+        :param policy: a policy file; None for the policy of the last run, or the
+            built-in policy fitted to the hosts
         :param schedulers: number of nova-schedulers
-        :param volumes: with a Cinder; a sandbox that has one keeps it
-        :raises PerfVMError: when it runs already, an option cannot be met, or
-            something does not come up
+        :param volumes: whether to run Cinder, too; a sandbox with Cinder keeps it
+        :raises PerfVMError: when the sandbox runs already, options contradict its data,
+            or a process does not start
         """
         settings, chosen = self._settle(hosts, policy, volumes=volumes)
         configs = host_configs(settings.pretended, chosen)
@@ -101,7 +102,7 @@ class Sandbox:
         with state.claim(self.layout):
             self._refuse_running()
             if not self.layout.settings.exists() and self.layout.data.exists():
-                # A wipe was interrupted: nothing in it counts any more.
+                # A wipe was interrupted after it removed the settings.
                 shutil.rmtree(self.layout.data)
             self.layout.logs.mkdir(parents=True, exist_ok=True)
             log = self.layout.logs / "install.log"
@@ -124,15 +125,15 @@ class Sandbox:
                 raise
 
     def add(self, hosts: str) -> dict[str, HostConfig]:
-        """Start more hosts beside those that run; on failure nothing is changed.
+        """Start more hosts in a running sandbox; undo all after a failure.
 
-        They come as computes do that were just installed: with the configuration of
-        the generator, in the cell, and not enrolled.
+        New hosts are like freshly installed computes: configured by the generator,
+        mapped to the cell, and not enrolled.
 
         :param hosts: see :func:`nova_perfvm.sandbox.processes.hostspec.more_hosts`
-        :return: by the name of each, what it was configured with
+        :return: configurations of the new hosts, by the host's name
         :raises PerfVMError: when the sandbox is not up, the policy forbids a host, or
-            one does not come up
+            a host does not start
         """
         there = self.settings
         grown = replace(there, hosts=more_hosts(there.hosts, hosts))
@@ -141,7 +142,7 @@ class Sandbox:
         with state.claim(self.layout):
             self._refuse_broken(new)
             starter = self._starter(grown, programs.find_programs())
-            # What a command that was killed has left.
+            # A killed command may have left parts of the new hosts.
             starter.take_out(new, self.connect)
             files.write_hosts(self.layout, configs)
             try:
@@ -154,7 +155,7 @@ class Sandbox:
         return configs
 
     def down(self) -> None:
-        """Stop everything that runs; data and logs stay.
+        """Stop all processes; data and logs stay.
 
         :raises SandboxError: when another command works on the sandbox
         """
@@ -163,9 +164,9 @@ class Sandbox:
                 self._stop_all()
 
     def wipe(self) -> None:
-        """Stop everything and remove the state directory.
+        """Stop all processes, and remove the state directory.
 
-        :raises SandboxError: when the directory is no sandbox's
+        :raises SandboxError: when the directory is not a sandbox's
         """
         directory = self.layout.directory
         if not directory.exists():
@@ -177,20 +178,20 @@ class Sandbox:
             directory.rmdir()
 
     def status(self) -> list[ProcessRecord]:
-        """Return every process that was started and not stopped, dead ones, too."""
+        """Return the records of all started processes, until they are stopped."""
         return self.processes.all()
 
     def start(self, name: str) -> None:
-        """Start one process of a running sandbox again.
+        """Start a stopped or dead process of a running sandbox.
 
-        :raises SandboxError: when it runs already or does not come up
+        :raises SandboxError: when the process runs already, or does not start
         """
         self._starter(self.settings, programs.find_programs()).start(name)
 
     def restart(self, names: Sequence[str]) -> None:
-        """Stop processes and start them again, dead ones, too.
+        """Stop processes and start them again, even if they are dead.
 
-        :raises SandboxError: when there is none of a name, or one does not come up
+        :raises SandboxError: when a name is unknown, or a process does not start
         """
         self.settings  # noqa: B018 - raises where there is no sandbox
         with state.claim(self.layout):
@@ -201,22 +202,22 @@ class Sandbox:
 
     def connect(self) -> Any:
         """Return an SDK connection of the administrator."""
-        # The command line imports this module and seldom needs the SDK.
+        # The command line imports this module, but seldom needs the slow SDK.
         import openstack  # noqa: PLC0415
 
         connection = openstack.connect(
             load_yaml_config=False, load_envvars=False, **self.settings.cloud
         )
-        # Proxies are variables of the environment, too.
+        # Ignore proxies of the environment, too.
         connection.session.session.trust_env = False
         return connection
 
     def exports(self) -> dict[str, str]:
-        """Return the variables with which the client finds cloud and policy.
+        """Return the variables with which the client finds the cloud and the policy.
 
-        ``PATH`` is what has to be put before it; ``PERFVM_SANDBOX`` is the state
-        directory, with the services' configuration in ``etc``; ``no_proxy`` is what
-        it was and this machine.
+        ``PATH`` is a directory to prepend to the present PATH.  ``PERFVM_SANDBOX`` is
+        the state directory, with the services' configuration in ``etc``.  ``no_proxy``
+        is the present value plus this machine.
         """
         self.settings  # noqa: B018 - raises where there is no sandbox
         return {
@@ -231,7 +232,7 @@ class Sandbox:
     def _settle(
         self, hosts: str | None, path: str | None, *, volumes: bool
     ) -> tuple[SandboxSettings, Policy]:
-        """Return the settings, kept or new, and the policy."""
+        """Return the saved or new settings, and the policy."""
         kept = kept_settings.load(self.layout.settings)
         volumes = volumes or (kept is not None and kept.volumes)
         if kept is not None and (hosts, path) == (None, None):
@@ -260,7 +261,7 @@ class Sandbox:
         self.processes.sweep(0)
 
     def _refuse_broken(self, new: Sequence[PretendedHost]) -> None:
-        """Make sure that all runs, but for what a killed command has left of hosts."""
+        """Refuse a sandbox with dead processes, except those of the new hosts."""
         left = {computes.PREFIX + host.name for host in new}
         alive = {record.name for record in self.status() if record.alive} - left
         directory = self.layout.directory
@@ -273,7 +274,7 @@ class Sandbox:
         wanted |= {computes.PREFIX + host.name for host in self.settings.pretended}
         if dead := sorted(wanted - alive):
             raise SandboxError(
-                f"of the sandbox in {directory} not all runs: nova-perfvm sandbox "
+                f"the sandbox in {directory} has dead processes: nova-perfvm sandbox "
                 f"restart {' '.join(dead)}, and then up --add"
             )
 
@@ -295,5 +296,5 @@ class Sandbox:
                 self._tell(f"had to be killed: {', '.join(killed)}")
             elif names:
                 self._tell(f"stopped {', '.join(names)}")
-        # Erlang's port mapper, and workers whose masters were killed.
+        # Sweep up Erlang's port mapper, and workers whose masters were killed.
         self.processes.sweep(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A private MariaDB, RabbitMQ and memcached."""
+"""The sandbox's own MariaDB, RabbitMQ and memcached."""
 
 from __future__ import annotations
 
@@ -43,31 +43,31 @@ class SandboxServers:
         waiting.until_ready(self.processes, record, lambda: waiting.listens(port))
 
     def start_memcached(self) -> None:
-        """Start memcached, for keystone's tokens.
+        """Start memcached, which caches keystone's tokens.
 
-        :raises SandboxError: when it does not start
+        :raises SandboxError: when memcached does not start
         """
         port = str(self.settings.ports["memcached"])
-        # It refuses to run as root.
+        # memcached refuses to run as root.
         user = ("-u", "nobody") if os.geteuid() == 0 else ()
         command = (self.programs["memcached"], "-l", ADDRESS, "-p", port, "-m", "64")
         self._start("memcached", *command, *user)
 
     def start_mariadb(self) -> None:
-        """Start MariaDB with all databases.
+        """Start MariaDB, and create all databases.
 
-        It runs as whoever called, root included: user mysql seldom reaches a
-        directory below root's home.  So it listens on 127.0.0.1 only, its own root
-        comes through the socket in a private directory, and ``openstack`` has no
-        rights beyond the databases.
+        MariaDB runs as the calling user, even as root, since user mysql may not reach
+        a directory below root's home.  So MariaDB listens on 127.0.0.1 only, its
+        administrator logs in through the socket in a private directory, and user
+        ``openstack`` has rights on the databases only.
 
-        :raises SandboxError: when it does not start
+        :raises SandboxError: when MariaDB does not start
         """
         data = self.layout.data / "mariadb"
         password = self.settings.password
-        # Root has to say that it means it; nobody else may choose.
+        # As root, mariadbd demands an explicit --user; other users cannot choose one.
         user = ("--user=root",) if os.geteuid() == 0 else ()
-        # Two that start at once take each other's temporary tables in /tmp away.
+        # Two MariaDBs that start at once would delete each other's tables in /tmp.
         temporary = self.layout.data / "mariadb-tmp"
         temporary.mkdir(parents=True, exist_ok=True)
         where = (f"--datadir={data}", f"--tmpdir={temporary}")
@@ -93,7 +93,7 @@ class SandboxServers:
             "--max-connections=2000",
             "--character-set-server=utf8mb4",
             "--collation-server=utf8mb4_general_ci",
-            # Data that a power cut may cost: nobody needs them.
+            # Faster, but a power cut may lose data, which a sandbox can afford.
             "--innodb-flush-log-at-trx-commit=0",
             "--innodb-flush-method=nosync",
             "--innodb-buffer-pool-size=256M",
@@ -114,9 +114,9 @@ class SandboxServers:
         )
 
     def start_rabbitmq(self) -> None:
-        """Start RabbitMQ with its user and vhosts; it starts Erlang's port mapper.
+        """Start RabbitMQ, which starts Erlang's port mapper, with a user and vhosts.
 
-        :raises SandboxError: when it does not start
+        :raises SandboxError: when RabbitMQ does not start
         """
         data = self.layout.data / "rabbitmq"
         data.mkdir(parents=True, exist_ok=True)
@@ -139,9 +139,9 @@ class SandboxServers:
             "RABBITMQ_LOG_BASE": str(self.layout.logs),
             "RABBITMQ_CONFIG_FILE": str(data / "rabbitmq"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(data / "plugins"),
-            # The machine's own settings are not for this instance.
+            # Ignore the machine's own RabbitMQ settings.
             "RABBITMQ_CONF_ENV_FILE": "/dev/null",
-            # Erlang's schedulers spin while they wait, unless told not to.
+            # By default Erlang's schedulers spin while they wait.
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
                 "+sbwt none +sbwtdcpu none +sbwtdio none "
                 "-kernel inet_dist_use_interface {127,0,0,1}"
@@ -150,7 +150,7 @@ class SandboxServers:
         self._start("rabbitmq", self.programs["rabbitmq-server"], env=env, cwd=data)
 
     def _definitions(self) -> dict[str, Any]:
-        """Return what RabbitMQ makes when it starts."""
+        """Return the user, vhosts and permissions that RabbitMQ creates at start."""
         user = {"name": "openstack", "password": self.settings.password, "tags": ""}
         rights = dict.fromkeys(("configure", "write", "read"), ".*")
         return {

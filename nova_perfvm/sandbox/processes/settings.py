@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sandbox was made with: kept, as its databases rest on it."""
+"""The settings of a sandbox, saved because its databases depend on them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SERVICE_PROJECT: Final = "service"
 
 @dataclass(frozen=True, slots=True)
 class SandboxSettings:
-    """Everything that does not change while the sandbox has data.
+    """Settings that do not change while the sandbox has data.
 
     :ivar hosts: see :func:`nova_perfvm.sandbox.processes.hostspec.parse_hosts`
     :ivar policy_digest: SHA-256 of the policy's meaning
-    :ivar ports: by the name of the service
-    :ivar password: of every user in every service
-    :ivar volumes: whether there is a Cinder
+    :ivar ports: ports by the name of the service
+    :ivar password: password of every user in every service
+    :ivar volumes: whether the sandbox has Cinder
     """
 
     hosts: str
@@ -43,7 +43,7 @@ class SandboxSettings:
         return parse_hosts(self.hosts)
 
     def has(self, name: str) -> bool:
-        """Return whether a service or a process of that name is to be there."""
+        """Return whether the sandbox has a service or process of this name."""
         return self.volumes or not name.startswith("cinder")
 
     def url(self, service: str, path: str = "") -> str:
@@ -89,9 +89,9 @@ def new_settings(
 
 
 def load(path: Path) -> SandboxSettings | None:
-    """Read the settings; None where there are none yet.
+    """Read the settings; None where the file does not exist yet.
 
-    :raises SandboxError: when the file is none of this version's
+    :raises SandboxError: when this version cannot read the file
     """
     try:
         return SandboxSettings(**json.loads(path.read_text(encoding="utf-8")))
@@ -105,6 +105,6 @@ def load(path: Path) -> SandboxSettings | None:
 
 
 def save(settings: SandboxSettings, path: Path) -> None:
-    """Write the settings for the owner's eyes only, as a password is among them."""
+    """Write the settings readable only by their owner, as they contain a password."""
     text = json.dumps(asdict(settings), indent=1) + "\n"
     textfile.replace(str(path), text, private=True)

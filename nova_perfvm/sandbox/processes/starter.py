@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start the processes of a sandbox: all in their order, or one by its name."""
+"""Start the processes of a sandbox: all in order, or one by name."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ CINDER_VOLUME: Final = "cinder-volume"
 
 
 class _API(NamedTuple):
-    """A service that uwsgi runs.
+    """An API service that uwsgi runs.
 
-    :ivar processes: requests are claimed concurrently only where several serve them
-    :ivar file: its configuration, where no variable of the environment names it
+    :ivar application: module of the WSGI application
+    :ivar processes: number of workers; concurrent claims need at least two
+    :ivar file: configuration file, for services without a variable that names it
     """
 
     application: str
@@ -50,7 +51,7 @@ APIS: Final = {
 }
 _THREADS: Final = 8
 
-# What else runs once: each with its configuration file.
+# Configuration files of the services that run once, beside the APIs.
 _SERVICES: Final = {
     CONDUCTOR: "nova/nova.conf",
     "cinder-scheduler": "cinder/cinder.conf",
@@ -60,9 +61,9 @@ _SERVICES: Final = {
 
 @dataclass
 class Starter:
-    """What starts processes; their configuration files exist already.
+    """Starts processes whose configuration files exist already.
 
-    :ivar tell: called with each step that is done
+    :ivar tell: called with a line for each finished step
     """
 
     layout: Layout
@@ -78,7 +79,7 @@ class Starter:
         servers = SandboxServers(
             self.layout, self.settings, self.programs, self.processes
         )
-        # MariaDB first: the databases are made meanwhile.
+        # MariaDB first: its tables are created while the others start.
         self._servers = {
             "mariadb": servers.start_mariadb,
             "rabbitmq": servers.start_rabbitmq,
@@ -92,11 +93,11 @@ class Starter:
     def start_all(
         self, policy: Policy, schedulers: int, connect: Callable[[], Any]
     ) -> None:
-        """Start everything, and make what a cloud needs that boots servers.
+        """Start all processes, and create the content that booting servers needs.
 
         :param schedulers: number of nova-schedulers
-        :param connect: gives an SDK connection of the administrator
-        :raises PerfVMError: when something does not come up
+        :param connect: returns an SDK connection of the administrator
+        :raises PerfVMError: when a process does not start
         """
         hosts = self.settings.pretended
         self._start_servers()
@@ -117,9 +118,9 @@ class Starter:
             self._once("enrolled", lambda: self._enroll(names))
 
     def add(self, hosts: Sequence[PretendedHost], connect: Callable[[], Any]) -> None:
-        """Start more computes beside those that run, and let Nova know of them.
+        """Start more computes in a running sandbox, and map them to the cell.
 
-        :raises PerfVMError: when one does not come up
+        :raises PerfVMError: when a compute does not start
         """
         self._computes.start_and_await(hosts, connect)
         self._databases.discover_hosts()
@@ -128,7 +129,7 @@ class Starter:
     def take_out(
         self, hosts: Sequence[PretendedHost], connect: Callable[[], Any]
     ) -> None:
-        """Undo :meth:`add`, however far it came.
+        """Undo :meth:`add`, even an interrupted one.
 
         :raises openstack.exceptions.SDKException: when Nova refuses
         """
@@ -136,9 +137,9 @@ class Starter:
         forget(connect().compute, hosts)
 
     def _enroll(self, hosts: Sequence[str]) -> None:
-        """Enroll hosts by the NUMA nodes that Nova's database has, as no API shows any.
+        """Enroll hosts, with NUMA nodes from Nova's database, as no API shows them.
 
-        That is read in the environment of Nova.
+        The command runs in Nova's environment, which can read the database.
         """
         cloud = {"OS_CLIENT_CONFIG_FILE": str(self.layout.clouds), "OS_CLOUD": CLOUD}
         running.run(
@@ -180,17 +181,20 @@ class Starter:
             self.tell(name)
 
     def _once(self, what: str, make: Callable[[], None]) -> None:
-        """Make something, unless it was made to its end before."""
+        """Call `make`, unless an earlier call has succeeded.
+
+        :param what: name of the marker file
+        """
         mark = self.layout.made / what
         if not mark.exists():
             make()
             mark.touch()
 
     def start(self, name: str) -> None:
-        """Start a process; an API or a server is then ready.
+        """Start a process; wait until an API or a server is ready.
 
-        :raises SandboxError: when there is none of that name, it runs already,
-            or it does not come up
+        :raises SandboxError: when the name is unknown, or the process runs already or
+            does not start
         """
         hosts = [h for h in self.settings.pretended if name == PREFIX + h.name]
         if hosts:
@@ -203,9 +207,9 @@ class Starter:
             self._await_api(name)
 
     def _launch(self, name: str) -> None:
-        """Start a process of the controller, and do not wait for it."""
+        """Start a process of the controller without waiting until it is ready."""
         kind, _, _ = name.rpartition("-")
-        # The generated file names where the policy would be on a controller.
+        # A later file overrides options of an earlier one.
         of_scheduler = [f"nova/{file}.conf" for file in ("scheduler", "nova", name)]
         if name in APIS and self.settings.has(name):
             self._start_api(name)
@@ -230,7 +234,7 @@ class Starter:
         return record
 
     def _await_backend(self, cinder: Any) -> None:
-        """Wait until cinder-scheduler knows where volumes can be made."""
+        """Wait until cinder-scheduler knows a pool for volumes."""
         record = self._started(CINDER_VOLUME)
 
         def reported() -> bool:
@@ -258,7 +262,7 @@ class Starter:
             *("--hook-master-start", "unix_signal:15 gracefully_kill_them_all"),
             *("--worker-reload-mercy", "5"),
             *("--master", "--enable-threads", "--thunder-lock", "--die-on-term"),
-            # Connections to the database must not be shared by the workers.
+            # --lazy-apps: workers must not share connections to the database.
             *("--lazy-apps", "--need-app", "--disable-logging"),
         ]
         if api.file:
@@ -267,7 +271,7 @@ class Starter:
             f"OS_{service.upper()}_CONFIG_DIR": str(self.layout.etc / service)
             for service in ("keystone", "placement", "glance", "neutron", "nova")
         }
-        # Nova reads the paste pipeline from the first of these, whatever [wsgi] says.
+        # Nova reads the paste pipeline from the first file, whatever [wsgi] says.
         env["OS_NOVA_CONFIG_FILES"] = "api-paste.ini;nova.conf"
         self.processes.start(name, command, env=env, port=port)
 

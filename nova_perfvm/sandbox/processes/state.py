@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state directory: whose it is, who works on it, and how it goes."""
+"""The state directory: its mark, its lock, and its removal."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from nova_perfvm.sandbox.processes.environment import Environment
 from nova_perfvm.sandbox.processes.errors import SandboxError
 from nova_perfvm.sandbox.processes.layout import Layout
 
-# What the lock file says.  Its name alone is no sign: dpkg's directory has one.
+# Content of the lock file, which marks a sandbox's directory.  The name "lock" alone
+# would not: dpkg's directory has such a file, too.
 MARK: Final = b"nova-perfvm sandbox: its wipe removes all of this directory\n"
 
 
 @contextlib.contextmanager
 def claim(layout: Layout) -> Iterator[None]:
-    """Keep other commands from the sandbox meanwhile; make its directory.
+    """Lock the sandbox against other commands; create its directory.
 
-    :raises SandboxError: when another command works on it, or something in the
-        directory is not the sandbox's
+    :raises SandboxError: when another command works on the sandbox, or the directory
+        has other files
     """
     directory = layout.directory
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_ours(layout):
             raise SandboxError(
-                f"{directory} has other files in it: expected an empty directory, or "
-                "one that nova-perfvm sandbox up has made; use another --directory"
+                f"{directory} has other files in it: expected an empty directory, or a "
+                "directory of nova-perfvm sandbox up; use another --directory"
             )
         with textfile.open_lock(layout.lock) as lock:
             if not textfile.locks(lock, layout.lock):
@@ -47,11 +48,11 @@ def claim(layout: Layout) -> Iterator[None]:
 
 
 def clear(layout: Layout) -> None:
-    """Remove what is in the directory, the settings first and the mark last.
+    """Remove the directory's content, the settings first and the mark last.
 
-    Wherever it stops, what is left can be started, stopped and wiped.
+    After an interruption at any point, up, down and wipe still work.
 
-    :raises SandboxError: when something cannot be removed
+    :raises SandboxError: when a file cannot be removed
     """
     try:
         layout.settings.unlink(missing_ok=True)
@@ -63,19 +64,19 @@ def clear(layout: Layout) -> None:
         layout.lock.unlink()
     except OSError as exc:
         raise SandboxError(
-            f"cannot remove {exc.filename or layout.directory}: {exc.strerror}; see to "
-            "that, and repeat nova-perfvm sandbox wipe"
+            f"cannot remove {exc.filename or layout.directory}: {exc.strerror}; remove "
+            "the cause, and repeat nova-perfvm sandbox wipe"
         ) from exc
 
 
 def _is_ours(layout: Layout) -> bool:
-    """Tell whether the directory is empty, or what is in it a sandbox's."""
+    """Return whether the directory is empty, or a sandbox's."""
     names = {path.name for path in layout.directory.iterdir()}
     if layout.lock.is_file() and layout.lock.stat().st_size:
         return layout.lock.read_bytes() == MARK
-    # A command that ended before it could write the mark.
+    # An empty lock file: a command ended before it could write the mark.
     names.discard(layout.lock.name)
-    # Another sandbox has made it there.
+    # Another sandbox has created its environment here (--environment).
     if names == {layout.environment.name}:
         return Environment(layout.environment).is_ours
     return not names

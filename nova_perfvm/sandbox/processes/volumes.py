@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A backend of Cinder whose volumes take no disk."""
+"""A Cinder backend whose volumes take no disk space."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from cinder.volume import driver
 
 
 class PretendedDriver(driver.VolumeDriver):  # type: ignore[misc]
-    """Take every volume for made; it is a row in Cinder's database, no more."""
+    """A driver whose volumes exist only as rows in Cinder's database."""
 
     VERSION = "1.0"
 
     def _done(self, *_args: Any, **_kwargs: Any) -> None:
-        """Do nothing: there is no disk."""
+        """Do nothing, as the volume has no disk."""
 
     check_for_setup_error = _done
     create_volume = delete_volume = extend_volume = _done
@@ -23,11 +23,11 @@ class PretendedDriver(driver.VolumeDriver):  # type: ignore[misc]
     create_export = ensure_export = remove_export = _done
 
     def clone_image(self, *_args: Any) -> tuple[dict[str, Any], bool]:
-        """Say that the volume has the image, so that Cinder does not write it."""
+        """Report the image as cloned, so that Cinder writes no data."""
         return {}, True
 
     def initialize_connection(self, *_args: Any) -> dict[str, Any]:
-        """Return how Nova attaches it: by the libvirt driver's double of a disk."""
+        """Return connection data that select libvirt's fake volume driver in Nova."""
         return {"driver_volume_type": "fake", "data": {}}
 
     def _update_volume_stats(self) -> None:

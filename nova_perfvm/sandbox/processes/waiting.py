@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wait until a condition holds, or fail with the last state that was seen."""
+"""Wait until a condition holds, or fail after a time or at a process's end."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from nova_perfvm.sandbox.processes.process import Processes, ProcessRecord
 
 _TAIL: Final = 12
 
-# On a starved machine everything takes its time; a process that ends is noticed
-# at once, so this is for one that hangs.
+# Long enough for an overloaded machine.  A process that ends is noticed at once, so
+# only a hanging process takes this time.
 LIMIT_S: Final = 600
 
-# A proxy that is set knows nothing of this machine's ports.
+# Without proxies, which cannot reach this machine's ports.
 _DIRECTLY: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def until(
     look: Callable[[], Any], what: str, timeout_s: float, pause_s: float = 0.2
 ) -> Any:
-    """Look until there is something to see, and return that.
+    """Call `look` until it returns a true value, and return the value.
 
-    :param what: for the message: ``port 21005 to open``
-    :raises SandboxError: when there is nothing in that time
+    :param what: the awaited event, for the message: ``port 21005 to open``
+    :raises SandboxError: after `timeout_s` seconds
     """
     end = time.monotonic() + timeout_s
     while not (seen := look()):
@@ -44,10 +44,10 @@ def until(
 def until_ready(
     processes: Processes, record: ProcessRecord, ready: Callable[[], bool]
 ) -> None:
-    """Wait until a process does what it was started for.
+    """Wait until a process is ready.
 
-    :param ready: tells whether it does
-    :raises SandboxError: when it ends, or does not in that time
+    :param ready: returns whether the process is ready
+    :raises SandboxError: when the process ends, or after LIMIT_S seconds
     """
 
     def looked() -> bool:
@@ -58,9 +58,9 @@ def until_ready(
 
 
 def check_alive(processes: Processes, record: ProcessRecord) -> None:
-    """Make sure that a process runs.
+    """Check that a process runs.
 
-    :raises SandboxError: with the end of its output when it does not
+    :raises SandboxError: when the process has ended; has the end of its output
     """
     if not record.alive:
         path = processes.output(record.name)
@@ -74,7 +74,7 @@ def tail(path: Path) -> str:
 
 
 def listens(port: int) -> bool:
-    """Tell whether a port of this machine takes connections."""
+    """Return whether a port of this machine accepts connections."""
     try:
         socket.create_connection((ADDRESS, port), 1).close()
     except OSError:
@@ -83,7 +83,10 @@ def listens(port: int) -> bool:
 
 
 def answers(url: str) -> bool:
-    """Tell whether an API answers, whatever it says; uwsgi listens long before."""
+    """Return whether an API answers with any status.
+
+    A listening port is no evidence: uwsgi listens long before the API answers.
+    """
     try:
         _DIRECTLY.open(url, timeout=60).close()
     except urllib.error.HTTPError as answer:

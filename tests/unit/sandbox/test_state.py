@@ -185,7 +185,9 @@ class WipeTest(StateTest):
         with mock.patch("shutil.rmtree", refuse):
             error = self.assertRaises(SandboxError, self.sandbox.wipe)
 
-        self.assertIn("Device or resource busy; see to that, and repeat", str(error))
+        self.assertIn(
+            "Device or resource busy; remove the cause, and repeat", str(error)
+        )
         self.sandbox.up()
         self.sandbox.wipe()
         self.assertFalse(self.directory.exists())
