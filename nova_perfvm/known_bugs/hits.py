@@ -11,7 +11,6 @@ from nova_perfvm.known_bugs.releases import Release
 
 
 def of_release(release: Release) -> tuple[KnownBug, ...]:
-    """Return the bugs that a release has."""
     return tuple(bug for bug in all_bugs() if bug.affects(release))
 
 

@@ -101,7 +101,6 @@ class KnownBug:
 
     @property
     def url(self) -> str:
-        """The bug's page on Launchpad."""
         return f"https://bugs.launchpad.net/nova/+bug/{self.number}"
 
     @property

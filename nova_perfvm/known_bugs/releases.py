@@ -41,7 +41,7 @@ class Release:
 
     @classmethod
     def parse(cls, text: str) -> Release:
-        """Read ``33.0.2``, a series such as ``33``, or its name such as ``2026.1``.
+        """Read a release such as ``33.0.2``, a series (``33``) or a cycle (``2026.1``).
 
         A distributor's suffix behind the number is ignored.
 

@@ -129,7 +129,6 @@ def _shared_sets_differ(
 
 
 def _pinned(facts: CloudFacts, host: ComputeHost, _given: Parameters) -> Iterator[Hit]:
-    """Yield all pinned VMs."""
     for server in facts.servers(host):
         yield Hit(host.host, server, "it owns CPUs", certain=False)
 

@@ -90,7 +90,6 @@ class Audit(FindingsLister, ChangingCommand):
         )
 
     def title(self, report: AuditReport) -> str:
-        """Return the numbers of checks, hosts and servers, in words."""
         return (
             f"{len(report.results)} checks on {number_of(report.hosts, 'host')} and "
             f"{number_of(report.servers, 'server')}"
@@ -113,7 +112,7 @@ class Audit(FindingsLister, ChangingCommand):
     def _heal(
         self, subject: Subject, report: AuditReport, parsed_args: argparse.Namespace
     ) -> bool:
-        """Restore the allocations that the operator agrees to; return whether any."""
+        """Restore allocations, if the operator agrees; return whether it was tried."""
         hosts = hosts_to_heal(subject.snapshot, report.findings)
         among = live_hosts.hypervisors(self.cloud) if hosts else ()
         steps = []

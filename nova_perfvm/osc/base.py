@@ -52,18 +52,14 @@ def argument(*names: str, **keywords: Any) -> Argument:
 
 
 def flag(name: str, help: str) -> Argument:  # noqa: A002 - argparse's name
-    """Return an option without a value."""
     return argument(name, action="store_true", help=help)
 
 
 def file_argument(name: str, **keywords: Any) -> Argument:
-    """Return an argument whose value is the path of a file."""
     return argument(name, **{"type": file_path, "metavar": "FILE"} | keywords)
 
 
 def one_of(*arguments: Argument, required: bool = False) -> Argument:
-    """Return a group of mutually exclusive arguments."""
-
     def add(parser: Any) -> None:
         group = parser.add_mutually_exclusive_group(required=required)
         for add_to in arguments:

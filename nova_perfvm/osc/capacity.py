@@ -20,7 +20,6 @@ _COLUMNS: Final = ("Class", "Total", "Used", "Free", "Unfit")
 
 
 def by_argument(default: str) -> Argument:
-    """Return ``--by``."""
     return argument(
         "--by",
         choices=["host", "aggregate", "cloud"],

@@ -58,7 +58,6 @@ class ChangingCommand(PolicyCommand):
         return stream
 
     def say(self, text: object) -> None:
-        """Print a progress message."""
         self.talk.write(f"{text}\n")
         self.talk.flush()
 

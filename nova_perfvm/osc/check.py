@@ -78,7 +78,6 @@ class CheckCommand(FindingsLister):
     arguments: Arguments = (STRICT,)
 
     def title(self, report: CheckReport) -> str:
-        """Return the number of checks and the machine checked, in words."""
         return f"{len(report.results)} checks of {report.kind} {report.hostname}"
 
 
@@ -191,7 +190,6 @@ class CheckServer(CheckCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Compare Nova's view of the servers with the collected hosts."""
         # Files before requests to Nova: a wrong file fails at once.
         collected = hypervisors(parsed_args, self.policy(parsed_args))
         host = parsed_args.host
@@ -210,7 +208,6 @@ class CheckServer(CheckCommand):
         return self.reported(parsed_args, report)
 
     def title(self, report: CheckReport) -> str:
-        """Return the hosts checked, in words."""
         where = f" on {report.hostname}" if report.hostname else ""
         return f"check of servers{where}"
 

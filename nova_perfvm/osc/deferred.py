@@ -34,7 +34,6 @@ class DeferredCommand:
 
     @classmethod
     def command(cls) -> type[PerfVMCommand]:
-        """Import the class."""
         found: type[PerfVMCommand] = getattr(
             importlib.import_module(cls.module), cls.name
         )

@@ -93,7 +93,6 @@ class EnrollHost(HostsCommand, RecordingCommand):
         return agreed
 
     def nothing_to_do(self, parsed_args: argparse.Namespace) -> None:
-        """Record the policy, if the command line says so."""
         self.record_for(parsed_args, (), agreed=False)
 
 

@@ -128,7 +128,6 @@ class ResumePlan(CarryingOut):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Read the record and the cloud, ask, and go on with the plan."""
         policy = self.chosen_policy(parsed_args)
         settings = self.settings(parsed_args, policy)
         path = parsed_args.record
@@ -180,12 +179,10 @@ def _interruptible() -> Iterator[threading.Event]:
 
 
 def move_cells(move: Move) -> tuple[str, ...]:
-    """Return a migration's cells for MOVE_COLUMNS."""
     return f"{move.name} ({move.server})", move.source, move.target, move.how
 
 
 def moves_table(execution: Execution) -> Table:
-    """Return a table with the state of each migration."""
     return ("Move", *MOVE_COLUMNS, "State", "Note"), [
         (number, *move_cells(found.move), found.state, found.note)
         for number, found in enumerate(execution.moves, 1)

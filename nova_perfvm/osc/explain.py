@@ -44,11 +44,9 @@ class Hosts(FormattableColumn[Sequence[str]]):
     """Names of hosts; a table shows the first few, JSON shows all."""
 
     def human_readable(self) -> str:
-        """Return the first names, and the number of the others."""
         return some_of(self._value, _MOST_NAMES)
 
     def machine_readable(self) -> list[str]:
-        """Return all names."""
         return list(self._value)
 
 
@@ -240,7 +238,6 @@ def _offered_plan(
 
 
 def _nodes(policy: Policy, request: Request | None, row: Row) -> Iterator[str]:
-    """Yield the arithmetic of a host's NUMA nodes."""
     if request is not None:
         yield from describe_cells(policy, request.facts, row.shown.view.facts)
 

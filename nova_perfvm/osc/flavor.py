@@ -61,7 +61,6 @@ def flavors_of(
 
 
 def sync_command(parsed_args: argparse.Namespace) -> str:
-    """Return the ``flavor sync`` command for the flavors of FLAVOR_ARGUMENTS."""
     chosen = (
         *(("--class", parsed_args.class_name) if parsed_args.class_name else ()),
         *(("--memory-gb", *parsed_args.memory_gb) if parsed_args.memory_gb else ()),

@@ -136,7 +136,6 @@ class ConfigHost(PolicyCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Generate the configuration; print it, or write it to files."""
         written = parsed_args.output_dir
         if parsed_args.format == _JSON and written is not None:
             raise HostConfigError(
@@ -157,7 +156,6 @@ class ConfigHost(PolicyCommand):
             self.warn(warning)
 
     def _tell(self, config: HostConfig, parsed_args: argparse.Namespace) -> None:
-        """Print the configuration, or write its files."""
         form = parsed_args.format
         if form == _JSON:
             self.write(document.as_json(rendering.as_document(config)))

@@ -33,7 +33,6 @@ class Unknown(FormattableColumn[None]):
     """A value that no API shows: null in JSON, a dash in a table."""
 
     def human_readable(self) -> str:
-        """Return a dash."""
         return "-"
 
 
@@ -43,7 +42,6 @@ class SummarizingCommand(PolicyCommand):
     auth_required = True
 
     def summaries(self, parsed_args: argparse.Namespace) -> list[HostSummary]:
-        """Read the cloud, and summarize its hosts by the policy."""
         policy = self.policy(parsed_args)
         return summarize(policy, look_by(self, parsed_args, policy))
 
@@ -102,7 +100,6 @@ class ShowHost(SummarizingCommand, ShowOne):
 
 
 def _facts(host: HostSummary) -> dict[str, Any]:
-    """Return a host's values for the list, keyed by the names of _COLUMNS."""
     view, shape = host.view, host.view.compute.shape
     facts = {
         "host": view.host,

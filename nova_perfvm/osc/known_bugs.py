@@ -65,7 +65,6 @@ class ListBugs(JudgingLister):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List bugs, or the servers of a cloud that bugs would hit."""
         target = parsed_args.to
         if target is not None:
             return self._to_do(parsed_args, target)
@@ -90,7 +89,6 @@ class ListBugs(JudgingLister):
 
 
 def listed(bug: KnownBug) -> tuple[Any, ...]:
-    """Return the row of a bug in a list."""
     return (
         bug.number,
         bug.title,

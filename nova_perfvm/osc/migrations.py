@@ -245,7 +245,6 @@ class PlanFree(MigrationsLister):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Make the plan; the exit status says whether it is complete."""
         planning = self.planning(parsed_args)
         request, about = request_of(parsed_args, planning.snapshot)
         self.remark(about)
@@ -279,7 +278,6 @@ class PlanDrain(MigrationsLister):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Make the plan; the exit status says whether it is complete."""
         host, window_s = parsed_args.host, parsed_args.window
         if window_s is not None and parsed_args.allow_stop:
             raise PerfVMError(
@@ -312,7 +310,6 @@ class PlanDefragment(MigrationsLister):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Make the plan; the exit status says whether there is one."""
         planning = self.planning(parsed_args, parsed_args.budget)
         vm_class = planning.policy.pinned_class(parsed_args.class_name)
         plan = goals.defragment(planning, vm_class)

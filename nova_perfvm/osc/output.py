@@ -94,7 +94,6 @@ class ProgressLine:
         self.clear()
 
     def clear(self) -> None:
-        """Remove the line."""
         self._write(f"{'':<{self._width}}\r")
 
     def _write(self, text: str) -> None:
@@ -125,7 +124,6 @@ def flush(status: int) -> int:
 
 
 def lost(cause: Exception) -> str:
-    """Return the message that the output cannot be written."""
     return f"cannot write the output: {getattr(cause, 'strerror', None) or cause}"
 
 

@@ -35,7 +35,6 @@ class OverviewCommand(LookingCommand):
         raise NotImplementedError
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Read and judge the cloud, and write the overview."""
         policy = self.policy(parsed_args)
         settings = self.settings(parsed_args, policy)
         snapshot = self.snapshot(parsed_args, policy)

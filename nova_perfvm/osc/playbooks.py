@@ -63,6 +63,5 @@ class HostPlaybook(_WritePlaybook):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Write the files, print their paths and the next steps."""
         directory = self.write_files(parsed_args, playbook.files(), playbook.FILES)
         self.write(playbook.following(directory))

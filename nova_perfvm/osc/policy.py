@@ -59,7 +59,6 @@ class CheckPolicy(JudgingCommand, PolicyCommand):
     arguments = (POLICY_FILE,)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Load the policy and print a summary; notes go to stderr."""
         source = policy_path(parsed_args)
         policy = read_policy(source)
         self.write(summary(policy, loader.title(source)))
@@ -83,7 +82,6 @@ class DiffPolicy(PerfVMCommand, Lister):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], list[Difference]]:
-        """Compare two valid policies."""
         old, new = loader.load(parsed_args.old), loader.load(parsed_args.new)
         found = compare(old, new, extensions.load_generators())
         if parsed_args.snapshot is not None or self.has_cloud:

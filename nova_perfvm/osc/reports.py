@@ -37,7 +37,6 @@ class ReportFormatter(ListFormatter):
         """Add no options."""
 
     def emit_list(self, *arguments: Any) -> None:
-        """Print ``parsed_args.report``."""
         *_, stdout, parsed_args = arguments
         stdout.write(type(self).render(parsed_args.report))
 
@@ -46,7 +45,6 @@ class FindingsFormatter(TableFormatter):
     """Lines of text; a table where ``-c`` selects columns."""
 
     def emit_list(self, *arguments: Any) -> None:
-        """Print the findings of ``parsed_args.report``, wrapped to the terminal."""
         *_, stdout, parsed_args = arguments
         if parsed_args.columns:
             super().emit_list(*arguments)
@@ -129,9 +127,7 @@ class FindingsLister(ReportingLister):
         ]
 
     def title(self, report: Any) -> str:
-        """Return the number of checks, in words."""
         return f"{len(report.results)} checks"
 
     def summary(self, report: Any) -> str:
-        """Return a line with the number of checks, and of findings by level."""
         return f"{self.title(report)}: {report.counts}"

@@ -84,7 +84,6 @@ class Up(SandboxCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Start the sandbox, and print how to use it."""
         sandbox = self.sandbox(parsed_args)
         if parsed_args.add is not None:
             self._add(sandbox, parsed_args)
@@ -104,7 +103,6 @@ class Up(SandboxCommand):
         )
 
     def _add(self, sandbox: Sandbox, parsed_args: argparse.Namespace) -> None:
-        """Start more hosts, and print how to enroll them."""
         if parsed_args.hosts or parsed_args.policy or parsed_args.volumes:
             raise SandboxError(
                 "--add starts hosts in a running sandbox: leave --hosts, --policy and "

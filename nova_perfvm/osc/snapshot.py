@@ -67,7 +67,6 @@ class SaveSnapshot(PolicyCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Take the snapshot, and write the whole file or none."""
         named = policy_name(parsed_args) is not None
         digest = self.policy(parsed_args).digest if named else None
         nova_conf = parsed_args.from_nova_db
@@ -80,7 +79,6 @@ class SaveSnapshot(PolicyCommand):
 
 
 def seen_in(found: Snapshot) -> str:
-    """Return the numbers of a snapshot's hosts and servers, in words."""
     hosts = number_of(len(found.hosts), "host")
     return f"{hosts}, {number_of(len(found.servers), 'server')}"
 

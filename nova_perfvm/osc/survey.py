@@ -61,7 +61,6 @@ class ShowSurvey(ReportingLister):
     )
 
     def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot:
-        """Return a snapshot of the cloud, of the saved file, or of collected hosts."""
         if parsed_args.collected:
             return as_snapshot(hypervisors(parsed_args))
         return snapshots.look(
@@ -69,7 +68,6 @@ class ShowSurvey(ReportingLister):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Survey the cloud, and write the proposed policy."""
         # Arguments before requests to the cloud: a mistake fails at once.
         policy = None
         if parsed_args.policy_out or parsed_args.vcpus:
@@ -104,5 +102,4 @@ class ShowSurvey(ReportingLister):
         self.app.stderr.write(f"{path}: the proposed policy\n")
 
     def summary(self, report: page.Report) -> str:
-        """Return a line with the numbers of hosts, VMs, slots and findings."""
         return page.headline(report[0])

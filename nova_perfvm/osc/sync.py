@@ -94,7 +94,6 @@ class SyncFlavors(SyncCommand):
     apply = staticmethod(flavors.apply)
 
     def plan(self, parsed_args: argparse.Namespace) -> Plan:
-        """Compare the cloud's flavors with the policy's."""
         chosen = flavors_of(self.checked_policy(parsed_args), parsed_args)
         return flavors.plan(self.cloud, chosen, adopt=parsed_args.adopt)
 
@@ -119,7 +118,6 @@ class SyncImages(SyncCommand):
     apply = staticmethod(images.apply)
 
     def plan(self, parsed_args: argparse.Namespace) -> Plan:
-        """Compare the cloud's images with the policy's properties."""
         policy = self.checked_policy(parsed_args)
         desired = tagged_properties(policy, extensions.load_generators())
         tag = tag_of(parsed_args.class_name)
@@ -147,7 +145,6 @@ class SyncLimits(SyncCommand):
     apply = staticmethod(limits.apply)
 
     def plan(self, parsed_args: argparse.Namespace) -> Plan:
-        """Compare Keystone's limits with those of the command line."""
         wanted = limits_from(self.checked_policy(parsed_args), parsed_args)
         return limits.plan(self.cloud, wanted, parsed_args.region)
 

@@ -70,7 +70,6 @@ class WhatIf(ForecastingCommand, LookingLister):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Apply the changes to a snapshot, and count the slots before and after."""
         old = self.load_policy(None, "policy in use")
         new = None
         if parsed_args.policy is not None:

@@ -20,13 +20,11 @@ class PerfVMTempestPlugin(plugins.TempestPlugin):
         return str(here / "tests"), str(here.parents[1])
 
     def register_opts(self, conf: Any) -> None:
-        """Register the options in Tempest's configuration."""
         conf.register_opt(config.service_option, group=config.SERVICE_GROUP)
         conf.register_group(config.group)
         conf.register_opts(config.options, group=config.group)
 
     def get_opt_lists(self) -> list[tuple[str, list[Any]]]:
-        """Return the options for sample files."""
         return [
             (config.SERVICE_GROUP, [config.service_option]),
             (config.group.name, config.options),

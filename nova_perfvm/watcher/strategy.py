@@ -80,7 +80,6 @@ class DefragmentStrategy(base.BaseStrategy):
 
     @classmethod
     def get_schema(cls) -> dict[str, Any]:
-        """Return the parameters of an audit, as a JSON schema."""
         keys = ("type", "default", "description", "minimum")
         properties = {
             name: dict(zip(keys, values, strict=False))
@@ -90,7 +89,6 @@ class DefragmentStrategy(base.BaseStrategy):
 
     @classmethod
     def get_config_opts(cls) -> list[cfg.Opt]:
-        """Return the options of ``[watcher_strategies.perfvm_defragment]``."""
         policy = "nova-scheduler's policy file; builtin for the built-in policy."
         nodes = "Inventory file with the hosts' NUMA nodes, which no API shows."
         return [

@@ -32,7 +32,6 @@ class CPUSets:
 
     @property
     def pinnable(self) -> frozenset[int]:
-        """CPUs that a pinned VM may own."""
         return self.dedicated | self.either
 
     @property

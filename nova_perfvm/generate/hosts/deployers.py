@@ -103,7 +103,6 @@ def _mount(
 
 
 def _rhoso_plane(config: HostConfig) -> dict[str, Any]:
-    """Return a patch of the control plane."""
     nova = {"schedulerServiceTemplate": _custom(config.scheduler)}
     if options.POLICY in config.scheduler:
         nova["apiServiceTemplate"] = _custom([options.POLICY])
@@ -116,7 +115,6 @@ def _custom(settings: Iterable[Setting]) -> dict[str, str]:
 
 
 def _rhoso_hosts(config: HostConfig) -> dict[str, Any]:
-    """Return the ConfigMap of a node set's hosts."""
     data = {"50-nova-perfvm.conf": options.as_ini(config.nova)}
     if config.provider is not None:
         data["provider-perfvm.yaml"] = dump_yaml(config.provider)

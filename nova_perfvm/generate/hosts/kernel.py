@@ -32,7 +32,6 @@ class KernelAdvice:
 def advise_kernel(
     topology: Topology, cpus: CPUSets, memory: Sequence[NodeMemory]
 ) -> KernelAdvice:
-    """Return the kernel arguments and the tuned profile for a host."""
     # Idle siblings share their core with a VM's CPU: the host uses them only if it has
     # no other CPUs.
     idle = cpus.idle if cpus.housekeeping or cpus.shared else frozenset()

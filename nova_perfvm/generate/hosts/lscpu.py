@@ -36,7 +36,6 @@ def _fault(what: str) -> TopologyError:
 
 
 def _from_rows(rows: Sequence[Any], source: str) -> Topology:
-    """Read the rows of ``lscpu -J -e``, one for each CPU."""
     cores: dict[int, dict[tuple[int, int], list[int]]] = {}
     for index, row in enumerate(rows, 1):
         where = f"{source}: row {index}"

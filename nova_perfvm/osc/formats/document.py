@@ -68,12 +68,10 @@ def with_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def as_json(document: Any) -> str:
-    """Return JSON with the keys in the document's order."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def policy_yaml(policy: Policy) -> str:
-    """Return a policy file, with the policy's hash as a comment."""
     return f"# SHA-256 {policy.digest}\n{dump_yaml(policy.as_document())}"
 
 

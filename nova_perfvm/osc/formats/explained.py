@@ -17,7 +17,6 @@ class Reasons(FormattableColumn[Any]):
     """Why a host refuses a server."""
 
     def human_readable(self) -> str:
-        """Return the reasons in words, one a line."""
         return "\n".join(map(words, self._value.reasons))
 
     def machine_readable(self) -> list[dict[str, str]]:
@@ -33,7 +32,6 @@ class Remedy(FormattableColumn[Any]):
     """The smallest change after which a host takes the server."""
 
     def human_readable(self) -> str:
-        """Return the fix as one sentence."""
         return str(self._value or "")
 
     def machine_readable(self) -> dict[str, Any] | None:

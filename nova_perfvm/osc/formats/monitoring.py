@@ -54,7 +54,6 @@ def _of_machine(report: CheckReport) -> str:
 
 
 def overview(found: Overview) -> str:
-    """Return the metrics of the audit, of slots and of refusals."""
     hosts = [({"host": s.name, "class": s.class_name}, s) for s in found.slots]
     named = [({"flavor": f.flavor, "class": f.class_name}, f) for f in found.flavors]
     text = prometheus(found.report)

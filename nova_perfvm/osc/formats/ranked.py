@@ -17,11 +17,9 @@ class Both(FormattableColumn[Any]):
     """A pair of values: the first for tables, the second for JSON."""
 
     def human_readable(self) -> str:
-        """Return the value for tables."""
         return str(self._value[0])
 
     def machine_readable(self) -> Any:
-        """Return the value for JSON."""
         return self._value[1]
 
 

@@ -44,7 +44,6 @@ _IMAGE_UNSET: Final = ': "${IMAGE:?set IMAGE to the name or ID of the image}"'
 
 
 def property_arguments(properties: Mapping[str, str]) -> str:
-    """Return ``--property KEY=VALUE`` for each property, in one line."""
     return shlex.join(
         word
         for key, value in properties.items()

@@ -33,7 +33,6 @@ SHARED: Final = (
 
 
 def main() -> None:
-    """Start the ordered computes."""
     # Select native threads before any other import of Nova.
     importlib.import_module("nova.monkey_patch").patch(backend="threading")
     orders = json.loads(sys.argv[1])

@@ -131,7 +131,6 @@ class Connection(fakelibvirt.Connection):
         return super().listAllDomains(flags)
 
     def defineXML(self, xml: str) -> Any:  # noqa: N802
-        """Define a guest, and write its XML to a file."""
         domain = SandboxDomain(self, xml)
         known = self._vms.get(domain.name())
         if known is not None and known.isActive():
@@ -156,7 +155,6 @@ class Connection(fakelibvirt.Connection):
                 del domains[key]
 
     def disk_gb(self) -> int:
-        """Return the sum of the guests' disks in GiB, by their flavors."""
         return sum(
             int(size)
             for domain in list(self._vms.values())

@@ -55,7 +55,6 @@ class Environment:
         self._lock = directory / ".nova-perfvm-lock"
 
     def program(self, name: str) -> str:
-        """Return the path of a program in the environment."""
         return str(self.directory / "bin" / name)
 
     @property

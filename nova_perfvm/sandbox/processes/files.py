@@ -333,7 +333,6 @@ def write_hosts(layout: Layout, configs: Mapping[str, HostConfig]) -> None:
 def _values(
     layout: Layout, settings: SandboxSettings, environment: Environment
 ) -> dict[str, object]:
-    """Return the values of the templates' fields."""
     values: dict[str, object] = {
         "address": ADDRESS,
         "data": layout.data,
@@ -358,7 +357,6 @@ def _values(
 
 
 def database_options(url: str) -> str:
-    """Return the options of a section for a database."""
     return f"connection = {url}\nmax_pool_size = 5\nmax_overflow = 20"
 
 

@@ -40,9 +40,7 @@ class Layout:
         self.database_socket = self.data / "mariadb" / "socket"
 
     def domains(self, host: str) -> Path:
-        """Return the directory of the guests' domain XML on a host."""
         return self.data / "hosts" / host / "domains"
 
     def host_etc(self, name: str) -> Path:
-        """Return the directory of a compute host's configuration files."""
         return self.etc / "hosts" / name

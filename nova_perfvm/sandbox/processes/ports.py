@@ -50,7 +50,6 @@ def choose_ports() -> dict[str, int]:
 
 
 def taken(ports: Iterable[int]) -> list[int]:
-    """Return the ports that are in use."""
     return [port for port in ports if not _is_free(port)]
 
 

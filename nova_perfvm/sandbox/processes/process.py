@@ -50,7 +50,6 @@ class Processes:
     """The processes of a sandbox; each leads its own session."""
 
     def __init__(self, layout: Layout) -> None:
-        """Read the records of earlier commands in `layout`."""
         self._layout = layout
 
     def environment(self, changes: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -69,7 +68,6 @@ class Processes:
         return kept | {MARK: str(self._layout.directory)} | dict(changes or {})
 
     def output(self, name: str) -> Path:
-        """Return the file of a process's stdout and stderr."""
         return self._layout.logs / f"{name}.out"
 
     def start(

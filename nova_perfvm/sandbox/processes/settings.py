@@ -39,19 +39,15 @@ class SandboxSettings:
 
     @property
     def pretended(self) -> tuple[PretendedHost, ...]:
-        """The compute hosts."""
         return parse_hosts(self.hosts)
 
     def has(self, name: str) -> bool:
-        """Return whether the sandbox has a service or process of this name."""
         return self.volumes or not name.startswith("cinder")
 
     def url(self, service: str, path: str = "") -> str:
-        """Return the address of an API."""
         return f"http://{ADDRESS}:{self.ports[service]}{path}"
 
     def database_url(self, name: str) -> str:
-        """Return the address of a database, for SQLAlchemy."""
         return (
             f"mysql+pymysql://openstack:{self.password}@{ADDRESS}:"
             f"{self.ports['mariadb']}/{name}?charset=utf8mb4"
@@ -73,7 +69,6 @@ class SandboxSettings:
         }
 
     def transport_url(self, vhost: str) -> str:
-        """Return the address of a RabbitMQ vhost, for oslo.messaging."""
         return (
             f"rabbit://openstack:{self.password}@{ADDRESS}:"
             f"{self.ports['rabbitmq']}/{vhost}"
@@ -83,7 +78,6 @@ class SandboxSettings:
 def new_settings(
     hosts: str, policy_digest: str, *, volumes: bool = False
 ) -> SandboxSettings:
-    """Choose ports and a password."""
     password = secrets.token_hex(12)
     return SandboxSettings(hosts, policy_digest, choose_ports(), password, volumes)
 

@@ -74,7 +74,6 @@ class Starter:
     tell: Callable[[str], None]
 
     def __post_init__(self) -> None:
-        """Start nothing yet."""
         self._computes = Computes(self.processes, self.layout, self.environment)
         servers = SandboxServers(
             self.layout, self.settings, self.programs, self.processes
@@ -246,7 +245,6 @@ class Starter:
         self.tell(CINDER_VOLUME)
 
     def _start_api(self, name: str) -> None:
-        """Start uwsgi with the application of an API."""
         api = APIS[name]
         port = self.settings.ports[name]
         command = [

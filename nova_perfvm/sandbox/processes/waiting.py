@@ -68,13 +68,11 @@ def check_alive(processes: Processes, record: ProcessRecord) -> None:
 
 
 def tail(path: Path) -> str:
-    """Return the last lines of a file."""
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     return "\n".join(f"  {line}" for line in lines[-_TAIL:])
 
 
 def listens(port: int) -> bool:
-    """Return whether a port of this machine accepts connections."""
     try:
         socket.create_connection((ADDRESS, port), 1).close()
     except OSError:

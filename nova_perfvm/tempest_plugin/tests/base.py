@@ -42,7 +42,6 @@ class PerfVMTest(test.BaseTestCase):
 
     @classmethod
     def skip_checks(cls) -> None:
-        """Skip where the cloud is not configured for the plugin."""
         super().skip_checks()
         if not (CONF.service_available.nova and CONF.service_available.perfvm):
             raise cls.skipException(
@@ -61,14 +60,12 @@ class PerfVMTest(test.BaseTestCase):
 
     @classmethod
     def setup_credentials(cls) -> None:
-        """Ask for the networks that the tests need."""
         needed = dict.fromkeys(("network", "subnet", "dhcp"), cls.with_network)
         cls.set_network_resources(**needed)
         super().setup_credentials()
 
     @classmethod
     def setup_clients(cls) -> None:
-        """Keep Tempest's clients of Nova and Placement."""
         super().setup_clients()
         cls.servers = cls.os_admin.servers_client
         cls.flavors = cls.os_admin.flavors_client
@@ -80,7 +77,6 @@ class PerfVMTest(test.BaseTestCase):
 
     @classmethod
     def resource_setup(cls) -> None:
-        """Find the flavors, and lift the project's quotas."""
         super().resource_setup()
         cls.setup_api_microversion_fixture(
             compute_microversion=cls.min_microversion, placement_microversion=PLACEMENT
@@ -199,7 +195,6 @@ class PerfVMTest(test.BaseTestCase):
         raise lib_exc.TimeoutException(f"server {server} is not deleted")
 
     def is_gone(self, server: str) -> bool:
-        """Return whether neither Nova nor Placement knows a server."""
         with contextlib.suppress(lib_exc.NotFound):
             self.show(server)
             return False
@@ -280,7 +275,6 @@ class PerfVMTest(test.BaseTestCase):
         )
 
     def tree_of(self, host: str) -> list[inventories.Inventories]:
-        """Return the inventories of each provider of a host."""
         root = self.computes()[host]["id"]
         found = self.providers.list_resource_providers(in_tree=root)
         return [self.inventories_of(p["uuid"]) for p in found["resource_providers"]]
@@ -340,7 +334,6 @@ class PerfVMTest(test.BaseTestCase):
         }
 
     def inventories_of(self, provider: str) -> inventories.Inventories:
-        """Return a provider's {resource class: inventory}."""
         found = self.providers.list_resource_provider_inventories(provider)
         return found["inventories"]
 
