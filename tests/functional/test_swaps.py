@@ -95,7 +95,7 @@ class TestSwap(SwapsCase):
         # The one that was shelved is back where it was.
         self.assertEqual([("ACTIVE", "large"), ("SHUTOFF", "small")], self.hosts())
         self.assertEqual({"pending"}, {row["State"] for row in rows})
-        self.assertNotIn("is shelved, and so off", said)
+        self.assertNotIn("is shelved and off", said)
         # It is not stopped again while the other one cannot move.
         status, _, said = self.resume()
         self.assertEqual(1, status)
