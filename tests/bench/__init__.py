@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from tests import rows
+from tests import failing_rows
 
-rows.install()
+failing_rows.install()

@@ -2,7 +2,7 @@
 """Tests on a real Nova and Placement in the test's own process."""
 
 # Before any test module imports Nova: it chooses the threading mode.
-from tests import rows
+from tests import failing_rows
 from tests.cloud import bootstrap  # noqa: F401
 
-rows.install()
+failing_rows.install()

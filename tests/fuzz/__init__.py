@@ -6,6 +6,6 @@ line in this process: no command may fail in a way that was not foreseen, take
 for ever, or leave half a file.
 """
 
-from tests import rows
+from tests import failing_rows
 
-rows.install()
+failing_rows.install()

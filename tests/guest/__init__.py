@@ -4,6 +4,6 @@
 Figures of them are of no hardware.
 """
 
-from tests import rows
+from tests import failing_rows
 
-rows.install()
+failing_rows.install()

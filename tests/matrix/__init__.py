@@ -6,6 +6,6 @@ hosts, with nova_perfvm and on Nova by itself (:mod:`.clouds`, :mod:`.operations
 and judged (:mod:`.judge`, :mod:`.rows`).
 """
 
-from tests import rows
+from tests import failing_rows
 
-rows.install()
+failing_rows.install()

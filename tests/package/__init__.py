@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of what is built for others to install."""
 
-from tests import rows
+from tests import failing_rows
 
-rows.install()
+failing_rows.install()

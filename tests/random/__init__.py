@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Long random walks in a cloud in the test's process."""
 
-from tests import rows
+from tests import failing_rows
 
-rows.install()
+failing_rows.install()

@@ -3,9 +3,9 @@
 
 import hypothesis
 
-from tests import rows
+from tests import failing_rows
 
-rows.install()
+failing_rows.install()
 
 # Machines differ and are shared: no test may fail for being slow.
 hypothesis.settings.register_profile("any-machine", deadline=None)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watcher's own decision engine and applier on a real Nova: ``make watcher``."""
 
-from tests import rows
+from tests import failing_rows
 
-rows.install()
+failing_rows.install()

@@ -2,7 +2,7 @@
 
 import testtools
 
-from tests import rows
+from tests import failing_rows
 
 CASES = {"one": 1, "two": 3}
 
@@ -30,7 +30,7 @@ class Sample(testtools.TestCase):
 
 class RowsTest(testtools.TestCase):
     def details(self, method):
-        rows.install()
+        failing_rows.install()
         test = Sample(method)
         test.run(testtools.TestResult())
         return {name: found.as_text() for name, found in test.getDetails().items()}
