@@ -75,7 +75,9 @@ class TestOddHost(client.ClientMixin, base.FunctionalTest):
         for command in commands:
             _, printed, _ = self.run_client(*shlex.split(command.text)[1:])
         lines = printed.splitlines()
-        told = lines[lines.index("  audit.host_unreadable") + 1]
+        begin = lines.index("  audit.host_unreadable") + 1
+        # A long sentence goes on in the next line.
+        told = " ".join(line.strip() for line in lines[begin : begin + 2])
         self.assertIn("odd: ", told)
         return told
 

@@ -104,11 +104,14 @@ class TestServerCheck(client.ClientMixin, base.FunctionalTest):
     def test_servers_without_cpus(self):
         self.cloud.start_configured("g1", self.policy, "shared")
         general = self.boot(base.GENERAL_2)
-        for arguments in ([general.name], ["--host", "g1"]):
+        for words, *arguments in (
+            ("the VM owns no CPUs", general.name),
+            ("no pinned server", "--host", "g1"),
+        ):
             for file in ([], ["--collected", self.collect("g1")]):
                 status, rows, _ = self.check(*arguments, *file)
                 self.assertEqual((0, "unknown"), (status, rows[0]["Level"]))
-                self.assertIn("owns", rows[0]["Observed"])
+                self.assertIn(words, rows[0]["Observed"])
 
         pinned = self.boot()
         self.servers.shelve(pinned)
