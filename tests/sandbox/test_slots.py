@@ -50,9 +50,10 @@ class SlotsTest(
             status, order, said = self.look("explain", *new, "--ranking")
             self.assertEqual(0, status, said)
 
-        with self.subTest("it is where the best host was"):
+        with self.subTest("the server is on one of the hosts that are the best"):
             server = self.boot(HP)
-            self.assertEqual(order[0]["Host"], base.host_of(server))
+            best = {row["Host"] for row in order if row["Sum"] == order[0]["Sum"]}
+            self.assertIn(base.host_of(server), best)
         with self.subTest("a server that moves"):
             moved = ("--server", server["id"], "--from-nova-db", nova_conf)
             status, rows, said = self.look("explain", *moved)

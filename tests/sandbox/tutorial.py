@@ -187,11 +187,10 @@ class Session:
         return tuple(line for line in lines if line)
 
     def _stand_in(self):
-        program = self.directory / ".venv/bin/nova-perfvm"
+        program = self.directory / ".venv/bin/python"
         program.parent.mkdir(parents=True)
         words = (
-            str(Path(sys.executable).with_name("nova-perfvm")),
-            '"$@"',
+            *("env", f"PYTHONPATH={ROOT}", sys.executable, '"$@"'),
             "--directory",
             shlex.quote(str(self._sandbox.layout.directory)),
             "--environment",
