@@ -16,6 +16,7 @@ from nova.tests.functional.libvirt.base import ServersTestBase
 
 from tests.cloud.cells import Cells
 from tests.cloud.connections import Connections
+from tests.cloud.executors import Executors
 from tests.cloud.hosts import HostConf
 from tests.cloud.once import Statements
 from tests.cloud.ports import let_threads_share
@@ -89,7 +90,7 @@ class Services(ServersTestBase):
 
     def start(self) -> None:
         """Start everything but the computes."""
-        for fixture in (Connections, Statements):
+        for fixture in (Connections, Statements, Executors):
             self.useFixture(fixture())
         # Nova's would end the tests that this is made for, and this one is none.
         with fixtures.EnvironmentVariable("OS_TEST_TIMEOUT"):

@@ -4,6 +4,7 @@
 import datetime as dt
 
 from nova import context, objects
+from nova.compute import manager as compute_manager
 
 from tests.embedded import FILTERS_WITHOUT_PERFVM, OperatedCloud
 from tests.functional import base
@@ -45,3 +46,16 @@ class TestEmbeddedCloud(base.FunctionalTest):
             cloud.recover_host("host1")
             (service,) = cloud.api.get_services(host="host1", binary="nova-compute")
             self.assertEqual("up", service["state"])
+
+    def test_a_service_that_stops_late_ends_no_later_cloud(self):
+        """A compute that stops after its test shuts Nova's executors down."""
+        if not hasattr(compute_manager, "thread_pool_factory"):
+            self.skipTest("this Nova has no factory of executors")
+        factory = compute_manager.thread_pool_factory
+        factory.FACTORY.shutdown_all()
+        with self.start() as cloud:
+            cloud.create_flavor(GENERAL, 2, 4096, 40)
+            cloud.start_host("host1")
+            factory.shutdown_all_executors()
+            cloud.boot(GENERAL)
+            self.assertEqual(1, len(cloud.domains("host1")))
