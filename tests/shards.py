@@ -2,12 +2,14 @@
 """Divide ``make test-long`` into shards of at most an hour, and tell what has run.
 
     python -m tests.shards 3/8     run the third of eight shards
+    python -m tests.shards rest    run the parts that no record shows as passed
     python -m tests.shards list 8  list the parts of each shard
     python -m tests.shards status  list the parts that no record shows as passed
 
-A run writes a record, ``.test-long/COMMIT-3-of-8.json``: commit, product, shard, seed,
-counts, and each part with its outcome and its minutes.  The product is git's hash of
-nova_perfvm/ and devstack/: records of commits that differ in tests or pages add up.
+A shard writes a record, ``.test-long/COMMIT-3-of-8.json``: commit, product, shard,
+seed, counts, and each part with its outcome and its minutes.  The product is git's hash
+of nova_perfvm/ and devstack/: records of commits that differ in tests or pages add up.
+The rest runs in shards of half an hour: a run that is broken off loses little.
 PERFVM_RANDOM_SEED is the seed of everything that is drawn; without it one is drawn.
 """
 
@@ -17,6 +19,7 @@ import dataclasses
 import datetime as dt
 import functools
 import json
+import math
 import os
 import pathlib
 import random
@@ -37,6 +40,7 @@ os.environ.setdefault("OS_NOVA_DISABLE_EVENTLET_PATCHING", "1")
 PRODUCT = ("nova_perfvm", "devstack")
 # Suites wait for servers for much of their time.
 AT_ONCE = 2
+REST_MINUTES = 30
 # Most of a target's output is that of tests that passed.
 _TAIL_LINES = 60
 # Sizes of tests: longer than in `make test`, and such that a night on two cores has
@@ -163,7 +167,29 @@ def product():
 def run(name):
     """Run a shard, named ``3/8``; return the exit status."""
     which, number = map(int, name.split("/"))
-    shard = divide(parts(), number)[which - 1]
+    return run_parts(divide(parts(), number)[which - 1], name)
+
+
+def run_rest():
+    """Run the parts that have not passed on this product; return the exit status."""
+    left = not_passed(parts(), stored_records(), product())
+    number = math.ceil(sum(part.minutes for part in left) / REST_MINUTES)
+    now = dt.datetime.now(dt.UTC).strftime("%d%H%M")
+    return max(
+        (
+            run_parts(shard, f"{which}/{number}/{now}")
+            for which, shard in enumerate(divide(left, number), start=1)
+        ),
+        default=0,
+    )
+
+
+def run_parts(shard, name):
+    """Run parts and write their record; return the exit status.
+
+    :param shard: the parts
+    :param name: ``3/8``, for the record
+    """
     seed = os.environ.get("PERFVM_RANDOM_SEED") or str(random.randrange(10**6))
     environment = {**SIZES, **os.environ, "PERFVM_RANDOM_SEED": seed}
     environment.setdefault("PERFVM_FUZZ_SEED", seed)
@@ -215,7 +241,8 @@ def run(name):
         tests: round(taken / 60, 1) for tests, taken in sorted(seconds.items())
     }
     RECORDS.mkdir(exist_ok=True)
-    path = RECORDS / f"{record['commit'][:8]}-{which}-of-{number}.json"
+    label = name.replace("/", "-of-", 1).replace("/", "-")
+    path = RECORDS / f"{record['commit'][:8]}-{label}.json"
     path.write_text(json.dumps(record, indent=1) + "\n")
     sys.stdout.write(f"{path}: {counts['passed']} passed, {counts['failed']} failed\n")
     return int("failed" in ended.values() or counts["failed"] > 0)
@@ -276,11 +303,15 @@ def not_passed(whole, records, current):
     return [part for part in whole if part.name not in passed]
 
 
+def stored_records():
+    """Return the records of earlier runs."""
+    return [json.loads(path.read_text()) for path in sorted(RECORDS.glob("*.json"))]
+
+
 def status():
     """Print what has not passed on the product as it is; return the exit status."""
-    records = [json.loads(path.read_text()) for path in sorted(RECORDS.glob("*.json"))]
     whole, current = parts(), product()
-    left = not_passed(whole, records, current)
+    left = not_passed(whole, stored_records(), current)
     for part in left:
         sys.stdout.write(f"not passed: {part.name}, {part.minutes:g} minutes\n")
     sys.stdout.write(f"{len(whole) - len(left)} of {len(whole)} parts: {current}\n")
@@ -300,6 +331,8 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["list", shards]:
             sys.exit(show(int(shards)))
+        case ["rest"]:
+            sys.exit(run_rest())
         case ["status"]:
             sys.exit(status())
         case [one]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import collections
+import itertools
 import re
 
 import fixtures
@@ -33,7 +34,7 @@ class TableTest(testtools.TestCase):
             for listed in each.get("listed", {}):
                 module, name = listed.split(".")
                 path = shards.ROOT / "tests" / each["suite"] / f"{module}.py"
-                self.assertIn(f"\nclass {name}(", path.read_text(), listed)
+                self.assertRegex(path.read_text(), rf"(?m)^ *class {name}\(", listed)
 
     def test_targets_are_the_makefiles(self):
         makefile = (shards.ROOT / "Makefile").read_text()
@@ -107,6 +108,27 @@ class DivideTest(testtools.TestCase):
         )
         found = shards.settled(states, passed, whole=False)
         self.assertEqual("failed", found[unit.name])
+
+
+class RestTest(testtools.TestCase):
+    def test_the_rest_is_what_has_not_passed(self):
+        whole = [shards.Part("long", f"test_a.Test{n}", 20) for n in range(5)]
+        earlier = record(PRODUCT, **{whole[0].name: "passed", whole[1].name: "failed"})
+        ran = {}
+        for name, value in (
+            ("parts", lambda: whole),
+            ("product", lambda: PRODUCT),
+            ("stored_records", lambda: [earlier]),
+            ("run_parts", lambda shard, name: ran.update({name: shard}) or len(ran)),
+        ):
+            self.useFixture(fixtures.MonkeyPatch(f"tests.shards.{name}", value))
+        self.assertEqual(3, shards.run_rest())
+        self.assertEqual(sorted(whole[1:]), sorted(itertools.chain(*ran.values())))
+        self.assertEqual(["1/3", "2/3", "3/3"], [name[:3] for name in ran])
+
+    def test_nothing_is_left(self):
+        self.useFixture(fixtures.MonkeyPatch("tests.shards.parts", list))
+        self.assertEqual(0, shards.run_rest())
 
 
 class StatusTest(testtools.TestCase):
