@@ -179,7 +179,7 @@ class CodesTest(testtools.TestCase):
     CODE = r"^``([a-z_.]+)``\n   \S"
 
     def rows(self, page, pattern=CODE):
-        text = (ROOT / f"doc/source/admin/{page}.rst").read_text()
+        text = (ROOT / f"doc/source/{page}.rst").read_text()
         return re.findall(pattern, text, re.MULTILINE)
 
     def test_of_the_audit(self):
@@ -199,7 +199,7 @@ class CodesTest(testtools.TestCase):
         documented = [
             (code, level.lower())
             for level, below in self.rows(
-                "policy", r"^\.\. rubric:: (\w+)\n\n((?:``.+\n(?:   .+\n)+)+)"
+                "reference/audit", r"^\.\. rubric:: (\w+)\n\n((?:``.+\n(?:   .+\n)+)+)"
             )
             for code in re.findall(self.CODE, below, re.MULTILINE)
         ]
@@ -212,10 +212,13 @@ class CodesTest(testtools.TestCase):
         self.assertEqual(sorted(const.OUTER_CODES), sorted(documented))
 
     def test_of_machines(self):
-        for page, checks in (("guest-checks", guest), ("host-checks", host)):
+        for page, checks in (
+            ("admin/guest-checks", guest),
+            ("admin/host-checks", host),
+        ):
             codes = [check.code for check in checks_of(checks)]
             self.assertEqual(codes, self.rows(page))
-        limits = self.rows("guest-checks", r"^(\d+) +([\d.]+)$")
+        limits = self.rows("admin/guest-checks", r"^(\d+) +([\d.]+)$")
         self.assertGreater(len(limits), 3)
         for flows, limit in limits:
             found = spread.least_effective(int(flows), 20)
