@@ -249,7 +249,7 @@ NO_CPU_FOR_HOST: Final = _code("policy.no_cpu_for_host", Level.NOTE)
 EMULATOR_THREADS_FLOAT: Final = _code("policy.emulator_threads_float", Level.NOTE)
 RESTS_ON_FALLBACK: Final = _code("policy.rests_on_fallback", Level.NOTE)
 
-# What of a cloud is not as a policy says; see doc/source/admin/policy.rst.
+# What of a cloud is not as a policy says; see doc/source/reference/audit.rst.
 FLAVORS_REFUSED: Final = _code("policy.flavors_refused", Level.FAILURE)
 FLAVORS_DIFFER: Final = _code("policy.flavors_differ")
 NO_HOST_JUDGED: Final = _code("policy.no_host_judged", Level.FAILURE)

@@ -214,6 +214,43 @@ NOT_RUN = (
     NotRun("make tempest", TARGET),
     NotRun(".venv/bin/python -m tests.tempest", "make tempest calls it"),
     NotRun("DEVSTACK_DIR=", "make contract without a real DevStack is in .ci/run"),
+    # Of pages whose commands tests run from another page
+    NotRun(
+        "openstack volume type create",
+        "it needs a Cinder; tests/sandbox/test_prove.py",
+        f"{_ADMIN}/install.rst",
+    ),
+    NotRun(
+        "openstack volume type create",
+        "it needs a Cinder; tests/sandbox/test_prove.py",
+        f"{_ADMIN}/nvme-tcp.rst",
+    ),
+    NotRun(
+        "openstack perfvm image sync",
+        "it changes the image of other tests; tests/sandbox/test_prove.py",
+        f"{_ADMIN}/install.rst",
+    ),
+    NotRun(
+        "openstack perfvm plan drain",
+        "it moves servers of other tests; tests/functional/test_documented.py",
+        f"{_ADMIN}/install.rst",
+    ),
+    NotRun(
+        "openstack compute service set",
+        "tests/sandbox/test_slots.py runs those of brownfield.rst",
+        f"{_ADMIN}/install.rst",
+    ),
+    NotRun(
+        "openstack --os-compute-api-version 2.67 server create",
+        "it needs a Cinder; tests/sandbox/test_prove.py",
+        f"{_ADMIN}/install.rst",
+    ),
+    NotRun(
+        "openstack",
+        "tests/sandbox/test_prove.py boots such a VM; "
+        "tests/functional/test_server_check.py checks one",
+        f"{_USER}/first-boot.rst",
+    ),
     # Of other programs
     NotRun("kubectl ", "it needs a Kubernetes"),
     NotRun("kolla-build ", "it needs Docker; kolla-build --template-only was run"),

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any, Final
 
@@ -23,7 +21,6 @@ from sphinx.util.docutils import SphinxDirective
 from nova_perfvm import constants as const
 from nova_perfvm.api import extra_specs
 from nova_perfvm.diagnose.audit import CHECKS, Selection
-from nova_perfvm.findings import AUDIT_CODES, LEVELS
 from nova_perfvm.measure.prove import promise
 from nova_perfvm.rules import host, request
 from nova_perfvm.rules.rule import Refusal
@@ -34,7 +31,6 @@ _COMMANDS: Final = {
     Selection.PREFLIGHT: "preflight",
     Selection.POLICY: "policy check",
 }
-_AUDIT_PAGE: Final = Path(__file__).parents[1] / "source/admin/audit.rst"
 
 
 def literal(text: str) -> str:
@@ -117,37 +113,6 @@ def _subject(rule: Any) -> str:
     vms = ", ".join(rule.vms)
     states = ", ".join(rule.hosts)
     return f"{vms} VMs on hosts that are {states}"
-
-
-class AuditCodesDirective(TableDirective):
-    """All codes of the audit, the worst first."""
-
-    header = ("code", "level", "what it means")
-    widths = (34, 12, 54)
-
-    def rows(self) -> Iterator[Row]:
-        """Yield a row for each code."""
-        meanings = first_sentences(_AUDIT_PAGE.read_text(encoding="utf-8"))
-        ordered = sorted(sorted(AUDIT_CODES), key=LEVELS.__getitem__, reverse=True)
-        for code in ordered:
-            yield literal(code), LEVELS[code].value, meanings[code]
-
-    def run(self) -> list[nodes.Node]:
-        """Return the table, made anew when the page about the codes changes."""
-        self.env.note_dependency(str(_AUDIT_PAGE))
-        return super().run()
-
-
-def first_sentences(page: str) -> Mapping[str, str]:
-    """Return what a page says first of each code that it lists.
-
-    :param page: with lists of codes and what they mean, as reStructuredText
-    """
-    listed = re.findall(r"^``([a-z_.]+)``\n((?:   .*\n)+)", page, re.MULTILINE)
-    return {
-        code: re.split(r"(?<=\.) ", " ".join(text.split()), maxsplit=1)[0]
-        for code, text in listed
-    }
 
 
 class AuditChecksDirective(TableDirective):
@@ -258,7 +223,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Tell Sphinx the directives."""
     app.add_directive("perfvm-rules", RulesDirective)
     app.add_directive("perfvm-reasons", ReasonsDirective)
-    app.add_directive("perfvm-audit-codes", AuditCodesDirective)
     app.add_directive("perfvm-audit-checks", AuditChecksDirective)
     app.add_directive("perfvm-validators", ValidatorsDirective)
     app.add_directive("perfvm-names", NamesDirective)

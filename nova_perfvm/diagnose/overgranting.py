@@ -3,7 +3,7 @@
 
 Placement retries inside the transaction of the failed attempt.  Which data a retry sees
 depends on the isolation level; each case below was measured
-(doc/source/admin/overgranting.rst).
+(doc/source/contributor/upstream.rst).
 """
 
 from typing import Final

@@ -13,6 +13,7 @@ from unittest import mock
 import fixtures
 import testtools
 from docutils.utils import smartquotes
+from oslo_config import cfg
 
 from nova_perfvm import conf, rules
 from nova_perfvm import constants as const
@@ -178,7 +179,7 @@ class CodesTest(testtools.TestCase):
     CODE = r"^``([a-z_.]+)``\n   \S"
 
     def rows(self, page, pattern=CODE):
-        text = (ROOT / f"doc/source/admin/{page}.rst").read_text()
+        text = (ROOT / f"doc/source/{page}.rst").read_text()
         return re.findall(pattern, text, re.MULTILINE)
 
     def test_of_the_audit(self):
@@ -198,7 +199,7 @@ class CodesTest(testtools.TestCase):
         documented = [
             (code, level.lower())
             for level, below in self.rows(
-                "policy", r"^\.\. rubric:: (\w+)\n\n((?:``.+\n(?:   .+\n)+)+)"
+                "reference/audit", r"^\.\. rubric:: (\w+)\n\n((?:``.+\n(?:   .+\n)+)+)"
             )
             for code in re.findall(self.CODE, below, re.MULTILINE)
         ]
@@ -211,10 +212,13 @@ class CodesTest(testtools.TestCase):
         self.assertEqual(sorted(const.OUTER_CODES), sorted(documented))
 
     def test_of_machines(self):
-        for page, checks in (("guest-checks", guest), ("host-checks", host)):
+        for page, checks in (
+            ("admin/guest-checks", guest),
+            ("admin/host-checks", host),
+        ):
             codes = [check.code for check in checks_of(checks)]
             self.assertEqual(codes, self.rows(page))
-        limits = self.rows("guest-checks", r"^(\d+) +([\d.]+)$")
+        limits = self.rows("admin/guest-checks", r"^(\d+) +([\d.]+)$")
         self.assertGreater(len(limits), 3)
         for flows, limit in limits:
             found = spread.least_effective(int(flows), 20)
@@ -330,12 +334,24 @@ class ReadmeTest(testtools.TestCase):
 
 class InstallTest(testtools.TestCase):
     def test_the_settings_are_those_that_the_policy_rests_on(self):
-        text = (ROOT / "doc/source/admin/install.rst").read_text()
-        (shown,) = re.findall(r"^    enabled_filters = (\S+)$", text, re.MULTILINE)
-        *_, last_but_one, last = shown.split(",")
+        """As Nova reads them, which joins the lines of a list."""
+        page = (ROOT / "doc/source/admin/install.rst").read_text()
+        text = page[page.index("    [filter_scheduler]") : page.index("    [perfvm]")]
+        self.assertLessEqual(max(map(len, text.splitlines())), 90)
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).join("nova.conf"))
+        path.write_text(textwrap.dedent(text))
+        found = cfg.ConfigOpts()
+        found.register_opts(
+            [cfg.ListOpt("enabled_filters"), cfg.MultiStrOpt("available_filters")],
+            group="filter_scheduler",
+        )
+        found(["--config-file", str(path)])
+        section = found.filter_scheduler
+        *_, last_but_one, last = section.enabled_filters
         self.assertEqual((options.FILTER, options.NUMA_FILTER), (last_but_one, last))
-        shown = re.findall(r"^    available_filters = (\S+)$", text, re.MULTILINE)
-        self.assertEqual(list(options.AVAILABLE_FILTERS.values), shown)
+        self.assertEqual(
+            list(options.AVAILABLE_FILTERS.values), section.available_filters
+        )
 
 
 class InventoryTest(testtools.TestCase):

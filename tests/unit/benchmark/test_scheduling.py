@@ -16,7 +16,7 @@ from tests.benchmark.scheduling import pools, report, rows
 from tests.benchmark.scheduling.__main__ import COMMAND, STUDIES, parse
 from tests.unit.scheduler import states
 
-PAGES = pathlib.Path(__file__).parents[3] / "doc" / "source" / "admin"
+PAGES = pathlib.Path(__file__).parents[3] / "doc" / "source" / "contributor"
 DEDICATED, OPEN = pools.POOLS["dedicated"], pools.POOLS["no cpu sets"]
 
 
