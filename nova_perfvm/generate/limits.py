@@ -36,6 +36,10 @@ _STRATEGY: Final = (
     "Nova refuses requests for a listed resource without a registered limit."
 )
 _LIST: Final = "Nova's default, and the resource classes of the policy's VMs."
+_LOOKUP: Final = (
+    "Needs Nova 32 and oslo.limit 2.9.2: for older ones, --endpoint prints endpoint_id "
+    "in its place. "
+)
 _LOGIN: Final = (
     "Add auth_type, auth_url, username, password, user_domain_name and system_scope = "
     "all, for a user with the role reader on the system."
@@ -177,12 +181,24 @@ def _limits(
     yield Limit(resource, value, "; ".join(words), project)
 
 
-def settings_of(limits: Sequence[Limit], region: str) -> tuple[Setting, ...]:
+def settings_of(
+    limits: Sequence[Limit], region: str, endpoint: str | None = None
+) -> tuple[Setting, ...]:
     """Return the options of nova.conf with which Nova enforces the limits.
 
+    oslo.limit before 2.9.2 fails to look up an endpoint by service type and region, and
+    Nova 31 (nova/limit/utils.py) asks for ``endpoint_id`` itself.
+
     :param region: ID of the region of Nova's endpoint
+    :param endpoint: ID of Nova's endpoint; None to have it looked up
     """
     resources = dict.fromkeys(limit.resource for limit in limits)
+    home: tuple[tuple[str, str, str, str], ...] = (
+        ("oslo_limit", "endpoint_service_type", "compute", _LOOKUP + _LOGIN),
+        ("oslo_limit", "endpoint_region_name", region, "The limits' region."),
+    )
+    if endpoint:
+        home = (("oslo_limit", "endpoint_id", endpoint, _LOGIN),)
     return tuple(
         Setting(section, option, (value,), why, _SERVICES)
         for section, option, value, why in (
@@ -192,7 +208,6 @@ def settings_of(limits: Sequence[Limit], region: str) -> tuple[Setting, ...]:
                 *("quota", "unified_limits_resource_list"),
                 *(",".join(("servers", *resources)), _LIST),
             ),
-            ("oslo_limit", "endpoint_service_type", "compute", _LOGIN),
-            ("oslo_limit", "endpoint_region_name", region, "The limits' region."),
+            *home,
         )
     )

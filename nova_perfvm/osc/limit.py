@@ -13,6 +13,7 @@ from nova_perfvm.generate.hosts import rendering
 from nova_perfvm.generate.limits import Limit, LimitError, limits_of, settings_of
 from nova_perfvm.osc.base import PolicyCommand, argument, format_argument
 from nova_perfvm.osc.formats import document, shell, terraform
+from nova_perfvm.placement.settings import Setting
 from nova_perfvm.policy import Policy
 
 LIMIT_ARGUMENTS: Final = (
@@ -55,14 +56,14 @@ def limits_from(policy: Policy, parsed_args: argparse.Namespace) -> tuple[Limit,
     return limits_of(policy, numbers.pop(""), numbers)
 
 
-_FORMATS: Final[dict[str, Callable[[Sequence[Limit], str], str]]] = {
-    "shell": shell.limit_block,
-    "nova-conf": lambda limits, region: rendering.ini(settings_of(limits, region)),
-    "json": lambda limits, region: document.as_json(
-        document.limit_document(limits, region)
-    ),
-    "yaml": lambda limits, region: dump_yaml(document.limit_document(limits, region)),
-    "terraform": terraform.limit_resources,
+_Format = Callable[[Sequence[Limit], str, Sequence[Setting]], str]
+
+_FORMATS: Final[dict[str, _Format]] = {
+    "shell": lambda limits, region, _: shell.limit_block(limits, region),
+    "nova-conf": lambda _limits, _region, settings: rendering.ini(settings),
+    "json": lambda *said: document.as_json(document.limit_document(*said)),
+    "yaml": lambda *said: dump_yaml(document.limit_document(*said)),
+    "terraform": lambda limits, region, _: terraform.limit_resources(limits, region),
 }
 
 
@@ -77,6 +78,12 @@ class GenerateLimit(PolicyCommand):
             metavar="ID",
             help="region of Nova's endpoint (default: %(default)s)",
         ),
+        argument(
+            "--endpoint",
+            metavar="ID",
+            help="ID of Nova's endpoint in the region, for nova.conf; required before "
+            "Nova 32 and oslo.limit 2.9.2",
+        ),
         format_argument(
             _FORMATS,
             "default: %(default)s, commands of the openstack client; nova-conf: "
@@ -87,4 +94,6 @@ class GenerateLimit(PolicyCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         limits = limits_from(self.policy(parsed_args), parsed_args)
-        self.write(_FORMATS[parsed_args.format](limits, parsed_args.region))
+        region = parsed_args.region
+        settings = settings_of(limits, region, parsed_args.endpoint)
+        self.write(_FORMATS[parsed_args.format](limits, region, settings))

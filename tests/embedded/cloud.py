@@ -14,7 +14,7 @@ from tests.cloud.servers import until
 from tests.embedded.hosts import UnevenHostSettings
 from tests.embedded.log import Log
 from tests.embedded.servers import ServerOperations, at_once
-from tests.embedded.volumes import Reimaging
+from tests.embedded.volumes import Multiattach, Reimaging
 
 FILTERS_WITHOUT_PERFVM = (*NOVA_FILTERS, NOVAS_NUMA_FILTER)
 NOVA_WEIGHERS = DEFAULT_WEIGHERS[:1]
@@ -40,6 +40,7 @@ class OperatedCloud(EmbeddedCloud):
             self._stdlog = vars(self._services).get("stdlog")
         self.member_api = self._services.api_fixture.api
         self.member_api.microversion = self.api.microversion
+        self.useFixture(Multiattach(self._services.cinder))
         self.useFixture(Reimaging(self._services.cinder, self.api))
         self.servers = ServerOperations(
             self.api, self._services.cells.states, self._allocations

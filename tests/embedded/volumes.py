@@ -35,3 +35,26 @@ class Reimaging(fixtures.Fixture):
             for server in {a["instance_uuid"] for a in attachments}
         ]
         self._api.create_server_external_events(events)
+
+
+class Multiattach(fixtures.Fixture):
+    """Let Cinder say of each created volume whether it is multiattach.
+
+    Nova asks before it boots from an existing volume; the fixture of Nova 31 answers
+    only for volumes that nobody created.
+
+    :param cinder: Nova's CinderFixture
+    """
+
+    def __init__(self, cinder):
+        super().__init__()
+        self._cinder = cinder
+
+    def _setUp(self):  # noqa: N802
+        method = "nova.volume.cinder.API.create"
+        self.useFixture(fixtures.MonkeyPatch(method, self._create))
+
+    def _create(self, *args, **kwargs):
+        volume = self._cinder.fake_vol_create(*args, **kwargs)
+        volume.setdefault("multiattach", False)
+        return volume

@@ -10,8 +10,9 @@ from typing import Any
 from nova_perfvm.documents.yaml_lines import dump_yaml
 from nova_perfvm.generate import options
 from nova_perfvm.generate.flavors import PolicyFlavor
-from nova_perfvm.generate.limits import Limit, settings_of
+from nova_perfvm.generate.limits import Limit
 from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.settings import Setting
 from nova_perfvm.policy import Policy
 
 
@@ -47,12 +48,14 @@ def resource_values(flavor: PolicyFlavor) -> dict[str, Any]:
     }
 
 
-def limit_document(limits: Sequence[Limit], region: str) -> dict[str, Any]:
+def limit_document(
+    limits: Sequence[Limit], region: str, settings: Sequence[Setting]
+) -> dict[str, Any]:
     """Return limits with Keystone's names, and the options for nova.conf."""
     return {
         "region": region,
         "limits": [limit.members for limit in limits],
-        "nova_conf": options.by_section(settings_of(limits, region), list),
+        "nova_conf": options.by_section(settings, list),
     }
 
 

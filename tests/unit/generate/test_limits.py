@@ -131,6 +131,14 @@ class PrintedTest(CommandCase):
         settings = settings_of(limits_of(POLICY, {}, {}), "R2")
         self.assertIn("R2", settings[-1].values)
 
+    def test_nova_31_needs_the_id_of_its_endpoint(self):
+        self.assertIn("--endpoint", self.printed("nova-conf"))
+        printed = self.printed("nova-conf", "--endpoint", "e1")
+        self.assertIn("endpoint_id = e1", printed)
+        self.assertNotIn("endpoint_service_type", printed)
+        found = json.loads(self.printed("json", "--endpoint", "e1"))
+        self.assertEqual({"endpoint_id": "e1"}, found["nova_conf"]["oslo_limit"])
+
     def test_every_form_says_the_same(self):
         found = json.loads(self.printed("json"))
         self.assertEqual(
