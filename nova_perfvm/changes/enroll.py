@@ -21,8 +21,9 @@ from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.diagnose.residents import Shares, divide
 from nova_perfvm.diagnose.sizing import SlotsError, slots_to_enroll
+from nova_perfvm.facts.children import child_uuid
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider, child_uuid
+from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider
 from nova_perfvm.generate import labels
 from nova_perfvm.placement.candidates import DISABLED
 from nova_perfvm.placement.schemes import (

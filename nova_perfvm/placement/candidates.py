@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import Reason
-from nova_perfvm.facts.demand import Demand, Group
+from nova_perfvm.facts.demand import Demand
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.placement_request import Group
 from nova_perfvm.facts.snapshot import Provider
 from nova_perfvm.placement.schemes import SCHEMES
 

@@ -7,7 +7,8 @@ from shlex import quote
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.facts.snapshot import Provider, Server, Snapshot, host_of_child
+from nova_perfvm.facts.children import host_of_child
+from nova_perfvm.facts.snapshot import Provider, Server, Snapshot
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.schemes import is_ours, scheme_counting
 from nova_perfvm.printable import some_of

@@ -18,9 +18,11 @@ from typing import Any, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import NUMACell, Reason
-from nova_perfvm.facts.demand import Demand, Group
+from nova_perfvm.facts.children import child_name
+from nova_perfvm.facts.demand import Demand
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import Inventory, Provider, child_name
+from nova_perfvm.facts.placement_request import Group
+from nova_perfvm.facts.snapshot import Inventory, Provider
 from nova_perfvm.placement.schemes.residents import Division, Holding, Resident
 from nova_perfvm.placement.schemes.scheme import Child, HostOffer, Scheme
 from nova_perfvm.placement.settings import (

@@ -10,8 +10,9 @@ from typing import ClassVar, Literal, NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import Reason, RequestFacts
-from nova_perfvm.facts.demand import Demand, Group
+from nova_perfvm.facts.demand import Demand
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.placement_request import Group
 from nova_perfvm.facts.snapshot import Inventory, Provider
 from nova_perfvm.placement.schemes.residents import Division, Holding, Resident
 from nova_perfvm.placement.settings import NO_FALLBACK_QUERY, Setting

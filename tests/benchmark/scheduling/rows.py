@@ -9,7 +9,8 @@ import os_traits
 from nova import objects
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts import NUMACell, snapshot
+from nova_perfvm.facts import NUMACell
+from nova_perfvm.facts import children as child_providers
 from nova_perfvm.placement.schemes import cells, scheme_of, units
 from nova_perfvm.placement.schemes.scheme import Child
 from tests.benchmark.scheduling import pools
@@ -62,8 +63,8 @@ def host_uuid(number):
 
 def child_uuid(number, suffix):
     """Return the UUID of a child provider."""
-    name = snapshot.child_name(host_name(number), suffix)
-    return snapshot.child_uuid(host_uuid(number), name)
+    name = child_providers.child_name(host_name(number), suffix)
+    return child_providers.child_uuid(host_uuid(number), name)
 
 
 def server_uuid(number, index):
@@ -190,7 +191,7 @@ def _cells(number):
         yield (
             child_uuid(number, suffix),
             Child(
-                snapshot.child_name(host_name(number), suffix),
+                child_providers.child_name(host_name(number), suffix),
                 const.TRAIT_CELLS,
                 cells.inventories_of(policy("cells"), cell),
             ),

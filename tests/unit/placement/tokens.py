@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from nova_perfvm.facts.demand import Group
+from nova_perfvm.facts.placement_request import Group
 from nova_perfvm.facts.snapshot import Provider
 from nova_perfvm.placement.schemes.scheme import Scheme
 from nova_perfvm.policy import Policy, VMClass
