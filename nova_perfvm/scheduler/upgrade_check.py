@@ -32,6 +32,7 @@ from nova_perfvm.placement.settings import (
 )
 from nova_perfvm.policy import Policy, advice, loader
 from nova_perfvm.printable import first_line
+from nova_perfvm.rules import enabled_filters
 from nova_perfvm.scheduler import nova_fixes, nova_internals, numa_filter
 
 _CODES: Final = {
@@ -194,20 +195,20 @@ def _filters() -> Iterator[Finding]:
     """Judge the filters that nova.conf enables, and whether this Nova has them."""
     group = nova_conf.CONF.filter_scheduler
     enabled = list(group.enabled_filters)
-    yield from options.judge_filters(enabled, _policy())
+    yield from enabled_filters.judge(enabled, _policy())
     available = options.AVAILABLE_FILTERS
     missing = set(available.values) - set(group.available_filters)
-    if missing and options.FILTER in enabled:
+    if missing and enabled_filters.FILTER in enabled:
         yield _of_nova(
             codes.FILTERS_UNAVAILABLE,
             f"{available} lacks {' and '.join(sorted(missing))}: add a line for each",
         )
     known = nova_internals.is_known(numa_filter.REPLACED)
-    if options.NUMA_FILTER in enabled and not known:
+    if enabled_filters.NUMA_FILTER in enabled and not known:
         yield _of_nova(
             codes.COSTLY_FILTER,
-            f"the {options.NOVAS_NUMA_FILTER} of this Nova is not the one that "
-            f"{options.NUMA_FILTER} replaces: it runs, and costs as much",
+            f"the {enabled_filters.NOVAS_NUMA_FILTER} of this Nova is not the one that "
+            f"{enabled_filters.NUMA_FILTER} replaces: it runs, and costs as much",
         )
 
 

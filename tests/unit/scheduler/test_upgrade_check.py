@@ -18,7 +18,7 @@ from nova_perfvm.placement.settings import FALLBACK_QUERY, NUMA_PACKING
 from nova_perfvm.policy import loader
 from nova_perfvm.scheduler import numa_filter, upgrade_check
 from tests import documented
-from tests.unit.generate import filter_lists
+from tests.unit.rules import filter_lists
 from tests.unit.scheduler.case import ConfigCase
 from tests.unit.scheduler.test_nova_fixes import WITH_FIXES, WITHOUT, Source
 
