@@ -13,7 +13,7 @@ from nova_perfvm.diagnose.residents import as_enrolled_children, residents_of
 from nova_perfvm.facts.children import child_name
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
-from nova_perfvm.placement.schemes.residents import Holding, Resident
+from nova_perfvm.placement.host_schemes.residents import Holding, Resident
 from nova_perfvm.policy import Policy
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from nova_perfvm import findings as codes
 from nova_perfvm.documents.mistakes import DocumentError, UnreadableFileError
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.placement.settings import PLACEMENT, SCHEDULER, Setting
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import first_line
@@ -116,7 +116,7 @@ TABLE: Final = (
 
 def wanted(policy: Policy, service: str) -> tuple[Setting, ...]:
     """Return the options that a policy needs in a service's configuration file."""
-    settings = (*TABLE, *scheme_of(policy).settings())
+    settings = (*TABLE, *host_scheme_of(policy).settings)
     return tuple(setting for setting in settings if setting.service == service)
 
 

@@ -23,6 +23,7 @@ from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.findings import Finding, Level, worst
 from nova_perfvm.generate import options
 from nova_perfvm.known_bugs import KnownBug, Release, ReleaseError, all_bugs
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.placement.settings import (
     FALLBACK_QUERY,
@@ -215,7 +216,7 @@ def _filters() -> Iterator[Finding]:
 def _settings(policy: Policy) -> Iterator[Finding]:
     """Judge the options of a scheme, which this Nova may have no more."""
     elastic = scheme_of(policy).enrolls
-    for setting in scheme_of(policy).settings():
+    for setting in host_scheme_of(policy).settings:
         conf_of = nova_conf.CONF
         if setting.section != "DEFAULT":
             conf_of = conf_of[setting.section]

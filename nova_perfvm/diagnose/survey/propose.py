@@ -13,7 +13,8 @@ from nova_perfvm.diagnose.survey.sizes import PinnedSize, most_common, pinned_si
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Flavor, Server, Snapshot
 from nova_perfvm.generate.flavors import properties_of
-from nova_perfvm.placement.schemes import SCHEMES, scheme_counting
+from nova_perfvm.placement.host_schemes import scheme_counting
+from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.policy import (
     PAGE_SIZES_KB,
     Disk,
@@ -247,12 +248,12 @@ class _Proposer:
         names = {name for p in self._snapshot.providers for name in p.inventories}
         found = scheme_counting(names)
         self._why["placement"] = (
-            f"Placement has {found.resource_class} of hosts already"
+            f"Placement has {found.scheme.resource_class} of hosts already"
             if found
             else "Placement counts the VMs of each host, so that two schedulers at "
             "once, or a forced host, cannot break the guarantees"
         )
-        return found.name if found else None
+        return found.scheme.name if found else None
 
     def _managed(self) -> Literal["all", "labelled"]:
         unnamed = any(

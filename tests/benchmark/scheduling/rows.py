@@ -11,8 +11,8 @@ from nova import objects
 from nova_perfvm import constants as const
 from nova_perfvm.facts import NUMACell
 from nova_perfvm.facts import children as child_providers
-from nova_perfvm.placement.schemes import cells, scheme_of, units
-from nova_perfvm.placement.schemes.scheme import Child
+from nova_perfvm.placement.host_schemes import Child, cells, units
+from nova_perfvm.placement.schemes import scheme_of
 from tests.benchmark.scheduling import pools
 from tests.benchmark.scheduling.flavors import flavor, policy
 

@@ -137,8 +137,8 @@ class ChecksTest(ConfigCase):
 
     def test_options_that_nova_has_no_more(self):
         gone = dataclasses.replace(FALLBACK_QUERY, section="scheduler")
-        settings = "nova_perfvm.placement.schemes.units.UnitsScheme.settings"
-        self.useFixture(fixtures.MonkeyPatch(settings, lambda _: (gone,)))
+        settings = "nova_perfvm.placement.host_schemes.units.UnitsHosts.settings"
+        self.useFixture(fixtures.MonkeyPatch(settings, (gone,)))
         self.check(2, "options.fallback_query_gone: this Nova", policy=UNITS)
 
 
