@@ -108,8 +108,7 @@ def _slots_by_shape(policy: Policy, view: HostView) -> int:
         shapes = [s for s in policy.host_shapes if cpus in _totals(policy, s)]
     most = host_scheme_of(policy).most_slots(policy)
     slots = {
-        min(most, largest_slots(replace(policy, host_shapes=(shape,))))
-        for shape in shapes
+        min(most, largest_slots(policy.pinned_classes, (shape,))) for shape in shapes
     }
     if len(slots) != 1:
         which = "several shapes" if slots else "no shape"

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
+from nova_perfvm.diagnose.audit.enforcing import refused_flavors
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.diagnose.enforcing import refused_flavors
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.host_schemes import names_of
 from nova_perfvm.placement.schemes import scheme_of

@@ -24,7 +24,6 @@ from nova_perfvm.policy import (
     Policy,
     VMClass,
     largest_slots,
-    memory_fault,
     policy_mistakes,
     shape_slots,
 )
@@ -192,7 +191,7 @@ class _Proposer:
         return replace(
             vm_class,
             name=size.said(const.CLASS_KEY) or _NAME,
-            max_per_host=largest_slots(Policy(host_shapes=shapes, classes=(vm_class,))),
+            max_per_host=largest_slots((vm_class,), shapes),
             exclusive=self._exclusive(size),
             vif_multiqueue=True,
             disk=self._disk(size),
@@ -233,7 +232,7 @@ class _Proposer:
         self._why["flavors"] = "the sizes of memory that VMs and flavors have"
         sizes = []
         for gigabytes, root_gb in sorted(found):
-            if fault := memory_fault(vm_class, gigabytes):
+            if fault := vm_class.memory_fault(gigabytes):
                 self._left_out.append(f"a flavor of {fault}")
             else:
                 sizes.append(FlavorSize(size.vcpus, gigabytes, root_gb))

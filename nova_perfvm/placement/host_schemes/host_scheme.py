@@ -124,7 +124,7 @@ class HostScheme:
 
     def most_slots(self, policy: Policy) -> int:
         """Return the largest number of slots that a host of any shape may have."""
-        return largest_slots(policy)
+        return largest_slots(policy.pinned_classes, policy.host_shapes)
 
     def usable_slots(self, policy: Policy, slots: int) -> int:
         """Return how many of a host's slots VMs can take."""

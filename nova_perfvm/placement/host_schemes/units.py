@@ -13,12 +13,7 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Inventory, Provider
 from nova_perfvm.placement.host_schemes.host_scheme import Child, HostOffer, HostScheme
 from nova_perfvm.placement.host_schemes.residents import Division, Holding, Resident
-from nova_perfvm.placement.schemes.units import (
-    SUFFIXES,
-    UNITS,
-    child_trait,
-    children_per_host,
-)
+from nova_perfvm.placement.schemes.units import UNITS, child_trait, children_per_host
 from nova_perfvm.placement.settings import FALLBACK_QUERY, ISOLATED_AGGREGATES, PIN_SET
 from nova_perfvm.policy import Elastic, Policy, VMClass
 
@@ -168,7 +163,7 @@ def children_named(policy: Policy, host: str, slots: int) -> tuple[Child, ...]:
             child_trait(suffix),
             {const.RC_UNIT: Inventory(units, units - (index >= slots))},
         )
-        for index, suffix in enumerate(SUFFIXES[: children_per_host(policy)])
+        for index, suffix in enumerate(const.CHILD_LETTERS[: children_per_host(policy)])
     )
 
 

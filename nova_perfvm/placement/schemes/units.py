@@ -27,8 +27,6 @@ from nova_perfvm.facts.placement_request import Group
 from nova_perfvm.placement.schemes.scheme import Scheme
 from nova_perfvm.policy import Policy, VMClass, largest_slots
 
-SUFFIXES: Final = const.CHILD_LETTERS
-
 
 class UnitsScheme(Scheme):
     """``placement: units``."""
@@ -54,7 +52,7 @@ class UnitsScheme(Scheme):
             return
         # Hosts with cpu_dedicated_set only, beside elastic ones, have the trait.
         yield Group("", {}, required, self.traits_to_avoid(policy))
-        for suffix in SUFFIXES[: children_per_host(policy)]:
+        for suffix in const.CHILD_LETTERS[: children_per_host(policy)]:
             yield Group(
                 f"_perfvm_{suffix}",
                 {const.RC_UNIT: 1},
@@ -78,7 +76,9 @@ def children_per_host(policy: Policy) -> int:
 
     No more than there are letters, or the policy is not valid.
     """
-    return policy.elastic.slots or largest_slots(policy)
+    return policy.elastic.slots or largest_slots(
+        policy.pinned_classes, policy.host_shapes
+    )
 
 
 def child_trait(suffix: str) -> str:

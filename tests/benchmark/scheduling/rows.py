@@ -178,7 +178,7 @@ def children(scheme, number):
     made = units.children_named(policy(scheme), host_name(number), pools.HIGH_PER_HOST)
     return {
         child_uuid(number, suffix): child
-        for suffix, child in zip(units.SUFFIXES, made, strict=False)
+        for suffix, child in zip(const.CHILD_LETTERS, made, strict=False)
     }
 
 
