@@ -22,6 +22,11 @@ def child_name(host: str, suffix: str) -> str:
     return f"{host}_perfvm_{suffix}"
 
 
+def cell_name(host: str, node: int) -> str:
+    """Return the name of the child provider for a NUMA node of a host."""
+    return child_name(host, f"{const.CELL_SUFFIX}{node}")
+
+
 def child_uuid(root: str, name: str) -> str:
     """Return the UUID of a child provider, the same in every run.
 
@@ -34,3 +39,9 @@ def host_of_child(name: str) -> str | None:
     """Return the host's provider that a provider's name tells; None for no child."""
     found = _CHILD.fullmatch(name)
     return found[1] if found else None
+
+
+def node_of(name: str) -> int | None:
+    """Return the NUMA node that the name of a child tells."""
+    number = name.rpartition(f"_perfvm_{const.CELL_SUFFIX}")[2]
+    return int(number) if number.isdecimal() else None

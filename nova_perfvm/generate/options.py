@@ -18,12 +18,7 @@ from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.placement.settings import PLACEMENT, SCHEDULER, Setting
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import first_line
-from nova_perfvm.rules.enabled_filters import (
-    FILTER,
-    NOVA_FILTERS,
-    NOVAS_NUMA_FILTER,
-    NUMA_FILTER,
-)
+from nova_perfvm.rules.enabled_filters import FILTER, NOVA_FILTERS, NUMA_FILTER
 
 POLICY_FILE: Final = "/etc/nova/perfvm.yaml"
 # Options of a configuration file: {(section, option): value}.
@@ -45,7 +40,7 @@ ENABLED_FILTERS: Final = Setting(
     "enabled_filters",
     (",".join((*NOVA_FILTERS, FILTER, NUMA_FILTER)),),
     f"Nova's default and two more. If your list differs, keep it and add {FILTER}, "
-    f"then {NUMA_FILTER} in the place of {NOVAS_NUMA_FILTER}: the same verdicts, for "
+    f"then {NUMA_FILTER} in the place of NUMATopologyFilter: the same verdicts, for "
     "a fraction of the cost.",
     SCHEDULER,
 )

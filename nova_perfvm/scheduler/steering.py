@@ -32,7 +32,7 @@ from nova.virt import hardware
 from oslo_log import log as logging
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.children import child_name, child_uuid
+from nova_perfvm.facts.children import cell_name, child_uuid
 from nova_perfvm.rules.cells import landing_rank, unnamed
 from nova_perfvm.scheduler import alike, candidates, instances, nova_fixes, unreadable
 from nova_perfvm.scheduler.candidates import Candidate
@@ -121,10 +121,7 @@ class Steering:
         """
         cells = host.numa_topology.cells
         numbers = {
-            child_uuid(
-                host.uuid,
-                child_name(host.nodename, f"{const.CELL_SUFFIX}{cell.id}"),
-            ): cell.id
+            child_uuid(host.uuid, cell_name(host.nodename, cell.id)): cell.id
             for cell in cells
         }
         offered = []

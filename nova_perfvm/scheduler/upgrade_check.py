@@ -24,7 +24,6 @@ from nova_perfvm.findings import Finding, Level, worst
 from nova_perfvm.generate import options
 from nova_perfvm.known_bugs import KnownBug, Release, ReleaseError, all_bugs
 from nova_perfvm.placement.host_schemes import host_scheme_of
-from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.placement.settings import (
     FALLBACK_QUERY,
     ISOLATED_AGGREGATES,
@@ -215,20 +214,20 @@ def _filters() -> Iterator[Finding]:
 
 def _settings(policy: Policy) -> Iterator[Finding]:
     """Judge the options of a scheme, which this Nova may have no more."""
-    elastic = scheme_of(policy).enrolls
-    for setting in host_scheme_of(policy).settings:
+    hosts = host_scheme_of(policy)
+    for setting in hosts.settings:
         conf_of = nova_conf.CONF
         if setting.section != "DEFAULT":
             conf_of = conf_of[setting.section]
         wrong, gone = _OF_OPTIONS[setting.option]
         if setting.option not in conf_of:
-            if elastic:
+            if hosts.scheme.enrolls:
                 words = f"this Nova has not got {setting} any more: {setting.why}"
                 yield _of_nova(gone, words)
         elif setting.values and (fault := setting.fault(str(conf_of[setting.option]))):
             found = Finding.of(wrong, "nova.conf", fault, setting.remedy)
             # Without the others elastic hosts take no pinned VM.
-            fails = elastic and wrong != codes.NUMA_PACKING
+            fails = hosts.scheme.enrolls and wrong != codes.NUMA_PACKING
             yield found._replace(level=Level.FAILURE) if fails else found
 
 

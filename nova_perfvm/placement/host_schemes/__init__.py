@@ -27,13 +27,12 @@ def enrolled_by_another(policy: Policy, view: HostView) -> str:
 
     Enrolling by that scheme gave the host its trait or its children.
     """
+    classes = {name for child in view.children for name in child.inventories}
     for name, other in HOST_SCHEMES.items():
         if name != policy.placement and other.scheme.enrolls:
-            prefix, traits = other.enrolled_prefix, view.root.elastic_traits
-            classes = (n for child in view.children for n in child.inventories)
-            if any(t.startswith(prefix) for t in traits) or any(
-                map(other.counts_by, classes)
-            ):
+            traits = view.root.elastic_traits
+            named = any(t.startswith(other.enrolled_prefix) for t in traits)
+            if named or any(map(other.counts_by, classes)):
                 return name
     return ""
 
@@ -46,10 +45,8 @@ def names_of(which: Callable[[HostScheme], bool]) -> str:
 def scheme_counting(resource_classes: Iterable[str]) -> HostScheme | None:
     """Return the scheme that counts VMs by a resource class of these; None for none."""
     names = list(resource_classes)
-    for scheme in HOST_SCHEMES.values():
-        if any(map(scheme.counts_by, names)):
-            return scheme
-    return None
+    found = (s for s in HOST_SCHEMES.values() if any(map(s.counts_by, names)))
+    return next(found, None)
 
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import NUMACell, Reason
-from nova_perfvm.facts.children import child_name
+from nova_perfvm.facts.children import cell_name, node_of
 from nova_perfvm.facts.demand import Demand
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Inventory, Provider
@@ -58,9 +58,7 @@ class CellsHosts(HostScheme):
         Where nobody has said what nodes there are, those that it has are right.
         """
         made = {
-            child_name(view.root.name, f"{const.CELL_SUFFIX}{cell.id}"): inventories_of(
-                policy, cell
-            )
+            cell_name(view.root.name, cell.id): inventories_of(policy, cell)
             for cell in view.facts.cells
             if cell.pcpuset
         }
@@ -281,12 +279,6 @@ def inventories_of(policy: Policy, cell: NUMACell) -> dict[str, Inventory]:
 def _huge_pages(policy: Policy) -> AbstractSet[str | None]:
     """Return the sizes of huge pages that pinned classes ask for."""
     return {vm_class.mem_page_size for vm_class in policy.pinned_classes} - _SMALL
-
-
-def node_of(name: str) -> int | None:
-    """Return the NUMA node that the name of a child tells."""
-    number = name.rpartition(f"_perfvm_{const.CELL_SUFFIX}")[2]
-    return int(number) if number.isdecimal() else None
 
 
 def _shares(policy: Policy, resident: Resident) -> list[dict[str, int]]:

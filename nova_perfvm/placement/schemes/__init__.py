@@ -25,4 +25,4 @@ def scheme_of(policy: Policy) -> Scheme:
     return SCHEMES[policy.placement]
 
 
-__all__ = ["SCHEMES", "Scheme", "guaranteed_iops", "is_ours", "scheme_of"]
+__all__ = ["SCHEMES", "guaranteed_iops", "is_ours", "scheme_of"]

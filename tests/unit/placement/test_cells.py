@@ -15,12 +15,13 @@ from nova_perfvm.diagnose.arrivals import arrived
 from nova_perfvm.diagnose.residents import divide
 from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.facts import NUMACell, PagePool
+from nova_perfvm.facts.children import node_of
 from nova_perfvm.facts.host_view import view_of
 from nova_perfvm.facts.snapshot import INVENTORY_FILE, Flavor, ServerCell, Snapshot
 from nova_perfvm.facts.snapshot.pci import PCIPool, PCIRequest
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.placement.candidates import ask
-from nova_perfvm.placement.host_schemes.cells import HOSTS, inventories_of, node_of
+from nova_perfvm.placement.host_schemes.cells import HOSTS, inventories_of
 from nova_perfvm.placement.schemes.cells import CELLS
 from nova_perfvm.policy import loader, policy_mistakes
 from tests.unit.facts.snapshot.clouds import Cloud
