@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What hosts have in Placement under a scheme, and what they have under most schemes.
 
-nova-scheduler loads nothing of this package.
+nova-scheduler loads no module of this package.
 """
 
 from __future__ import annotations
@@ -94,16 +94,11 @@ class HostScheme:
         if not name or vm_class is None or not slots:
             return HostOffer()
         trait = self.scheme.trait(policy, vm_class)
-        taken = self._taken(policy, vm_class)
+        taken = self.scheme.amounts(policy, vm_class, 0)[name]
         return HostOffer(
             {name: Inventory(slots * taken, taken)},
             frozenset({trait} if trait else ()),
         )
-
-    def _taken(self, policy: Policy, vm_class: VMClass) -> int:
-        """Return how much of what counts VMs each takes."""
-        name = self.scheme.slot_class(policy, vm_class)
-        return self.scheme.amounts(policy, vm_class, 0)[name]
 
     def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
         """Return the child providers that enrolling gives a host.
@@ -136,9 +131,9 @@ class HostScheme:
         :param slots: by class, how many VMs it holds
         """
         return {
-            name: str(slots[vm_class.name] * self._taken(policy, vm_class))
-            for vm_class in policy.pinned_classes
-            if (name := self.scheme.slot_class(policy, vm_class))
+            name: str(slots[c.name] * self.scheme.amounts(policy, c, 0)[name])
+            for c in policy.pinned_classes
+            if (name := self.scheme.slot_class(policy, c))
         }
 
     def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
