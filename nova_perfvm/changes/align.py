@@ -13,8 +13,9 @@ from nova_perfvm.diagnose.drift import Drift, away, drifted
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Provider
 from nova_perfvm.placement import commands
-from nova_perfvm.placement.schemes import enrolled_by_another, scheme_of
-from nova_perfvm.placement.schemes.residents import Holding
+from nova_perfvm.placement.host_schemes import enrolled_by_another
+from nova_perfvm.placement.host_schemes.residents import Holding
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 
 # Given IDs of servers, returns the IDs of those with an unfinished migration.
@@ -30,7 +31,7 @@ def plan_align(policy: Policy, view: HostView, migrating: Migrating) -> do.Plan:
     :param migrating: returns the servers with an unfinished migration
     """
     scheme = scheme_of(policy)
-    enroll = commands.enroll(scheme, view.host)
+    enroll = commands.enroll(policy, view.host)
     if not scheme.enrolls or not view.enrolled or enrolled_by_another(policy, view):
         refusal = (
             f"{view.host} is not enrolled by this policy (placement: {scheme.name}): "

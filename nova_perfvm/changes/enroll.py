@@ -21,17 +21,19 @@ from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.diagnose.residents import Shares, divide
 from nova_perfvm.diagnose.sizing import SlotsError, slots_to_enroll
+from nova_perfvm.facts.children import child_uuid
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider, child_uuid
+from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider
 from nova_perfvm.generate import labels
 from nova_perfvm.placement.candidates import DISABLED
-from nova_perfvm.placement.schemes import (
+from nova_perfvm.placement.host_schemes import (
     Child,
-    Scheme,
+    HostScheme,
     enrolled_by_another,
+    host_scheme_of,
     names_of,
-    scheme_of,
 )
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 
 _NONE: Final = Inventory(0, 0)
@@ -58,9 +60,9 @@ def plan_enroll(
     :param backfill: give the VMs that run on the host the units that they should hold
     :param delete_children: delete children that earlier runs have detached
     """
-    scheme = scheme_of(policy)
+    scheme, hosts = scheme_of(policy), host_scheme_of(policy)
     if not scheme.enrolls:
-        needed = names_of(lambda other: other.enrolls)
+        needed = names_of(lambda other: other.scheme.enrolls)
         refusal = (
             f"the policy says placement: {scheme.name}, and enrolled hosts need "
             f"{needed}: name the policy file with --policy, or change it"
@@ -68,7 +70,7 @@ def plan_enroll(
         return do.Plan(refusals=(refusal,))
     if other := enrolled_by_another(policy, view):
         refusal = (
-            f"{view.host} is enrolled by placement: {other.name}, and the policy says "
+            f"{view.host} is enrolled by placement: {other}, and the policy says "
             f"{scheme.name}: openstack perfvm host unenroll {quote(view.host)}"
         )
         return do.Plan(refusals=(refusal,))
@@ -76,16 +78,16 @@ def plan_enroll(
         slots = slots_to_enroll(policy, view, slots)
     except SlotsError as exc:
         return do.Plan(refusals=(str(exc),))
-    if fault := scheme.unfit(policy, view):
+    if fault := hosts.unfit(policy, view):
         return do.Plan(refusals=(fault,))
     trait = scheme.enrolled_trait(policy)
     aggregate = aggregate_name(trait)
-    children = scheme.children(policy, view, slots)
-    refusals = list(_in_the_way(scheme, view, children, trait, aggregate))
+    children = hosts.children(policy, view, slots)
+    refusals = list(_in_the_way(hosts, view, children, trait, aggregate))
     shares = divide(policy, view, children)
     refusals.extend(shares.faults)
     if not backfill and not refusals:
-        refusals.extend(_unsettled(scheme, view, children, shares))
+        refusals.extend(_unsettled(hosts, view, children, shares))
     if refusals:
         return do.Plan(refusals=tuple(refusals))
     steps = list(_steps(policy, view, children, shares))
@@ -122,8 +124,7 @@ def close_children(view: HostView) -> Iterator[do.Change]:
 def _steps(
     policy: Policy, view: HostView, children: Sequence[Child], shares: Shares
 ) -> Iterator[do.Change]:
-    scheme = scheme_of(policy)
-    trait = scheme.enrolled_trait(policy)
+    hosts, trait = host_scheme_of(policy), scheme_of(policy).enrolled_trait(policy)
     changing = bool(shares.lacking or shares.surplus)
     yield from _names(view, trait, children)
     traits = view.root.traits
@@ -146,7 +147,7 @@ def _steps(
         yield from _child(view, child, known.get(child.name))
     yield from _give(view, shares, known)
     for consumer, providers in shares.surplus.items():
-        yield do.RemoveUnits(consumer, view.describe(consumer), providers, scheme.noun)
+        yield do.RemoveUnits(consumer, view.describe(consumer), providers, hosts.noun)
     for name, provider in found.items():
         if name not in wanted:
             yield from detach_child(provider)
@@ -159,13 +160,13 @@ def _steps(
         yield do.SetService(compute.service, view.host, enabled=True)
         traits = traits - {DISABLED}
     desired = traits - {const.TRAIT_HIGH_PERFORMANCE}
-    desired |= scheme.root_traits(policy, view.root.mode)
+    desired |= hosts.root_traits(policy, view.root.mode)
     if desired != traits:
         yield _set_root(view, desired, before=traits)
 
 
 def _in_the_way(
-    scheme: Scheme,
+    hosts: HostScheme,
     view: HostView,
     children: Sequence[Child],
     trait: str,
@@ -188,7 +189,7 @@ def _in_the_way(
         )
     for provider in view.children:
         child = wanted.get(provider.name)
-        if child and scheme.steers and not view.is_own(provider):
+        if child and hosts.scheme.steers and not view.is_own(provider):
             yield (
                 f"nova-scheduler does not know {provider.name} ({provider.uuid}): it "
                 f"was created for another provider than {view.host}'s: openstack "
@@ -207,7 +208,7 @@ def _in_the_way(
                     f"{left.max_unit} a VM, and {sum(amounts)} are in use by "
                     f"{names}: move them away"
                 )
-            elif scheme.by_slots and provider.total(name) > left.total:
+            elif hosts.by_slots and provider.total(name) > left.total:
                 # VMs hold part of the child, but the scheme counts it by its total.
                 yield (
                     f"{provider.name} has {provider.total(name)} {name} and is to have "
@@ -216,20 +217,20 @@ def _in_the_way(
 
 
 def _unsettled(
-    scheme: Scheme, view: HostView, children: Sequence[Child], shares: Shares
+    hosts: HostScheme, view: HostView, children: Sequence[Child], shares: Shares
 ) -> Iterator[str]:
     """Yield the reasons to change allocations, which only --backfill does."""
     if shares.lacking:
         names = ", ".join(view.describe(consumer) for consumer in shares.lacking)
         yield (
-            f"{view.host} has VMs without {scheme.noun}: {names}: move them away, or "
-            f"give them {scheme.noun} with --backfill"
+            f"{view.host} has VMs without {hosts.noun}: {names}: move them away, or "
+            f"give them {hosts.noun} with --backfill"
         )
     if shares.surplus:
         names = ", ".join(view.describe(consumer) for consumer in shares.surplus)
         yield (
             f"{view.host} has {len(children)} children under this policy, and VMs "
-            f"hold {scheme.noun} of other children: {names}: move them away, or remove "
+            f"hold {hosts.noun} of other children: {names}: move them away, or remove "
             "that part of their allocations with --backfill"
         )
 

@@ -23,7 +23,8 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement import commands
-from nova_perfvm.placement.schemes import enrolled_by_another, scheme_of
+from nova_perfvm.placement.host_schemes import enrolled_by_another, host_scheme_of
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import resolve_class
 
@@ -73,8 +74,8 @@ def plan_heal(
             left[server.id] = str(exc)
         else:
             lacking[server.id] = {view.root.uuid: amounts} if amounts else {}
-    scheme, other = scheme_of(policy), enrolled_by_another(policy, view)
-    if scheme.enrolls and view.enrolled and other is None:
+    enrolled = scheme_of(policy).enrolls and view.enrolled
+    if enrolled and not enrolled_by_another(policy, view):
         _add_units(policy, view, lacking, left)
     left = {
         consumer: f"{view.describe(consumer)} {left[consumer]}" for consumer in left
@@ -127,12 +128,12 @@ def _add_units(
             continue
         if shares.faults:
             left[consumer] = (
-                f"lacks {scheme_of(policy).noun}: {'; '.join(shares.faults)}"
+                f"lacks {host_scheme_of(policy).noun}: {'; '.join(shares.faults)}"
             )
         elif units.keys() - uuids.keys():
             left[consumer] = (
                 f"should hold child providers that {view.host} does not have: "
-                + commands.enroll(scheme_of(policy), view.host, "--backfill")
+                + commands.enroll(policy, view.host, "--backfill")
             )
         else:
             lacking[consumer] |= {

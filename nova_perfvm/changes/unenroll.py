@@ -22,7 +22,7 @@ from nova_perfvm.changes.enroll import (
 from nova_perfvm.diagnose.residents import holders
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Aggregate, Provider
-from nova_perfvm.placement.schemes import scheme_counting
+from nova_perfvm.placement.host_schemes import scheme_counting
 
 
 def plan_unenroll(

@@ -11,8 +11,9 @@ from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, openstack_errors
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.exceptions import unknown_host
+from nova_perfvm.facts.children import host_of_child
 from nova_perfvm.facts.host_view import HostView, views_of
-from nova_perfvm.facts.snapshot import Provider, host_of_child
+from nova_perfvm.facts.snapshot import Provider
 
 
 @openstack_errors()

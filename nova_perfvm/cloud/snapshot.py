@@ -17,8 +17,9 @@ from urllib.parse import quote
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import answers, at_once, volumes
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
+from nova_perfvm.facts.children import child_name
 from nova_perfvm.facts.migration_states import UNFINISHED
-from nova_perfvm.facts.snapshot import Snapshot, child_name
+from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.printable import number_of, some_of
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from nova_perfvm.facts import HostFacts, NUMACell, RequestFacts
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot.pci import PCIPool
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.host_schemes import nodes_offered, on_nodes
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import resolve_class
 from nova_perfvm.rules.cells import landing_rank
@@ -71,7 +71,7 @@ def shares(
     if not facts.cells:
         return ()
     # NUMA nodes that Placement offers; None where Placement has no NUMA nodes.
-    offered = scheme_of(policy).nodes_offered(view, request.demand)
+    offered = nodes_offered(view, request.demand)
     steered = offered is not None and not loses_limits
     cells = [c for c in _ordered(request, view) if offered is None or c.id in offered]
     if steered:
@@ -119,7 +119,7 @@ def arrived(
     if found is None:
         return None
     nodes = [share.cell for share in found]
-    allocation = scheme_of(policy).on_nodes(view, allocation, nodes)
+    allocation = on_nodes(view, allocation, nodes)
     got = None
     if request.pci:
         got = devices.given(request.pci_claimed or request.pci, view, nodes)

@@ -18,7 +18,7 @@ from nova_perfvm.facts.demand import Request, in_cloud, request_for, server_fact
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import Flavor, Snapshot
 from nova_perfvm.generate.flavors import properties_of
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.printable import some_of
 from nova_perfvm.rules import check_request, resolve_class
@@ -154,7 +154,7 @@ def _pinned(view: HostView) -> frozenset[int]:
 def _total(policy: Policy, vm_class: VMClass, view: HostView, request: Request) -> int:
     """Return the number of VMs that the host would take if empty and in service."""
     slots = host_slots(vm_class, view.facts.cells)
-    return scheme_of(policy).capacity(view, request.demand, slots)
+    return host_scheme_of(policy).capacity(view, request.demand, slots)
 
 
 def filled(

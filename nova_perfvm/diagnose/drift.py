@@ -8,11 +8,11 @@ example on a forced host.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from nova_perfvm import constants as const
 from nova_perfvm.diagnose.residents import as_enrolled_children, residents_of
+from nova_perfvm.facts.children import cell_name
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import Server, child_name
-from nova_perfvm.placement.schemes.residents import Holding, Resident
+from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.placement.host_schemes.residents import Holding, Resident
 from nova_perfvm.policy import Policy
 
 
@@ -44,7 +44,7 @@ def kept_for_others(view: HostView) -> frozenset[str]:
     """
     owned = {cpu for server in view.servers for cpu in server.pinned_cpus}
     return frozenset(
-        child_name(view.root.name, f"{const.CELL_SUFFIX}{cell.id}")
+        cell_name(view.root.name, cell.id)
         for cell in view.facts.cells
         if cell.pinned_cpus - owned
     )

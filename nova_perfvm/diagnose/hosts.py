@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nova_perfvm import constants as const
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.snapshot import UNKNOWN, Snapshot
-from nova_perfvm.placement.schemes import SCHEMES, scheme_counting
+from nova_perfvm.placement.host_schemes import HOST_SCHEMES, scheme_counting
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import slots as room
 
@@ -98,7 +98,7 @@ def expected_slots(policy: Policy, view: HostView) -> int | None:
 
 
 def _summary(policy: Policy, view: HostView) -> HostSummary:
-    seen = (scheme.slots_seen(view.tree) for scheme in SCHEMES.values())
+    seen = (scheme.slots_seen(view.tree) for scheme in HOST_SCHEMES.values())
     count, used = next((found for found in seen if found), (None, None))
     mode = _mode(view, count)
     classes = _classes(policy, mode, view.facts.labels)

@@ -10,7 +10,7 @@ from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import Finding
 from nova_perfvm.generate.flavors import generate_flavors, properties_of
 from nova_perfvm.generate.properties import BUILT_IN, Generator
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.policy import HostShape, Policy, shape_slots
 
 
@@ -77,7 +77,7 @@ def _derived(
         # The slots and inventory of an empty host for VMs of pinned classes.
         slots = {c.name: shape_slots(c, shape) for c in policy.pinned_classes}
         most = {"slots": str(max(slots.values(), default=0))}
-        inventory = scheme_of(policy).inventory(policy, slots)
+        inventory = host_scheme_of(policy).inventory(policy, slots)
         found["host", str(shape)] = most | inventory
     return found
 

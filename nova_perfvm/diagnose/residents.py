@@ -12,8 +12,8 @@ from nova_perfvm.facts import Reason, RequestCell
 from nova_perfvm.facts.demand import server_facts
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Provider, Server
-from nova_perfvm.placement.schemes import Child, Scheme, scheme_of
-from nova_perfvm.placement.schemes.residents import Holding, Resident, in_words
+from nova_perfvm.placement.host_schemes import Child, HostScheme, host_scheme_of
+from nova_perfvm.placement.host_schemes.residents import Holding, Resident, in_words
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, resolve_class
 from nova_perfvm.rules.request.class_declared import CLASS_UNKNOWN
@@ -66,10 +66,10 @@ def shares_as_enrolled(policy: Policy, host: HostView) -> Shares:
 
 def as_enrolled_children(
     policy: Policy, host: HostView
-) -> tuple[Policy, Scheme, tuple[Child, ...]]:
+) -> tuple[Policy, HostScheme, tuple[Child, ...]]:
     """Return the policy that a host was enrolled with, its scheme and the children."""
     own = as_enrolled(policy, host)
-    scheme, slots = scheme_of(own), enrolled_slots(own, host)
+    scheme, slots = host_scheme_of(own), enrolled_slots(own, host)
     if slots is None:
         slots = len(scheme.children(own, host, 0))
     return own, scheme, scheme.children(own, host, slots)
@@ -81,7 +81,7 @@ def divide(policy: Policy, view: HostView, children: Sequence[Child]) -> Shares:
     A VM keeps the resources that it holds if they are valid for the VM, whatever its
     flavor says.  Only children that should not exist have a surplus.
     """
-    scheme = scheme_of(policy)
+    scheme = host_scheme_of(policy)
     wanted = {child.name for child in children}
     surplus = holders(p for p in view.children if p.name not in wanted)
     residents = residents_of(policy, view, children, surplus)
@@ -137,7 +137,7 @@ def residents_of(
 def _fault(policy: Policy, view: HostView, resident: Resident) -> str:
     """Return why a resident cannot get the resources it lacks; empty if it can."""
     server, vm_class = resident.server, resident.vm_class
-    scheme = scheme_of(policy)
+    scheme = host_scheme_of(policy)
     held = in_words(resident.held) or "none"
     if server is None or not scheme.completes(resident.held):
         return (

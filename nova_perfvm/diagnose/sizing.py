@@ -6,7 +6,7 @@ from dataclasses import replace
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.policy import Elastic, HostShape, Policy, largest_slots
 
 
@@ -28,10 +28,10 @@ def slots_to_enroll(policy: Policy, view: HostView, asked: int | None = None) ->
     :raises SlotsError: when the number asked for is more than the policy gives any
         host, or when no source tells the number
     """
-    scheme = scheme_of(policy)
+    scheme = host_scheme_of(policy)
     if not scheme.by_slots:
         if asked is not None:
-            raise SlotsError(f"under placement: {scheme.name} hosts have no slots")
+            raise SlotsError(f"under placement: {policy.placement} hosts have no slots")
         return 0
     most = scheme.most_slots(policy)
     if asked is not None:
@@ -51,7 +51,7 @@ def slots_to_enroll(policy: Policy, view: HostView, asked: int | None = None) ->
 def enrolled_slots(policy: Policy, view: HostView) -> int | None:
     """Return the number of slots by a host's children; None unless all are right."""
     found = {provider.name: provider for provider in view.children}
-    scheme = scheme_of(policy)
+    scheme = host_scheme_of(policy)
     for slots in range(scheme.most_slots(policy) + 1):
         children = scheme.children(policy, view, slots)
         if found.keys() == {child.name for child in children} and all(
@@ -83,7 +83,7 @@ def _slots_chosen(policy: Policy, view: HostView) -> int | None:
             return None
     except SlotsError:
         pass
-    return min(slots, scheme_of(policy).most_slots(policy))
+    return min(slots, host_scheme_of(policy).most_slots(policy))
 
 
 def as_enrolled(policy: Policy, view: HostView) -> Policy:
@@ -91,7 +91,7 @@ def as_enrolled(policy: Policy, view: HostView) -> Policy:
 
     The host's present children must be judged by this number, not by the new policy's.
     """
-    return scheme_of(policy).as_enrolled(policy, view.root.elastic_traits)
+    return host_scheme_of(policy).as_enrolled(policy, view.root.elastic_traits)
 
 
 def _slots_by_shape(policy: Policy, view: HostView) -> int:
@@ -106,10 +106,9 @@ def _slots_by_shape(policy: Policy, view: HostView) -> int:
     shapes = [view.compute.shape] if view.compute.shape else []
     if not any(cpus in _totals(policy, shape) for shape in shapes):
         shapes = [s for s in policy.host_shapes if cpus in _totals(policy, s)]
-    most = scheme_of(policy).most_slots(policy)
+    most = host_scheme_of(policy).most_slots(policy)
     slots = {
-        min(most, largest_slots(replace(policy, host_shapes=(shape,))))
-        for shape in shapes
+        min(most, largest_slots(policy.pinned_classes, (shape,))) for shape in shapes
     }
     if len(slots) != 1:
         which = "several shapes" if slots else "no shape"

@@ -22,7 +22,6 @@ from nova_perfvm.facts.prefilters import Options, root_traits
 from nova_perfvm.facts.snapshot import groups
 from nova_perfvm.generate.options import (
     ENABLED_FILTERS,
-    FILTER,
     FileOptions,
     not_enforced,
     wanted,
@@ -36,6 +35,7 @@ from nova_perfvm.placement.settings import (
 )
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request
+from nova_perfvm.rules.enabled_filters import FILTER
 
 TENANT_FILTER: Final = "AggregateMultiTenancyIsolation"
 _SERVICE_FILTER: Final = "ComputeFilter"

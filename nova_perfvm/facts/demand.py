@@ -17,14 +17,9 @@ from oslo_utils import strutils
 from nova_perfvm import constants as const
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts import (
-    AskedResource,
-    AskedTrait,
-    RequestCell,
-    RequestFacts,
-    placement_request,
-)
+from nova_perfvm.facts import RequestCell, RequestFacts, placement_request
 from nova_perfvm.facts.conflicts import HYPERTHREADING, conflicts, hyperthreading
+from nova_perfvm.facts.placement_request import Group, grouped
 from nova_perfvm.facts.prefilters import (
     SINCE,
     Keys,
@@ -65,21 +60,6 @@ class RequestError(PerfVMError):
 
     nova-api refuses it, no host can have it, or its vCPUs are not all alike.
     """
-
-
-@dataclass(frozen=True)
-class Group:
-    """One group of a request to Placement.
-
-    :ivar suffix: empty for the group whose resources may come of several
-        providers; all resources of any other come of one
-    :ivar required: traits that a provider must have
-    """
-
-    suffix: str
-    resources: Mapping[str, int]
-    required: frozenset[str] = frozenset()
-    forbidden: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -422,28 +402,6 @@ def _page_size_kb(
         return int(strutils.string_to_bytes(text, return_int=True)) // 1024
     except (ValueError, OverflowError):
         raise RequestError(f"{const.MEM_PAGE_SIZE}={text} is no page size") from None
-
-
-def grouped(
-    resources: Iterable[AskedResource], traits: Iterable[AskedTrait]
-) -> tuple[Group, ...]:
-    """Return one group for each suffix; the group without a suffix is always first."""
-    amounts: dict[str, dict[str, int]] = {"": {}}
-    states: dict[tuple[str, str], set[str]] = {}
-    for suffix, name, amount in resources:
-        amounts.setdefault(suffix, {})[name] = amount
-    for suffix, name, state, _ in traits:
-        amounts.setdefault(suffix, {})
-        states.setdefault((suffix, state), set()).add(name)
-    return tuple(
-        Group(
-            suffix,
-            amounts[suffix],
-            required=frozenset(states.get((suffix, "required"), ())),
-            forbidden=frozenset(states.get((suffix, "forbidden"), ())),
-        )
-        for suffix in sorted(amounts)
-    )
 
 
 def _demand(

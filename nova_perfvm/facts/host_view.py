@@ -10,13 +10,13 @@ from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import HostFacts
+from nova_perfvm.facts.children import child_uuid
 from nova_perfvm.facts.snapshot import (
     Aggregate,
     ComputeHost,
     Provider,
     Server,
     Snapshot,
-    child_uuid,
     host_facts,
 )
 from nova_perfvm.facts.snapshot.pci import returned

@@ -8,6 +8,7 @@ many or a suffix of more than 64 characters: the VM then runs without the claim
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from nova_perfvm import constants as const
@@ -19,6 +20,21 @@ _ELASTIC: Final = re.compile(rf"{const.TRAIT_ELASTIC}_[0-9]+|{const.TRAIT_CELLS}
 _WHOLE: Final = re.compile(r"\d{1,18}")
 # An amount that Nova refuses fulfils no contract.
 _NO_AMOUNT: Final = -1
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group of a request to Placement.
+
+    :ivar suffix: empty for the group whose resources may come of several
+        providers; all resources of any other come of one
+    :ivar required: traits that a provider must have
+    """
+
+    suffix: str
+    resources: Mapping[str, int]
+    required: frozenset[str] = frozenset()
+    forbidden: frozenset[str] = frozenset()
 
 
 def read(
@@ -40,6 +56,28 @@ def read(
             traits.append(AskedTrait(group, name, value, "flavor"))
     traits += [AskedTrait("", name, "required", "image") for name in image_traits]
     return tuple(resources), tuple(traits)
+
+
+def grouped(
+    resources: Iterable[AskedResource], traits: Iterable[AskedTrait]
+) -> tuple[Group, ...]:
+    """Return one group for each suffix; the group without a suffix is always first."""
+    amounts: dict[str, dict[str, int]] = {"": {}}
+    states: dict[tuple[str, str], set[str]] = {}
+    for suffix, name, amount in resources:
+        amounts.setdefault(suffix, {})[name] = amount
+    for suffix, name, state, _ in traits:
+        amounts.setdefault(suffix, {})
+        states.setdefault((suffix, state), set()).add(name)
+    return tuple(
+        Group(
+            suffix,
+            amounts[suffix],
+            required=frozenset(states.get((suffix, "required"), ())),
+            forbidden=frozenset(states.get((suffix, "forbidden"), ())),
+        )
+        for suffix in sorted(amounts)
+    )
 
 
 def required_traits(keys: Mapping[str, str]) -> frozenset[str]:

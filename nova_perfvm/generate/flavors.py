@@ -12,7 +12,7 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.properties import BUILT_IN, Properties, combine, merge
 from nova_perfvm.placement.contract import contract
 from nova_perfvm.placement.schemes import scheme_of
-from nova_perfvm.policy import FlavorSize, FlavorTemplate, memory_fault, name_fault
+from nova_perfvm.policy import FlavorSize, FlavorTemplate, name_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -192,7 +192,7 @@ def _resized(classes: Sequence[VMClass], memory_gb: Sequence[int]) -> Iterator[V
             continue
         template = vm_class.flavors or _NO_FLAVORS
         for gigabytes in memory_gb:
-            fault = memory_fault(vm_class, gigabytes)
+            fault = vm_class.memory_fault(gigabytes)
             if not 1 <= gigabytes <= _MAX_MEMORY_GB:
                 fault = f"{gigabytes} GiB of memory: expected 1 to {_MAX_MEMORY_GB}"
             if fault is not None:

@@ -109,7 +109,9 @@ def limits_of(
     taken = {c.name: scheme.amounts(policy, c, 0) for c in policy.classes}
     counted: dict[str, list[str]] = {}
     for vm_class in policy.pinned_classes:
-        resource = scheme.counted_by(policy, vm_class)
+        slot_class = scheme.slot_class(policy, vm_class)
+        # VMs of other classes may take of it, too.
+        resource = slot_class or scheme.resource_class or const.PCPU
         counted.setdefault(resource, []).append(vm_class.name)
         taken[vm_class.name][const.PCPU] = vm_class.vm_pcpus
     found: list[Limit] = []

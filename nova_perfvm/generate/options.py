@@ -8,31 +8,19 @@ upgrade check compare a cloud's configuration files with them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from nova_perfvm import findings as codes
 from nova_perfvm.documents.mistakes import DocumentError, UnreadableFileError
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.placement.settings import PLACEMENT, SCHEDULER, Setting
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import first_line
+from nova_perfvm.rules.enabled_filters import FILTER, NOVA_FILTERS, NUMA_FILTER
 
 POLICY_FILE: Final = "/etc/nova/perfvm.yaml"
-FILTER: Final = "PerfVMFilter"
-NOVAS_NUMA_FILTER: Final = "NUMATopologyFilter"
-# Replaces NUMATopologyFilter: the same verdicts, for a fraction of the cost.
-NUMA_FILTER: Final = "PerfVMNUMATopologyFilter"
-# Default of [filter_scheduler]enabled_filters in Nova 34.
-NOVA_FILTERS: Final = (
-    "ComputeFilter",
-    "ComputeCapabilitiesFilter",
-    "ImagePropertiesFilter",
-    "ServerGroupAntiAffinityFilter",
-    "ServerGroupAffinityFilter",
-)
-
 # Options of a configuration file: {(section, option): value}.
 FileOptions = dict[tuple[str, str], str]
 
@@ -52,7 +40,7 @@ ENABLED_FILTERS: Final = Setting(
     "enabled_filters",
     (",".join((*NOVA_FILTERS, FILTER, NUMA_FILTER)),),
     f"Nova's default and two more. If your list differs, keep it and add {FILTER}, "
-    f"then {NUMA_FILTER} in the place of {NOVAS_NUMA_FILTER}: the same verdicts, for "
+    f"then {NUMA_FILTER} in the place of NUMATopologyFilter: the same verdicts, for "
     "a fraction of the cost.",
     SCHEDULER,
 )
@@ -123,7 +111,7 @@ TABLE: Final = (
 
 def wanted(policy: Policy, service: str) -> tuple[Setting, ...]:
     """Return the options that a policy needs in a service's configuration file."""
-    settings = (*TABLE, *scheme_of(policy).settings())
+    settings = (*TABLE, *host_scheme_of(policy).settings)
     return tuple(setting for setting in settings if setting.service == service)
 
 
@@ -208,50 +196,3 @@ def judge_policy(
         stated += f", SHA-256 {enforced.digest}; this policy has {policy.digest}"
         remedy = POLICY.remedy
     yield Finding.of(code, "nova.conf", stated, remedy)
-
-
-def judge_filters(enabled: Sequence[str], policy: Policy | None) -> list[Finding]:
-    """Judge nova-scheduler's enabled filters, and their order.
-
-    PerfVMFilter costs far less than a filter of NUMA topologies, so exactly one of the
-    latter should follow it.
-
-    :param enabled: names of filters in nova-scheduler's order
-    :param policy: None if the policy cannot be read
-    """
-    steers = policy is not None and scheme_of(policy).steers
-    remedy = (
-        f"list {FILTER}, then {NUMA_FILTER}, and no {NOVAS_NUMA_FILTER}, in "
-        f"{ENABLED_FILTERS}, and restart {SCHEDULER}"
-    )
-    return [
-        Finding.of(code, "nova.conf", f"{ENABLED_FILTERS} {words}", remedy)
-        for code, words in _faults(enabled, steers=steers)
-    ]
-
-
-def _faults(enabled: Sequence[str], *, steers: bool) -> Iterator[tuple[str, str]]:
-    numa = [name for name in enabled if name in {NUMA_FILTER, NOVAS_NUMA_FILTER}]
-    if FILTER not in enabled:
-        words = f"lacks {FILTER}: only Placement enforces the policy"
-        yield codes.FILTER_MISSING, words
-    if not numa:
-        words = f"lacks {NUMA_FILTER}: pinned VMs are sent to hosts that refuse them"
-        yield codes.FILTER_MISSING, words
-    elif FILTER not in enabled[: enabled.index(numa[0])] and FILTER in enabled:
-        words = f"lists {numa[0]} before {FILTER}, which costs far less"
-        yield codes.FILTER_ORDER, words
-    if enabled.count(FILTER) > 1:
-        yield codes.JUDGED_TWICE, f"lists {FILTER} twice: every host is judged twice"
-    if steers and NOVAS_NUMA_FILTER in numa:
-        words = (
-            f"has {NOVAS_NUMA_FILTER}, so nova-compute puts VMs on other NUMA nodes "
-            f"than Placement allocated: {NUMA_FILTER} makes both agree"
-        )
-        yield codes.NOT_STEERED, words
-    elif len(numa) > 1:
-        words = f"lists {' and '.join(numa)}: every host is judged twice"
-        yield codes.JUDGED_TWICE, words
-    elif NOVAS_NUMA_FILTER in numa:
-        words = f"has {NOVAS_NUMA_FILTER}; {NUMA_FILTER} gives the same for less"
-        yield codes.CHEAPER_FILTER, words

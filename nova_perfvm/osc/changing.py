@@ -16,8 +16,8 @@ from nova_perfvm.cloud.apply import FORGOTTEN_S
 from nova_perfvm.cloud.at_once import each
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.children import host_of_child
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import host_of_child
 from nova_perfvm.osc.base import CHANGING, Arguments, PolicyCommand, argument, ask, flag
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.printable import number_of

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.osc.base import PolicyCommand, class_argument
@@ -32,7 +31,7 @@ def tempest_conf(policy: Policy, class_name: str | None = None) -> str:
     """
     pinned = policy.pinned_class(class_name)
     general = _by_size(policy, policy.default_class)
-    most = largest_slots(replace(policy, classes=(pinned,)))
+    most = largest_slots((pinned,), policy.host_shapes)
     mixes = scheme_of(policy).mixes
     others = [c for c in policy.pinned_classes if mixes and c is not pinned]
     # Where pinned classes share hosts, no other class runs there, whatever a class's

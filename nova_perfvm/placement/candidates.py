@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import Reason
-from nova_perfvm.facts.demand import Demand, Group
+from nova_perfvm.facts.demand import Demand
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.placement_request import Group
 from nova_perfvm.facts.snapshot import Provider
-from nova_perfvm.placement.schemes import SCHEMES
+from nova_perfvm.placement.host_schemes import HOST_SCHEMES
 
 DISABLED = "COMPUTE_STATUS_DISABLED"
 
@@ -143,7 +144,7 @@ def _why_not(view: HostView, part: _Part) -> Iterator[Reason]:
     wanted = part.resources.items()
     if any(all(not shortfall(p, n, a) for n, a in wanted) for p in suiting):
         return
-    for scheme in SCHEMES.values():
+    for scheme in HOST_SCHEMES.values():
         if reason := scheme.shortage(part.resources, suiting):
             yield reason
             return

@@ -5,17 +5,18 @@ from shlex import quote
 from typing import Final
 
 from nova_perfvm.microversions import PLACEMENT_NAMES
-from nova_perfvm.placement.schemes import Scheme
+from nova_perfvm.placement.host_schemes import host_scheme_of
+from nova_perfvm.policy import Policy
 
 _TRAIT: Final = (
     f"openstack --os-placement-api-version {PLACEMENT_NAMES} resource provider trait"
 )
 
 
-def enroll(scheme: Scheme, host: str, *options: str) -> str:
-    """Return the command that enrolls a host."""
+def enroll(policy: Policy, host: str, *options: str) -> str:
+    """Return the command that enrolls a host under the scheme of a policy."""
     words = ("openstack perfvm host enroll", quote(host))
-    return " ".join((*words, *scheme.enroll_options, *options))
+    return " ".join((*words, *host_scheme_of(policy).enroll_options, *options))
 
 
 def remove_trait(uuid: str, trait: str) -> str:

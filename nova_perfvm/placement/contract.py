@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nova_perfvm.facts import RequestFacts
-from nova_perfvm.facts.demand import Group, grouped
+from nova_perfvm.facts.placement_request import Group, grouped
 from nova_perfvm.placement.schemes import guaranteed_iops, is_ours, scheme_of
 from nova_perfvm.policy import Policy, VMClass
 

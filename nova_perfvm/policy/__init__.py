@@ -4,12 +4,7 @@
 from nova_perfvm.policy.advice import advice
 from nova_perfvm.policy.classes import Disk, VMClass
 from nova_perfvm.policy.flavors import FlavorSize, FlavorTemplate
-from nova_perfvm.policy.limits import (
-    PAGE_SIZES_KB,
-    even_share,
-    memory_fault,
-    name_fault,
-)
+from nova_perfvm.policy.limits import PAGE_SIZES_KB, even_share, name_fault
 from nova_perfvm.policy.model import Elastic, Policy, policy_mistakes
 from nova_perfvm.policy.room import cell_slots, groups_of, largest_slots, shape_slots
 from nova_perfvm.policy.shapes import HostShape
@@ -28,7 +23,6 @@ __all__ = [
     "even_share",
     "groups_of",
     "largest_slots",
-    "memory_fault",
     "name_fault",
     "policy_mistakes",
     "shape_slots",

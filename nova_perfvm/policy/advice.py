@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Say what a valid policy costs, for an operator to weigh."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from nova_perfvm import findings
 from nova_perfvm.documents.mistakes import KeyPath, Mistake
 from nova_perfvm.findings import Finding
+from nova_perfvm.policy.model import Policy
 from nova_perfvm.policy.placements import rests_on_fallback
 from nova_perfvm.policy.room import cell_slots
-
-if TYPE_CHECKING:
-    from nova_perfvm.policy.model import Policy
 
 
 def advice(policy: Policy) -> Iterator[Finding]:
@@ -37,7 +32,7 @@ def advice(policy: Policy) -> Iterator[Finding]:
                 "share needs [compute]cpu_shared_set on the host; without it "
                 "emulator threads float on the VM's own CPUs",
             )
-    if rests_on_fallback(policy):
+    if rests_on_fallback(policy.placement):
         yield _note(
             findings.RESTS_ON_FALLBACK,
             ("placement",),

@@ -23,7 +23,7 @@ from nova_perfvm.documents.keys import (
 )
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.policy.flavors import FlavorTemplate, VCPUs
-from nova_perfvm.policy.limits import even_share, memory_fault, name_fault
+from nova_perfvm.policy.limits import PAGE_SIZES_KB, even_share, name_fault
 
 Name = Annotated[
     str, Expected("a name of 1 to 255 characters", lambda name: 0 < len(name) < 256)
@@ -272,6 +272,20 @@ class VMClass:
         elif self.vcpus is None and not self.pinned and not flavors.sizes:
             yield Mistake(("flavors",), "names flavors of no size: give sizes")
 
+    def memory_fault(self, memory_gb: int) -> str | None:
+        """Return why no VM of the class can have so much memory, None if it can.
+
+        Nova wants it split evenly over the VM's NUMA nodes, and each share to be
+        whole pages where the class names their size; no host fits otherwise.
+        """
+        nodes, pages = self.cells_per_vm, self.mem_page_size
+        if memory_gb * 1024**2 % (nodes * PAGE_SIZES_KB.get(pages or "", 1024)) == 0:
+            return None
+        return (
+            f"{memory_gb} GiB cannot be split evenly over {nodes} NUMA nodes, in whole "
+            f"pages of {pages or 'any size'}"
+        )
+
     def _flavor_mistakes(self, flavors: FlavorTemplate) -> Iterator[Mistake]:
         yield from self._dropped_keys(flavors)
         for index, size in enumerate(flavors.sizes):
@@ -281,7 +295,7 @@ class VMClass:
                     (*where, "vcpus"),
                     f"{size.vcpus}, but VMs of this class have exactly {self.vcpus}",
                 )
-            if fault := memory_fault(self, size.memory_gb):
+            if fault := self.memory_fault(size.memory_gb):
                 yield Mistake((*where, "memory_gb"), fault)
             if size.root_gb == 0 and self.disk.source == "image":
                 yield Mistake(

@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nova's own limits on flavors: names, memory, and shares of NUMA nodes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nova_perfvm.documents.keys import matching
-
-if TYPE_CHECKING:
-    from nova_perfvm.policy.classes import VMClass
 
 # How Nova's request writes the page sizes of the policy, in KiB.
 PAGE_SIZES_KB: dict[str, int] = {"2MB": 2048, "1GB": 1048576}
@@ -41,18 +36,3 @@ def even_share(amount: int, nodes: int) -> int | None:
     (nova.virt.hardware, ``_get_numa_topology_auto``).
     """
     return None if amount % nodes else amount // nodes
-
-
-def memory_fault(vm_class: VMClass, memory_gb: int) -> str | None:
-    """Return why no VM of a class can have so much memory, None if it can.
-
-    Nova wants it split evenly over the VM's NUMA nodes, and each share to be
-    whole pages where the class names their size; no host fits otherwise.
-    """
-    nodes, pages = vm_class.cells_per_vm, vm_class.mem_page_size
-    if memory_gb * 1024 * 1024 % (nodes * PAGE_SIZES_KB.get(pages or "", 1024)) == 0:
-        return None
-    return (
-        f"{memory_gb} GiB cannot be split evenly over {nodes} NUMA nodes, in whole "
-        f"pages of {pages or 'any size'}"
-    )

@@ -162,7 +162,9 @@ class Policy:
             message = "expected one class with default: true, that of general VMs"
             yield Mistake(("classes",), message)
         yield from self._name_mistakes()
-        yield from placements.problems_of(self)
+        yield from placements.problems_of(
+            self.placement, self.pinned_classes, self.host_shapes, self.elastic.slots
+        )
         exclusive = [c.name for c in self.pinned_classes if c.exclusive != "none"]
         several = len(self.pinned_classes) > 1
         if exclusive and several and self.managed_hosts != "labelled":

@@ -6,35 +6,41 @@ The schemes themselves are in :mod:`nova_perfvm.placement.schemes`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from nova_perfvm import constants as const
 from nova_perfvm.documents.mistakes import Mistake
+from nova_perfvm.policy.classes import VMClass
 from nova_perfvm.policy.room import largest_slots, shape_slots
-
-if TYPE_CHECKING:
-    from nova_perfvm.policy.model import Policy
+from nova_perfvm.policy.shapes import HostShape
 
 
-def rests_on_fallback(policy: Policy) -> bool:
+def rests_on_fallback(placement: str) -> bool:
     """Return whether pinned VMs come to its hosts by Nova's query for VCPU alone."""
-    return policy.placement == "units"
+    return placement == "units"
 
 
-def problems_of(policy: Policy) -> Iterator[Mistake]:
-    """Yield what the scheme of a policy cannot express of it."""
-    if policy.placement == "cells":
-        yield from _of_cells(policy)
-    if rests_on_fallback(policy):
-        yield from _of_units(policy)
+def problems_of(
+    placement: str,
+    pinned: Sequence[VMClass],
+    shapes: Sequence[HostShape],
+    elastic_slots: int | None,
+) -> Iterator[Mistake]:
+    """Yield what the scheme of a policy cannot express of its pinned classes.
+
+    :param elastic_slots: the policy's key ``elastic: slots``
+    """
+    if placement == "cells":
+        yield from _of_cells(pinned)
+    if rests_on_fallback(placement):
+        yield from _of_units(pinned, shapes, elastic_slots)
 
 
-def _of_cells(policy: Policy) -> Iterator[Mistake]:
+def _of_cells(pinned: Sequence[VMClass]) -> Iterator[Mistake]:
     """Yield what keeps VMs of several sizes from sharing NUMA nodes that count them."""
-    several = len(policy.pinned_classes) > 1
-    for mine in policy.pinned_classes:
-        path, first = ("classes", mine.name), policy.pinned_classes[0]
+    several = len(pinned) > 1
+    for mine in pinned:
+        path, first = ("classes", mine.name), pinned[0]
         if mine.exclusive == "cell" or (several and mine.exclusive != "none"):
             expected = "none" if several else "host or none"
             yield Mistake(
@@ -58,15 +64,17 @@ def _of_cells(policy: Policy) -> Iterator[Mistake]:
                 )
 
 
-def _of_units(policy: Policy) -> Iterator[Mistake]:
+def _of_units(
+    pinned: Sequence[VMClass], shapes: Sequence[HostShape], declared: int | None
+) -> Iterator[Mistake]:
     """Yield what units cannot tell apart."""
-    if len(policy.pinned_classes) != 1:
+    if len(pinned) != 1:
         yield Mistake(
             ("placement",),
             "units serves exactly one class with cpu_policy: dedicated, which takes "
-            f"a child provider whole; found {len(policy.pinned_classes)}: use slots",
+            f"a child provider whole; found {len(pinned)}: use slots",
         )
-    for vm_class in policy.pinned_classes:
+    for vm_class in pinned:
         path = ("classes", vm_class.name)
         for key, found, expected in (
             ("exclusive", vm_class.exclusive, "host"),
@@ -76,14 +84,14 @@ def _of_units(policy: Policy) -> Iterator[Mistake]:
                 message = f"{found}, but under units only {expected} is possible: use"
                 yield Mistake((*path, key), f"{message} that, or placement: slots")
         most = len(const.CHILD_LETTERS)
-        slots = max(shape_slots(vm_class, shape) for shape in policy.host_shapes)
+        slots = max(shape_slots(vm_class, shape) for shape in shapes)
         if slots > most:
             yield Mistake(
                 (*path, "max_per_host"),
                 f"{slots} VMs fit a host, and units tell at most {most} apart: set "
                 f"max_per_host: {most} or less, or use placement: slots",
             )
-    declared, slots = policy.elastic.slots, largest_slots(policy)
+    slots = largest_slots(pinned, shapes)
     if declared is not None and declared < slots:
         yield Mistake(
             ("elastic", "slots"),

@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many VMs hosts have room for, as far as CPUs go."""
 
-from __future__ import annotations
+from collections.abc import Iterable, Sequence
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nova_perfvm.policy.classes import VMClass
-    from nova_perfvm.policy.model import Policy
-    from nova_perfvm.policy.shapes import HostShape
+from nova_perfvm.policy.classes import VMClass
+from nova_perfvm.policy.shapes import HostShape
 
 
 def groups_of(shares: Sequence[int], cells_per_vm: int) -> int:
@@ -41,13 +35,6 @@ def shape_slots(vm_class: VMClass, shape: HostShape) -> int:
     return vm_class.capped(groups_of(shares, vm_class.cells_per_vm))
 
 
-def largest_slots(policy: Policy) -> int:
+def largest_slots(classes: Iterable[VMClass], shapes: Sequence[HostShape]) -> int:
     """Return the largest number of VMs of a pinned class on a host of any shape."""
-    return max(
-        (
-            shape_slots(vm_class, shape)
-            for shape in policy.host_shapes
-            for vm_class in policy.pinned_classes
-        ),
-        default=0,
-    )
+    return max((shape_slots(c, s) for c in classes for s in shapes), default=0)

@@ -18,8 +18,8 @@ from nova_perfvm import conf, rules
 from nova_perfvm import constants as const
 from nova_perfvm.facts import HostFacts, Reason, RequestFacts
 from nova_perfvm.findings import Level
-from nova_perfvm.generate import options
 from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.rules import enabled_filters
 from nova_perfvm.rules.host.unreadable import UNREADABLE
 from nova_perfvm.scheduler import (
     adapters,
@@ -58,7 +58,7 @@ class PerfVMFilter(filters.BaseHostFilter):
         self._unreadable = unreadable.UnreadableHosts("PerfVMFilter")
         self._freezes = nova_conf.CONF.perfvm.freeze_objects
         enabled = nova_conf.CONF.filter_scheduler.enabled_filters
-        for found in options.judge_filters(list(enabled), self.policy):
+        for found in enabled_filters.judge(list(enabled), self.policy):
             level = logging.INFO if found.level is Level.NOTE else logging.WARNING
             LOG.log(level, "%s: %s: %s", found.code, found.observed, found.remedy)
 

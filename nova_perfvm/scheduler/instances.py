@@ -15,11 +15,11 @@ from typing import TypeAlias
 from nova import context as nova_context
 from nova import exception, objects
 from nova.compute import task_states, vm_states
+from nova.objects.fields import PCINUMAAffinityPolicy
 from nova.pci import request as pci_request
 from oslo_log import log as logging
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.snapshot.pci import LEGACY
 
 LOG = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ def devices_claimed(spec_obj: objects.RequestSpec) -> Devices | None:
     try:
         rebuilt = pci_request.get_pci_requests_from_flavor(spec_obj.flavor).requests
     except (exception.PciRequestAliasNotDefined, exception.PciInvalidAlias):
-        return with_policy(spec_obj.pci_requests.requests, LEGACY)
+        return with_policy(spec_obj.pci_requests.requests, PCINUMAAffinityPolicy.LEGACY)
     return [*rebuilt, *ports]
 
 

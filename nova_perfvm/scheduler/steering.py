@@ -26,13 +26,13 @@ import weakref
 from collections.abc import Callable, Hashable, Sequence
 
 from nova import objects
+from nova.objects.fields import PCINUMAAffinityPolicy
 from nova.scheduler.host_manager import HostState
 from nova.virt import hardware
 from oslo_log import log as logging
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.snapshot import child_name, child_uuid
-from nova_perfvm.facts.snapshot.pci import REQUIRED
+from nova_perfvm.facts.children import cell_name, child_uuid
 from nova_perfvm.rules.cells import landing_rank, unnamed
 from nova_perfvm.scheduler import alike, candidates, instances, nova_fixes, unreadable
 from nova_perfvm.scheduler.candidates import Candidate
@@ -121,10 +121,7 @@ class Steering:
         """
         cells = host.numa_topology.cells
         numbers = {
-            child_uuid(
-                host.uuid,
-                child_name(host.nodename, f"{const.CELL_SUFFIX}{cell.id}"),
-            ): cell.id
+            child_uuid(host.uuid, cell_name(host.nodename, cell.id)): cell.id
             for cell in cells
         }
         offered = []
@@ -209,7 +206,7 @@ class Steering:
         for devices in self._devices:
             left.append(copy.deepcopy(host.pci_stats))
             left[-1].apply_requests(devices, candidate["mappings"], guest)
-        near = instances.with_policy(self._devices[0], REQUIRED)
+        near = instances.with_policy(self._devices[0], PCINUMAAffinityPolicy.REQUIRED)
         return (
             left[-1] != left[0],
             not host.pci_stats.support_requests(near, candidate["mappings"], guest),

@@ -23,7 +23,7 @@ from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.findings import Finding, Level, worst
 from nova_perfvm.generate import options
 from nova_perfvm.known_bugs import KnownBug, Release, ReleaseError, all_bugs
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.placement.settings import (
     FALLBACK_QUERY,
     ISOLATED_AGGREGATES,
@@ -32,6 +32,7 @@ from nova_perfvm.placement.settings import (
 )
 from nova_perfvm.policy import Policy, advice, loader
 from nova_perfvm.printable import first_line
+from nova_perfvm.rules import enabled_filters
 from nova_perfvm.scheduler import nova_fixes, nova_internals, numa_filter
 
 _CODES: Final = {
@@ -194,39 +195,39 @@ def _filters() -> Iterator[Finding]:
     """Judge the filters that nova.conf enables, and whether this Nova has them."""
     group = nova_conf.CONF.filter_scheduler
     enabled = list(group.enabled_filters)
-    yield from options.judge_filters(enabled, _policy())
+    yield from enabled_filters.judge(enabled, _policy())
     available = options.AVAILABLE_FILTERS
     missing = set(available.values) - set(group.available_filters)
-    if missing and options.FILTER in enabled:
+    if missing and enabled_filters.FILTER in enabled:
         yield _of_nova(
             codes.FILTERS_UNAVAILABLE,
             f"{available} lacks {' and '.join(sorted(missing))}: add a line for each",
         )
     known = nova_internals.is_known(numa_filter.REPLACED)
-    if options.NUMA_FILTER in enabled and not known:
+    if enabled_filters.NUMA_FILTER in enabled and not known:
         yield _of_nova(
             codes.COSTLY_FILTER,
-            f"the {options.NOVAS_NUMA_FILTER} of this Nova is not the one that "
-            f"{options.NUMA_FILTER} replaces: it runs, and costs as much",
+            f"the {enabled_filters.NOVAS_NUMA_FILTER} of this Nova is not the one that "
+            f"{enabled_filters.NUMA_FILTER} replaces: it runs, and costs as much",
         )
 
 
 def _settings(policy: Policy) -> Iterator[Finding]:
     """Judge the options of a scheme, which this Nova may have no more."""
-    elastic = scheme_of(policy).enrolls
-    for setting in scheme_of(policy).settings():
+    hosts = host_scheme_of(policy)
+    for setting in hosts.settings:
         conf_of = nova_conf.CONF
         if setting.section != "DEFAULT":
             conf_of = conf_of[setting.section]
         wrong, gone = _OF_OPTIONS[setting.option]
         if setting.option not in conf_of:
-            if elastic:
+            if hosts.scheme.enrolls:
                 words = f"this Nova has not got {setting} any more: {setting.why}"
                 yield _of_nova(gone, words)
         elif setting.values and (fault := setting.fault(str(conf_of[setting.option]))):
             found = Finding.of(wrong, "nova.conf", fault, setting.remedy)
             # Without the others elastic hosts take no pinned VM.
-            fails = elastic and wrong != codes.NUMA_PACKING
+            fails = hosts.scheme.enrolls and wrong != codes.NUMA_PACKING
             yield found._replace(level=Level.FAILURE) if fails else found
 
 

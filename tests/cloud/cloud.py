@@ -12,14 +12,9 @@ from nova import conf as nova_conf
 from nova_perfvm import conf
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.hosts import HostRequest, generate, rendering
-from nova_perfvm.generate.options import (
-    AVAILABLE_FILTERS,
-    FILTER,
-    NOVA_FILTERS,
-    NUMA_FILTER,
-    WEIGHT_CLASSES,
-)
+from nova_perfvm.generate.options import AVAILABLE_FILTERS, WEIGHT_CLASSES
 from nova_perfvm.policy import HostShape
+from nova_perfvm.rules.enabled_filters import FILTER, NOVA_FILTERS, NUMA_FILTER
 from tests.cloud import guest
 from tests.cloud.decisions import Decisions
 from tests.cloud.hosts import HostSettings

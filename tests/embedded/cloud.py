@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 from nova import context
 
 from nova_perfvm import cpuset
-from nova_perfvm.generate.options import NOVA_FILTERS, NOVAS_NUMA_FILTER
+from nova_perfvm.rules.enabled_filters import NOVA_FILTERS, NOVAS_NUMA_FILTER
 from tests.cloud import EmbeddedCloud
 from tests.cloud.cloud import DEFAULT_WEIGHERS, configured
 from tests.cloud.servers import until

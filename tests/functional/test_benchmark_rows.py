@@ -11,7 +11,7 @@ from nova.db.main import api as db
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.cloud import converge
 from nova_perfvm.facts.snapshot import NOVA_DATABASE, resources
-from nova_perfvm.generate.options import NOVA_FILTERS, NUMA_FILTER
+from nova_perfvm.rules.enabled_filters import NOVA_FILTERS, NUMA_FILTER
 from tests.benchmark.scheduling import flavors, pools, rows
 from tests.functional import base
 from tests.functional.elastic import ElasticTest

@@ -6,8 +6,8 @@ has a VM already, Nova by itself would choose the other.
 """
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.snapshot import child_name, child_uuid
-from nova_perfvm.generate.options import NOVA_FILTERS, NUMA_FILTER
+from nova_perfvm.facts.children import child_name, child_uuid
+from nova_perfvm.rules.enabled_filters import NOVA_FILTERS, NUMA_FILTER
 from nova_perfvm.scheduler import nova_fixes
 from tests.functional import base, elastic
 

@@ -10,8 +10,8 @@ import random
 
 from nova import conf
 
-from nova_perfvm.generate.options import NOVAS_NUMA_FILTER, NUMA_FILTER
 from nova_perfvm.policy import HostShape
+from nova_perfvm.rules.enabled_filters import NOVAS_NUMA_FILTER, NUMA_FILTER
 from tests.embedded import at_once
 from tests.operations import cells, clouds, filling, verdict
 

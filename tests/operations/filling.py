@@ -15,7 +15,7 @@ from nova.virt import hardware
 from oslo_serialization import jsonutils
 from placement import db_api
 
-from nova_perfvm.facts.snapshot import child_uuid
+from nova_perfvm.facts.children import child_uuid
 from tests.operations.cells import CPU, MEMORY
 
 CELLS, CORES, MEMORY_MB, PAGE_KB = 2, 20, 250 * 1024, 4

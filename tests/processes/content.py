@@ -14,7 +14,7 @@ from nova_perfvm.cloud import flavors as flavors_of_cloud
 from nova_perfvm.cloud.api import API
 from nova_perfvm.generate.flavors import generate_flavors, generate_image_properties
 from nova_perfvm.generate.properties import extensions
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.policy import Policy
 from tests.processes.hostspec import PretendedHost
 from tests.processes.settings import (
@@ -87,7 +87,7 @@ def make_content(
     policy_record.record(api, policy.digest, "the sandbox's policy")
     if policy.managed_hosts == "labelled":
         _label(connection.compute, policy, hosts)
-    if scheme_of(policy).by_slots:
+    if host_scheme_of(policy).by_slots:
         for host in hosts:
             # As host enroll --slots 0 does for shared hosts: no API shows cpu sets.
             slots = 0 if host.mode == "shared" else None

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from nova_perfvm.placement.schemes import SCHEMES
+from nova_perfvm.placement.host_schemes import HOST_SCHEMES
 from nova_perfvm.policy import Policy, loader
 from tests.processes.hostspec import PretendedHost
 
@@ -44,7 +44,7 @@ def _fit(
     modes = {host.mode for host in hosts}
     if "elastic" in modes:
         document["placement"] = next(
-            s.name for s in SCHEMES.values() if "elastic" in s.modes
+            name for name, s in HOST_SCHEMES.items() if "elastic" in s.modes
         )
     for vm_class in document["classes"].values():
         if vm_class["cpu_policy"] != "dedicated":

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.policy import Policy
 from tests.processes import content, running, waiting
 from tests.processes.computes import PREFIX, Computes, forget
@@ -110,8 +110,8 @@ class Starter:
             "content",
             lambda: content.make_content(connect(), policy, hosts, self.tell),
         )
-        scheme = scheme_of(policy)
-        if scheme.enrolls and not scheme.by_slots:
+        scheme = host_scheme_of(policy)
+        if scheme.scheme.enrolls and not scheme.by_slots:
             modes = scheme.enrolled_modes
             names = [host.name for host in hosts if host.mode in modes]
             self._once("enrolled", lambda: self._enroll(names))

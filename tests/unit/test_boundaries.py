@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import graphlib
 import os
 import pathlib
 import re
@@ -13,7 +14,6 @@ import testtools
 import nova_perfvm
 
 PACKAGE = pathlib.Path(nova_perfvm.__file__).parent
-TESTS = pathlib.Path(__file__).parents[1]
 TESTS = pathlib.Path(__file__).parents[1]
 # The rooms of the house: each may import those before it.
 ROOMS = (
@@ -63,6 +63,24 @@ def imported(path):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def modules_imported(root):
+    """Return {module: modules of the package that it imports}, for types only, too."""
+    paths = {
+        ".".join(path.relative_to(root.parent).with_suffix("").parts): path
+        for path in root.rglob("*.py")
+    }
+    paths = {name.removesuffix(".__init__"): path for name, path in paths.items()}
+    return {
+        module: {
+            # A name that a module has, or a module of a package.
+            name if name in paths else name.rpartition(".")[0]
+            for name in imported(path)
+        }
+        & paths.keys() - {module}
+        for module, path in paths.items()
+    }
 
 
 def trespasses(root):
@@ -138,6 +156,12 @@ class ImportsTest(testtools.TestCase):
 
     def test_rooms_import_those_before_them(self):
         self.assertEqual([], list(trespasses(PACKAGE)))
+
+    def test_no_circle_of_modules(self):
+        graph = modules_imported(PACKAGE)
+        self.assertIn("nova_perfvm.facts", graph["nova_perfvm.rules.rule"])
+        # Raises CycleError, which names the modules of a circle.
+        graphlib.TopologicalSorter(graph).prepare()
 
     def test_watcher_is_for_its_plugins_alone(self):
         importing = {

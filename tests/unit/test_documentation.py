@@ -23,6 +23,7 @@ from nova_perfvm.measure.checks import guest, host, spread
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.osc.audit import Audit
 from nova_perfvm.policy import loader
+from nova_perfvm.rules.enabled_filters import FILTER, NUMA_FILTER
 from tests.unit.test_boundaries import ROOMS
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -348,7 +349,7 @@ class InstallTest(testtools.TestCase):
         found(["--config-file", str(path)])
         section = found.filter_scheduler
         *_, last_but_one, last = section.enabled_filters
-        self.assertEqual((options.FILTER, options.NUMA_FILTER), (last_but_one, last))
+        self.assertEqual((FILTER, NUMA_FILTER), (last_but_one, last))
         self.assertEqual(
             list(options.AVAILABLE_FILTERS.values), section.available_filters
         )

@@ -31,7 +31,7 @@ from nova_perfvm.generate.hosts import (
     from_shape,
     generate,
 )
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.policy import HostShape, Policy, shapes
 
 _FORM: Final = re.compile(rf"([1-9]\d{{0,4}})x({shapes.PATTERN})(?:=(\w+))?")
@@ -83,7 +83,7 @@ def with_new_hosts(
     :param memory_gb: of each host
     :raises NewHostsError: when the policy does not allow such hosts
     """
-    mode = new.mode or scheme_of(policy).modes[0]
+    mode = new.mode or host_scheme_of(policy).modes[0]
     topology = from_shape(new.shape).with_memory(memory_gb)
     try:
         config = generate(HostRequest(policy, topology, mode))

@@ -21,7 +21,8 @@ from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.host_view import HostView, view_of, views_of
 from nova_perfvm.facts.snapshot import Provider, Snapshot
-from nova_perfvm.placement.schemes import scheme_counting, scheme_of
+from nova_perfvm.placement.host_schemes import host_scheme_of, scheme_counting
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
@@ -162,7 +163,7 @@ def _offering(policy: Policy, view: HostView) -> Provider:
         return root
     scheme = scheme_of(policy)
     mine = slot_class(policy, view.facts.labels)
-    offer = scheme.offers(policy, mine, root.mode, count)
+    offer = host_scheme_of(policy).offers(policy, mine, root.mode, count)
     others = {n: i for n, i in root.inventories.items() if scheme_counting([n]) is None}
     ours = {scheme.trait(policy, c) for c in policy.pinned_classes}
     return replace(

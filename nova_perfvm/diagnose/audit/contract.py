@@ -7,8 +7,10 @@ the host has room for.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
+from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.placement import is_moving
 from nova_perfvm.diagnose.audit.subject import Subject
@@ -16,7 +18,10 @@ from nova_perfvm.diagnose.sizing import as_enrolled
 from nova_perfvm.facts.snapshot import ComputeHost, Server
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement import commands
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.schemes import is_ours, scheme_of
+
+# Classes of the project's own that do not count VMs.
+_OF_DISKS: Final = frozenset({const.RC_READ_IOPS, const.RC_WRITE_IOPS})
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -52,31 +57,33 @@ def _of_server(
     held = Counter[str]()
     for provider in subject.snapshot.trees[host.provider]:
         held.update(provider.allocations.get(server.id, {}))
-    claims = scheme.claims(policy, vm_class, server.memory_mb, held)
+    wanted = scheme.amounts(policy, vm_class, server.memory_mb)
+    lacking, more = wanted - held, held - wanted
+    excess = {n: m for n, m in more.items() if is_ours(n) and n not in _OF_DISKS}
     without_units = scheme.enrolls and not held[scheme.resource_class]
     takes = (
         f"on {host.host}: VMs of class {vm_class.name} take "
-        f"{_words(claims.wanted) or 'nothing'} of their host, and it"
+        f"{_words(wanted) or 'nothing'} of their host, and it"
     )
-    if claims.excess:
+    if excess:
         remedy = subject.resize(server)
-        if not claims.excess.keys() & claims.wanted.keys():
-            names = " ".join(f"--resource-class {name}" for name in claims.excess)
+        if not excess.keys() & wanted.keys():
+            names = " ".join(f"--resource-class {name}" for name in excess)
             remedy = f"openstack resource provider allocation unset {names} {server.id}"
-        words = f"{takes} holds {_words(claims.excess)} more"
+        words = f"{takes} holds {_words(excess)} more"
         yield Finding.of(codes.CLAIMED_TOO_MUCH, str(server), words, remedy)
     # General VMs need units on elastic hosts only, which audit.units checks.
     told = (view and without_units) or (scheme.enrolls and not vm_class.pinned)
-    if claims.lacking and not told:
+    if lacking and not told:
         offered = subject.snapshot.provider_by_uuid[host.provider].inventories
         remedy = subject.resize(server)
         if without_units:
-            remedy = commands.enroll(scheme, host.host, "--backfill")
-        elif claims.lacking.keys() <= offered.keys():
+            remedy = commands.enroll(policy, host.host, "--backfill")
+        elif lacking.keys() <= offered.keys():
             remedy = codes.HEAL
-        words = f"{takes} lacks {_words(claims.lacking)}"
+        words = f"{takes} lacks {_words(lacking)}"
         yield Finding.of(codes.NOT_CLAIMED, str(server), words, remedy)
 
 
-def _words(amounts: Counter[str]) -> str:
+def _words(amounts: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {name}" for name, n in sorted(amounts.items()))

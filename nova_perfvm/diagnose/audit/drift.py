@@ -12,7 +12,7 @@ from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.drift import away, drifted, kept_for_others
 from nova_perfvm.facts.snapshot import NOVA_DATABASE
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement.schemes.residents import in_words
+from nova_perfvm.placement.host_schemes.residents import in_words
 
 _WAITS: Final = "VERIFY_RESIZE"
 _RETURNS: Final = "would come back to other CPUs in Nova if its resize is reverted"

@@ -23,7 +23,7 @@ def check_labels(subject: Subject) -> Iterator[Finding]:
     for view in subject.views:
         if not view.tree or view.facts.labels:
             continue
-        remedies: tuple[str, ...] = (commands.enroll(scheme, view.host),)
+        remedies: tuple[str, ...] = (commands.enroll(policy, view.host),)
         if not view.enrolled:
             there = {*view.root.inventories, *view.root.traits}
             classes = [

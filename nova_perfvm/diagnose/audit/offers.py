@@ -11,7 +11,8 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import ASSUMED
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.commands import remove_trait
-from nova_perfvm.placement.schemes import guaranteed_iops, scheme_counting, scheme_of
+from nova_perfvm.placement.host_schemes import host_scheme_of, scheme_counting
+from nova_perfvm.placement.schemes import guaranteed_iops, scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules.host import unreadable
 
@@ -62,8 +63,8 @@ def _of_host(policy: Policy, view: HostView) -> Iterator[Finding]:
 
 def _is_slot(name: str) -> bool:
     """Return whether a resource class counts VMs on the host's root provider."""
-    scheme = scheme_counting([name])
-    return scheme is not None and not scheme.enrolls
+    found = scheme_counting([name])
+    return found is not None and not found.scheme.enrolls
 
 
 def _of_class(
@@ -76,7 +77,7 @@ def _of_class(
     name, trait = scheme.slot_class(policy, vm_class), scheme.trait(policy, vm_class)
     found = root.total(name)
     if expected:
-        offer = scheme.offers(policy, vm_class, root.mode, expected)
+        offer = host_scheme_of(policy).offers(policy, vm_class, root.mode, expected)
         expected = offer.inventories[name].total
     if expected is None or (host.cells_source == ASSUMED and 0 < found < expected):
         # Nodes are assumed to be alike, but uneven nodes hold fewer VMs: then only the
@@ -91,7 +92,7 @@ def _of_class(
         )
     elif found:
         max_unit = root.inventories[name].max_unit
-        offer = scheme.offers(policy, vm_class, root.mode, 1)
+        offer = host_scheme_of(policy).offers(policy, vm_class, root.mode, 1)
         if max_unit != (right := offer.inventories[name].max_unit):
             yield _differs(view, f"max_unit of {name} is {max_unit}, should be {right}")
     if expected and trait not in root.traits:

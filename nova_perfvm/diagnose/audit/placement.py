@@ -7,9 +7,11 @@ from shlex import quote
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.facts.snapshot import Provider, Server, Snapshot, host_of_child
+from nova_perfvm.facts.children import host_of_child
+from nova_perfvm.facts.snapshot import Provider, Server, Snapshot
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement.schemes import is_ours, scheme_counting
+from nova_perfvm.placement.host_schemes import scheme_counting
+from nova_perfvm.placement.schemes import is_ours
 from nova_perfvm.printable import some_of
 
 
@@ -138,9 +140,8 @@ def _sign_of_life(snapshot: Snapshot, root: str) -> str:
 
 def _is_child(provider: Provider) -> bool:
     found = scheme_counting(provider.inventories)
-    return host_of_child(provider.name) is not None or (
-        found is not None and found.enrolls
-    )
+    enrolls = found is not None and found.scheme.enrolls
+    return enrolls or host_of_child(provider.name) is not None
 
 
 def _is_compute(provider: Provider) -> bool:

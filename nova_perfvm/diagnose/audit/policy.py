@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
+from nova_perfvm.diagnose.audit.enforcing import refused_flavors
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.diagnose.enforcing import refused_flavors
 from nova_perfvm.findings import Finding
-from nova_perfvm.placement.schemes import names_of, scheme_of
+from nova_perfvm.placement.host_schemes import names_of
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import advice
 
 
@@ -17,7 +18,7 @@ def check_policy(subject: Subject) -> Iterator[Finding]:
     policy = subject.policy
     yield from advice(policy)
     if not scheme_of(policy).enrolls:
-        needed = names_of(lambda scheme: scheme.enrolls)
+        needed = names_of(lambda other: other.scheme.enrolls)
         for host in subject.elastic:
             yield Finding.of(
                 codes.NOT_UNITS,

@@ -18,6 +18,7 @@ from nova_perfvm.placement.settings import (
     PLACEMENT,
     Setting,
 )
+from nova_perfvm.rules import enabled_filters
 
 # The command that shows the cause of a gap, by the gap's subject.
 _FIND_OUT: Final = {
@@ -40,7 +41,7 @@ def check_filters(subject: Subject) -> Iterator[Finding]:
         return
     enabled = subject.nova_settings.get(name.key, "").split(",")
     names = [word.strip() for word in enabled]
-    yield from options.judge_filters(names, subject.policy)
+    yield from enabled_filters.judge(names, subject.policy)
 
 
 def check_enforced(subject: Subject) -> Iterator[Finding]:

@@ -22,7 +22,8 @@ from nova_perfvm.facts.snapshot import Flavor as FlavorToday
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.generate.options import FileOptions
 from nova_perfvm.generate.properties import BUILT_IN, Generator
-from nova_perfvm.placement.schemes import enrolled_by_another, scheme_of
+from nova_perfvm.placement.host_schemes import enrolled_by_another
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import check_request, resolve_class
 
@@ -138,7 +139,7 @@ class Subject:
         return {
             host.host: host
             for host in self.elastic
-            if enrolled_by_another(self.policy, host) is None
+            if not enrolled_by_another(self.policy, host)
         }
 
     def is_wanted(self, host: ComputeHost) -> bool:

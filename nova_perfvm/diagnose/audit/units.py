@@ -15,6 +15,7 @@ from nova_perfvm.facts.placement_request import elastic_traits, required_traits
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement.commands import enroll
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request, describe
@@ -28,7 +29,6 @@ _ROUGHLY: Final = 1.02
 
 def check_hosts(subject: Subject) -> Iterator[Finding]:
     """List the differences between elastic hosts and hosts as enrolling makes them."""
-    scheme = scheme_of(subject.policy)
     for host in subject.elastic_hosts.values():
         for code, faults in (
             (codes.HOST_NOT_ISOLATED, _membership_faults(subject, host)),
@@ -36,7 +36,9 @@ def check_hosts(subject: Subject) -> Iterator[Finding]:
             (codes.CHILDREN_DIFFER, _children_faults(subject.policy, host)),
         ):
             for fault in faults:
-                yield Finding.of(code, host.host, fault, enroll(scheme, host.host))
+                yield Finding.of(
+                    code, host.host, fault, enroll(subject.policy, host.host)
+                )
 
 
 def _membership_faults(subject: Subject, host: HostView) -> Iterator[str]:
@@ -63,8 +65,8 @@ def _enrolment_faults(policy: Policy, host: HostView) -> Iterator[str]:
 
 def _children_faults(policy: Policy, host: HostView) -> Iterator[str]:
     own = as_enrolled(policy, host)
-    count = len(scheme_of(own).children(own, host, 0))
-    if fault := scheme_of(policy).mixed_pages(policy, host):
+    count = len(host_scheme_of(own).children(own, host, 0))
+    if fault := host_scheme_of(policy).mixed_pages(policy, host):
         yield fault
     wrong = len(host.children) != count or enrolled_slots(own, host) is None
     for provider in host.strayed:
@@ -91,12 +93,12 @@ def _children_faults(policy: Policy, host: HostView) -> Iterator[str]:
 
 def check_residents(subject: Subject) -> Iterator[Finding]:
     """List the servers that lack units, or hold an invalid amount of them."""
-    scheme = scheme_of(subject.policy)
+    scheme = host_scheme_of(subject.policy)
     for host in subject.elastic_hosts.values():
         code, remedy = codes.UNITS_LACKING, codes.HEAL
         if not host.enrolled:
             # The host may have no children yet: enroll makes them first.
-            remedy = enroll(scheme, host.host, "--backfill")
+            remedy = enroll(subject.policy, host.host, "--backfill")
             if subject.is_wanted(host.compute):
                 code = codes.TO_BACKFILL
         shares = shares_as_enrolled(subject.policy, host)

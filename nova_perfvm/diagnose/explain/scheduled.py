@@ -21,9 +21,9 @@ from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.dry_run import DESTINATION, NO_STATE, SchedulerAnswer
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.generate.options import NOVAS_NUMA_FILTER, NUMA_FILTER
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request
+from nova_perfvm.rules.enabled_filters import NOVAS_NUMA_FILTER, NUMA_FILTER
 
 
 def explain_scheduled(

@@ -8,7 +8,7 @@ from nova_perfvm.diagnose import devices
 from nova_perfvm.diagnose.nova_filters.case import FilterCase
 from nova_perfvm.facts import NUMACell, Reason, RequestFacts
 from nova_perfvm.facts.snapshot import UNKNOWN
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.host_schemes import nodes_offered
 from nova_perfvm.rules.cells import unnamed
 from nova_perfvm.rules.slots import node_fits
 
@@ -25,7 +25,7 @@ def topology(case: FilterCase) -> Iterator[Reason]:
     # The nodes that the filter may use; None for all nodes.
     offered = None
     if case.offered:
-        offered = scheme_of(case.policy).nodes_offered(view, request.demand)
+        offered = nodes_offered(view, request.demand)
     cells = [c for c in view.facts.cells if offered is None or c.id in offered]
     if match_cells(request.facts, cells, view.ratios) is None:
         yield no_cells(request.facts)

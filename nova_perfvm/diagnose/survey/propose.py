@@ -13,7 +13,8 @@ from nova_perfvm.diagnose.survey.sizes import PinnedSize, most_common, pinned_si
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Flavor, Server, Snapshot
 from nova_perfvm.generate.flavors import properties_of
-from nova_perfvm.placement.schemes import SCHEMES, scheme_counting
+from nova_perfvm.placement.host_schemes import scheme_counting
+from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.policy import (
     PAGE_SIZES_KB,
     Disk,
@@ -23,7 +24,6 @@ from nova_perfvm.policy import (
     Policy,
     VMClass,
     largest_slots,
-    memory_fault,
     policy_mistakes,
     shape_slots,
 )
@@ -191,7 +191,7 @@ class _Proposer:
         return replace(
             vm_class,
             name=size.said(const.CLASS_KEY) or _NAME,
-            max_per_host=largest_slots(Policy(host_shapes=shapes, classes=(vm_class,))),
+            max_per_host=largest_slots((vm_class,), shapes),
             exclusive=self._exclusive(size),
             vif_multiqueue=True,
             disk=self._disk(size),
@@ -232,7 +232,7 @@ class _Proposer:
         self._why["flavors"] = "the sizes of memory that VMs and flavors have"
         sizes = []
         for gigabytes, root_gb in sorted(found):
-            if fault := memory_fault(vm_class, gigabytes):
+            if fault := vm_class.memory_fault(gigabytes):
                 self._left_out.append(f"a flavor of {fault}")
             else:
                 sizes.append(FlavorSize(size.vcpus, gigabytes, root_gb))
@@ -247,12 +247,12 @@ class _Proposer:
         names = {name for p in self._snapshot.providers for name in p.inventories}
         found = scheme_counting(names)
         self._why["placement"] = (
-            f"Placement has {found.resource_class} of hosts already"
+            f"Placement has {found.scheme.resource_class} of hosts already"
             if found
             else "Placement counts the VMs of each host, so that two schedulers at "
             "once, or a forced host, cannot break the guarantees"
         )
-        return found.name if found else None
+        return found.scheme.name if found else None
 
     def _managed(self) -> Literal["all", "labelled"]:
         unnamed = any(

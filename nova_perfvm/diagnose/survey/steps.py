@@ -11,7 +11,8 @@ from nova_perfvm import constants as const
 from nova_perfvm.diagnose.survey.hosts import HostUse
 from nova_perfvm.generate import labels, options
 from nova_perfvm.placement import commands
-from nova_perfvm.placement.schemes import Scheme, scheme_of
+from nova_perfvm.placement.host_schemes import host_scheme_of
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.placement.settings import NO_FALLBACK_QUERY, SCHEDULER, Setting
 from nova_perfvm.policy import Policy
 
@@ -112,9 +113,8 @@ def _first(hosts: Iterable[HostUse]) -> list[HostUse]:
 def _hosts(policy: Policy, first: Sequence[HostUse]) -> Iterator[AdoptionStep]:
     names = [quote(host.view.host) for host in first]
     why = "The hosts with the fewest VMs to move. VMs have to leave a host first"
-    scheme = scheme_of(policy)
-    if scheme.by_slots:
-        yield AdoptionStep("Enroll the first hosts", f"{why}.", _enroll(scheme, first))
+    if host_scheme_of(policy).by_slots:
+        yield AdoptionStep("Enroll the first hosts", f"{why}.", _enroll(policy, first))
         return
     yield AdoptionStep(
         "Configure the first hosts",
@@ -126,8 +126,8 @@ def _hosts(policy: Policy, first: Sequence[HostUse]) -> Iterator[AdoptionStep]:
     if policy.managed_hosts == "labelled":
         label = labels.label_commands(policy.pinned_classes[:1], names)
         why = "The filter judges hosts with a label, and no others."
-    if scheme.enrolls:
-        label = (_enroll(scheme, first),)
+    if scheme_of(policy).enrolls:
+        label = (_enroll(policy, first),)
         why = "Placement counts their NUMA nodes, and lets no other VM onto them."
     enable = (f"openstack compute service set --enable {n} nova-compute" for n in names)
     yield AdoptionStep(
@@ -137,9 +137,9 @@ def _hosts(policy: Policy, first: Sequence[HostUse]) -> Iterator[AdoptionStep]:
     )
 
 
-def _enroll(scheme: Scheme, hosts: Iterable[HostUse]) -> str:
-    policy = f"--policy {POLICY}"
-    return "\n".join(commands.enroll(scheme, h.view.host, policy) for h in hosts)
+def _enroll(policy: Policy, hosts: Iterable[HostUse]) -> str:
+    option = f"--policy {POLICY}"
+    return "\n".join(commands.enroll(policy, h.view.host, option) for h in hosts)
 
 
 def _configure(name: str, host: HostUse) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit import Subject
+from nova_perfvm.diagnose.audit.enforcing import RefusedFlavor, refused_flavors
 from nova_perfvm.diagnose.audit.settings import unseen
 from nova_perfvm.diagnose.capacity import Slots, cloud_capacity
-from nova_perfvm.diagnose.enforcing import RefusedFlavor, refused_flavors
 from nova_perfvm.diagnose.survey import judged
 from nova_perfvm.diagnose.survey.hosts import HostUse, hosts_of, pages_are_known
 from nova_perfvm.diagnose.survey.propose import Proposal, ProposalError, propose

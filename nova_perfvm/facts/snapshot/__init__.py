@@ -28,9 +28,6 @@ from nova_perfvm.facts.snapshot.resources import (
     Provider,
     Server,
     ServerCell,
-    child_name,
-    child_uuid,
-    host_of_child,
     isolating,
 )
 
@@ -57,11 +54,8 @@ __all__ = [
     "ServerGroup",
     "Snapshot",
     "assume_cells",
-    "child_name",
-    "child_uuid",
     "dumps",
     "host_facts",
-    "host_of_child",
     "isolating",
     "load",
     "loads",

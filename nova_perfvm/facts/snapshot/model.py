@@ -9,6 +9,7 @@ from typing import Annotated, Final
 from nova_perfvm.documents.keys import Expected, Time, matching
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.facts import PagePool
+from nova_perfvm.facts.children import host_of_child
 from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.facts.snapshot.groups import ServerGroup
 from nova_perfvm.facts.snapshot.pci import PCIPool, PCIRequest
@@ -19,7 +20,6 @@ from nova_perfvm.facts.snapshot.resources import (
     Migration,
     Provider,
     Server,
-    host_of_child,
 )
 from nova_perfvm.policy import HostShape
 

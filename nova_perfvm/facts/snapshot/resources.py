@@ -7,8 +7,6 @@ concluded from it is elsewhere.
 
 from __future__ import annotations
 
-import re
-import uuid
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -23,11 +21,6 @@ from nova_perfvm.printable import one_line
 
 # The status of a server that was shelved, and is on no host.
 OFFLOADED: Final = "SHELVED_OFFLOADED"
-# Of providers that this project creates.
-_NAMESPACE: Final = uuid.UUID("0f8a6f4e-3f0e-4b6c-9b57-5d1f7c2f4a90")
-_CHILD: Final = re.compile(
-    rf"(.+)_perfvm_(?:[{const.CHILD_LETTERS}]|{const.CELL_SUFFIX}\d+)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,29 +130,6 @@ class Provider:
             for consumer, resources in self.allocations.items()
         }
         return {consumer: taken for consumer, taken in found.items() if taken}
-
-
-def child_name(host: str, suffix: str) -> str:
-    """Return the name of the child provider of a host that has this suffix.
-
-    :param host: name of the host's provider
-    :param suffix: a letter, or ``cell_`` and the number of a NUMA node
-    """
-    return f"{host}_perfvm_{suffix}"
-
-
-def child_uuid(root: str, name: str) -> str:
-    """Return the UUID of a child provider, the same in every run.
-
-    :param root: UUID of the host's provider
-    """
-    return str(uuid.uuid5(_NAMESPACE, f"{root} {name}"))
-
-
-def host_of_child(name: str) -> str | None:
-    """Return the host's provider that a provider's name tells; None for no child."""
-    found = _CHILD.fullmatch(name)
-    return found[1] if found else None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from nova_perfvm.generate.hosts.topology import (
     from_shape,
     make_topology,
 )
-from nova_perfvm.placement.schemes import Mode
+from nova_perfvm.placement.host_schemes import Mode
 
 __all__ = [
     "MODES",

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 from nova_perfvm.generate.hosts.errors import HostConfigError
 from nova_perfvm.generate.hosts.request import HostRequest
-from nova_perfvm.placement.schemes import names_of, scheme_of
+from nova_perfvm.placement.host_schemes import host_scheme_of, names_of
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import VMClass
 
 
@@ -44,12 +45,12 @@ def check_mode(request: HostRequest) -> None:
 
     :raises HostConfigError: names the modes that are possible
     """
-    mode, scheme = request.mode, scheme_of(request.policy)
-    if mode not in scheme.modes:
+    mode, modes = request.mode, host_scheme_of(request.policy).modes
+    if mode not in modes:
         known = names_of(lambda other: mode in other.modes)
         raise HostConfigError(
             f"{mode} hosts need placement: {known}, and the policy has placement: "
-            f"{scheme.name}, whose modes are {', '.join(scheme.modes)}"
+            f"{request.policy.placement}, whose modes are {', '.join(modes)}"
         )
     if mode != "mixed":
         if request.shared_nodes != 1:

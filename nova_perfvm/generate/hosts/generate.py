@@ -16,6 +16,7 @@ from nova_perfvm.generate.hosts.nova_conf import affinities, nova_settings
 from nova_perfvm.generate.hosts.provider import provider_document
 from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.generate.hosts.topology import Topology
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.placement.settings import PLACEMENT, SCHEDULER
 from nova_perfvm.rules.slots import host_slots
@@ -39,7 +40,7 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
     cells = _cells(request.topology, cpus, shares)
     # If the host's memory is unknown, count slots by CPUs alone.
     needed_mb = 0 if request.topology.memory_mb is None else None
-    scheme = scheme_of(request.policy)
+    scheme, steers = host_scheme_of(request.policy), scheme_of(request.policy).steers
     room = {
         vm_class: scheme.usable_slots(
             request.policy, host_slots(vm_class, cells, needed_mb)
@@ -56,7 +57,7 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
         cells=cells,
         nova=(
             *nova_settings(cpus, shares, classes),
-            *(affinities(request.topology, cpus) if scheme.steers else ()),
+            *(affinities(request.topology, cpus) if steers else ()),
         ),
         provider=provider_document(request, room, iops),
         kernel=advise_kernel(request.topology, cpus, shares),

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.generate.hosts.request import HostRequest
-from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.policy import VMClass
 
 # nova.compute.provider_config.SUPPORTED_SCHEMA_VERSIONS
@@ -29,7 +29,7 @@ def provider_document(
     """
     policy = request.policy
     offers = [
-        scheme_of(policy).offers(policy, vm_class, request.mode, count)
+        host_scheme_of(policy).offers(policy, vm_class, request.mode, count)
         for vm_class, count in room.items()
     ]
     inventories = [

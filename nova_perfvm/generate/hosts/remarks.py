@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.placement import commands
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import VMClass
 from nova_perfvm.rules.slots import cell_cpus, host_slots, smallest_memory_mb
@@ -154,7 +155,7 @@ def notes_of(host: HostConfig) -> Iterator[str]:
             f"the trait {' or '.join(traits)} off its provider, or general VMs stay "
             "away; openstack perfvm host list has the command."
         )
-    if mode in scheme.enrolled_modes:
+    if mode in host_scheme_of(policy).enrolled_modes:
         yield enrolling(host)
     elif scheme.enrolls:
         yield (
@@ -168,12 +169,12 @@ def enrolling(host: HostConfig, name: str = "HOST") -> str:
 
     :param name: the host's name
     """
-    scheme = scheme_of(host.request.policy)
+    scheme = host_scheme_of(host.request.policy)
     if host.request.mode not in scheme.enrolled_modes:
         return ""
     # Without --slots, host enroll could not know the slots: no API shows cpu sets.
     slots = (f"--slots {host.slots}",) if scheme.by_slots else ()
+    command = commands.enroll(host.request.policy, name, *slots)
     return (
-        f"Then: {commands.enroll(scheme, name, *slots)}. Until then no VM that takes "
-        f"{scheme.noun} comes to the host."
+        f"Then: {command}. Until then no VM that takes {scheme.noun} comes to the host."
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nova_perfvm.generate.hosts.topology import Topology
-from nova_perfvm.placement.schemes import Mode
+from nova_perfvm.placement.host_schemes import Mode
 from nova_perfvm.policy import Policy
 
 MODES: Final[tuple[Mode, ...]] = ("dedicated", "shared", "mixed", "elastic")

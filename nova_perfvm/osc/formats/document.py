@@ -11,6 +11,7 @@ from nova_perfvm.documents.yaml_lines import dump_yaml
 from nova_perfvm.generate import options
 from nova_perfvm.generate.flavors import PolicyFlavor
 from nova_perfvm.generate.limits import Limit
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.placement.settings import Setting
 from nova_perfvm.policy import Policy
@@ -80,7 +81,7 @@ def policy_yaml(policy: Policy) -> str:
 
 def policy_json(policy: Policy) -> str:
     """Return the hash, the policy file's keys, and the properties of its scheme."""
-    scheme = scheme_of(policy)
+    scheme, hosts = scheme_of(policy), host_scheme_of(policy)
     return as_json(
         {
             "digest": policy.digest,
@@ -89,8 +90,8 @@ def policy_json(policy: Policy) -> str:
                 "counts": scheme.counts,
                 "offers_slots": scheme.offers_slots,
                 "enrolls": scheme.enrolls,
-                "enrolled_modes": scheme.enrolled_modes,
-                "by_slots": scheme.by_slots,
+                "enrolled_modes": hosts.enrolled_modes,
+                "by_slots": hosts.by_slots,
             },
         }
     )

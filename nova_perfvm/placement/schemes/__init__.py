@@ -1,23 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The schemes: how Placement counts VMs, by the policy's key ``placement``.
 
-All that depends on that key is asked of the :class:`Scheme` that :func:`scheme_of`
-returns; nothing else looks at the key.
+A :class:`Scheme` states what VMs ask of Placement, and a
+:class:`nova_perfvm.placement.host_schemes.HostScheme` what hosts have there.  Nothing
+else looks at the key.
 """
 
-from collections.abc import Callable, Iterable
 from typing import Final
 
-from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.placement.schemes.cells import CELLS
 from nova_perfvm.placement.schemes.none import NONE
-from nova_perfvm.placement.schemes.scheme import (
-    Child,
-    Mode,
-    Scheme,
-    guaranteed_iops,
-    is_ours,
-)
+from nova_perfvm.placement.schemes.scheme import Scheme, guaranteed_iops, is_ours
 from nova_perfvm.placement.schemes.slots import SLOTS
 from nova_perfvm.placement.schemes.units import UNITS
 from nova_perfvm.policy import Policy
@@ -32,36 +25,4 @@ def scheme_of(policy: Policy) -> Scheme:
     return SCHEMES[policy.placement]
 
 
-def enrolled_by_another(policy: Policy, view: HostView) -> Scheme | None:
-    """Return a scheme by which a host is enrolled that is not the policy's."""
-    own = scheme_of(policy)
-    found = (s for s in SCHEMES.values() if s is not own and s.has_made(view))
-    return next(found, None)
-
-
-def names_of(which: Callable[[Scheme], bool]) -> str:
-    """Return the names of the schemes that are of a kind, in words."""
-    return " or ".join(name for name, scheme in SCHEMES.items() if which(scheme))
-
-
-def scheme_counting(resource_classes: Iterable[str]) -> Scheme | None:
-    """Return the scheme that counts VMs by one of these; None for none."""
-    names = list(resource_classes)
-    for scheme in SCHEMES.values():
-        if any(map(scheme.counts_by, names)):
-            return scheme
-    return None
-
-
-__all__ = [
-    "SCHEMES",
-    "Child",
-    "Mode",
-    "Scheme",
-    "enrolled_by_another",
-    "guaranteed_iops",
-    "is_ours",
-    "names_of",
-    "scheme_counting",
-    "scheme_of",
-]
+__all__ = ["SCHEMES", "guaranteed_iops", "is_ours", "scheme_of"]

@@ -18,26 +18,14 @@ the flavor that it was made with.  So N is a constant, and m is part of the trai
 that flavors require of a host.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts import Reason, RequestFacts
-from nova_perfvm.facts.demand import Demand, Group
-from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import Inventory, Provider, child_name
-from nova_perfvm.placement.schemes.residents import Division, Holding, Resident
-from nova_perfvm.placement.schemes.scheme import Child, HostOffer, Scheme
-from nova_perfvm.placement.settings import (
-    FALLBACK_QUERY,
-    ISOLATED_AGGREGATES,
-    PIN_SET,
-    Setting,
-)
-from nova_perfvm.policy import Elastic, Policy, VMClass, largest_slots
-
-SUFFIXES: Final = const.CHILD_LETTERS
+from nova_perfvm.facts import RequestFacts
+from nova_perfvm.facts.placement_request import Group
+from nova_perfvm.placement.schemes.scheme import Scheme
+from nova_perfvm.policy import Policy, VMClass, largest_slots
 
 
 class UnitsScheme(Scheme):
@@ -45,12 +33,8 @@ class UnitsScheme(Scheme):
 
     name = "units"
     summary = "hosts are elastic: child providers with units"
-    modes = ("elastic", "dedicated", "shared")
     resource_class = const.RC_UNIT
-    enrolled_modes = modes
-    enrolled_prefix = const.TRAIT_ELASTIC
-    by_slots = True
-    noun = "units"
+    enrolls = True
 
     def groups(
         self, policy: Policy, vm_class: VMClass, memory_mb: int
@@ -68,196 +52,23 @@ class UnitsScheme(Scheme):
             return
         # Hosts with cpu_dedicated_set only, beside elastic ones, have the trait.
         yield Group("", {}, required, self.traits_to_avoid(policy))
-        for suffix in SUFFIXES[: children_per_host(policy)]:
+        for suffix in const.CHILD_LETTERS[: children_per_host(policy)]:
             yield Group(
                 f"_perfvm_{suffix}",
                 {const.RC_UNIT: 1},
                 required=frozenset({child_trait(suffix)}),
             )
 
-    def offers(
-        self, policy: Policy, vm_class: VMClass | None, mode: str, slots: int
-    ) -> HostOffer:
-        """Return the trait that keeps general VMs off a dedicated host.
-
-        Its units come with enrolling.
-        """
-        if vm_class is None or mode != "dedicated":
-            return HostOffer()
-        return HostOffer(traits=frozenset({self.trait(policy, vm_class)}))
-
-    def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
-        """Return the child providers of a host, m of them."""
-        return children_named(policy, view.root.name, slots)
-
     def enrolled_trait(self, policy: Policy) -> str:
         """Return the trait that elastic hosts have, and flavors require of them."""
         return f"{const.TRAIT_ELASTIC}_{children_per_host(policy)}"
-
-    def as_enrolled(self, policy: Policy, traits: Collection[str]) -> Policy:
-        """Return the policy with as many children as a host was enrolled for."""
-        mine = [t for t in traits if t.startswith(self.enrolled_prefix)]
-        if not mine or self.enrolled_trait(policy) in mine:
-            return policy
-        return replace(policy, elastic=Elastic(max(map(children_of, mine))))
-
-    def most_slots(self, policy: Policy) -> int:
-        """Return how many of the children VMs may take whole."""
-        count = children_per_host(policy)
-        return max((c.capped(count) for c in policy.pinned_classes), default=0)
-
-    def usable_slots(self, policy: Policy, slots: int) -> int:
-        """Return how many of a host's slots VMs can take: one a child."""
-        return min(slots, self.most_slots(policy))
-
-    def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
-        """Return in words the trait and the children of an empty host."""
-        children = children_named(policy, "", max(slots.values(), default=0))
-        units = (child.inventories[const.RC_UNIT] for child in children)
-        return {
-            "trait": self.enrolled_trait(policy),
-            const.RC_UNIT: ", ".join(
-                f"{found.total} (at most {found.max_unit} a VM)" for found in units
-            ),
-        }
-
-    def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
-        """Return how many children VMs may take whole, and have."""
-        if not any(const.RC_UNIT in provider.inventories for provider in tree):
-            return None
-        whole = [child for child in tree if child.gives_all_units]
-        taken = [c for c in whole if c.total(const.RC_UNIT) in c.units().values()]
-        return len(whole), len(taken)
-
-    def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
-        """Return how many VMs find a child that they may take whole."""
-        return min(slots, sum(child.gives_all_units for child in view.tree))
-
-    def root_traits(self, policy: Policy, mode: str) -> frozenset[str]:
-        """Return the traits of a host, with one that keeps general VMs off it.
-
-        These are welcome on any but dedicated ones.
-        """
-        own = frozenset({const.TRAIT_HIGH_PERFORMANCE} if mode == "dedicated" else ())
-        return own | super().root_traits(policy, mode)
-
-    def is_settled(
-        self, policy: Policy, children: Sequence[Child], resident: Resident
-    ) -> bool:
-        """Return whether it holds the whole of a child, or one unit of each."""
-        return _takes_whole(resident) or _shares_all(children, resident)
-
-    def completes(self, held: Holding) -> bool:
-        """Return whether it is a general VM's: a policy that grows leaves it so."""
-        return all(taken == {const.RC_UNIT: 1} for taken in held.values())
-
-    def divide(
-        self,
-        policy: Policy,
-        view: HostView,
-        children: Sequence[Child],
-        settled: Sequence[Resident],
-        others: Sequence[Resident],
-    ) -> Division:
-        """Give a whole child to each pinned VM, and a unit of each to others."""
-        takers = [r for r in others if r.vm_class and r.vm_class.pinned]
-        sharers = [r for r in others if r not in takers]
-        whole = [resident for resident in settled if _takes_whole(resident)]
-        shared = [resident for resident in settled if resident not in whole]
-        if fault := _impossible(view, children, whole + takers, shared + sharers):
-            return Division({}, (fault,))
-        taken = {name for resident in whole for name in resident.held}
-        free = [c.name for c in children if _gives_all(c) and c.name not in taken]
-        needs: dict[str, Holding] = {
-            taker.consumer: {free.pop(0): {const.RC_UNIT: const.UNITS_PER_CHILD}}
-            for taker in takers
-        }
-        for sharer in sharers:
-            lacking = (c.name for c in children if c.name not in sharer.held)
-            needs[sharer.consumer] = {name: {const.RC_UNIT: 1} for name in lacking}
-        return Division(needs)
 
     def tries_each(self, request: RequestFacts) -> bool:
         """Return whether a VM takes a whole child, of which each is a candidate."""
         return request.pinned and request.claimed
 
-    def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
-        """Return who holds the units of the children that could have been taken."""
-        if const.RC_UNIT not in wanted:
-            return None
-        found: list[dict[str, Any]] = []
-        for child in of:
-            inventory = child.inventories[const.RC_UNIT]
-            held = child.units()
-            found.append(
-                {
-                    "child": child.name,
-                    "total": inventory.total,
-                    "max_unit": inventory.max_unit,
-                    "used": sum(held.values()),
-                    "whole": [c for c, n in held.items() if n == inventory.total],
-                    "others": sum(1 for n in held.values() if n != inventory.total),
-                }
-            )
-        return Reason(
-            const.PLACEMENT_UNITS,
-            {"amount": wanted[const.RC_UNIT], "children": found},
-        )
-
-    def settings(self) -> tuple[Setting, ...]:
-        """Return what keeps VMs without units off elastic hosts, and lets others in."""
-        return (ISOLATED_AGGREGATES, FALLBACK_QUERY, PIN_SET)
-
 
 UNITS: Final = UnitsScheme()
-
-
-def children_named(policy: Policy, host: str, slots: int) -> tuple[Child, ...]:
-    """Return the child providers of a host, by the name of its provider."""
-    units = const.UNITS_PER_CHILD
-    return tuple(
-        Child(
-            child_name(host, suffix),
-            child_trait(suffix),
-            {const.RC_UNIT: Inventory(units, units - (index >= slots))},
-        )
-        for index, suffix in enumerate(SUFFIXES[: children_per_host(policy)])
-    )
-
-
-def _gives_all(child: Child) -> bool:
-    """Return whether one VM may take all units of a child."""
-    return child.inventories[const.RC_UNIT].max_unit == const.UNITS_PER_CHILD
-
-
-def _takes_whole(resident: Resident) -> bool:
-    return [*resident.held.values()] == [{const.RC_UNIT: const.UNITS_PER_CHILD}]
-
-
-def _shares_all(children: Sequence[Child], resident: Resident) -> bool:
-    one = {const.RC_UNIT: 1}
-    return bool(resident.held) and resident.held == {c.name: one for c in children}
-
-
-def _impossible(
-    view: HostView,
-    children: Sequence[Child],
-    whole: Sequence[Resident],
-    shared: Sequence[Resident],
-) -> str:
-    """Return what keeps such VMs from being on one host together, if anything."""
-    slots, units = sum(map(_gives_all, children)), const.UNITS_PER_CHILD
-    if not (whole and shared) and len(whole) <= slots and len(shared) <= units:
-        return ""
-    high, general = (
-        ", ".join(view.describe(resident.consumer) for resident in residents)
-        for residents in (whole, shared)
-    )
-    return (
-        f"{view.host} has {len(whole)} high-performance VMs ({high}) and "
-        f"{len(shared)} general ones ({general}), and takes {slots} of the former "
-        f"or {units} of the latter: move the others away"
-    )
 
 
 def children_per_host(policy: Policy) -> int:
@@ -265,12 +76,9 @@ def children_per_host(policy: Policy) -> int:
 
     No more than there are letters, or the policy is not valid.
     """
-    return policy.elastic.slots or largest_slots(policy)
-
-
-def children_of(trait: str) -> int:
-    """Return the m of a trait of elastic hosts."""
-    return int(trait.rpartition("_")[2])
+    return policy.elastic.slots or largest_slots(
+        policy.pinned_classes, policy.host_shapes
+    )
 
 
 def child_trait(suffix: str) -> str:

@@ -3,7 +3,7 @@
 
 import dataclasses
 
-from nova_perfvm.generate.options import NOVA_FILTERS
+from nova_perfvm.rules.enabled_filters import NOVA_FILTERS
 
 LIMIT = 1000
 RECOMMENDED = 100

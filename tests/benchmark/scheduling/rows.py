@@ -9,9 +9,10 @@ import os_traits
 from nova import objects
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts import NUMACell, snapshot
-from nova_perfvm.placement.schemes import cells, scheme_of, units
-from nova_perfvm.placement.schemes.scheme import Child
+from nova_perfvm.facts import NUMACell
+from nova_perfvm.facts import children as child_providers
+from nova_perfvm.placement.host_schemes import Child, cells, units
+from nova_perfvm.placement.schemes import scheme_of
 from tests.benchmark.scheduling import pools
 from tests.benchmark.scheduling.flavors import flavor, policy
 
@@ -62,8 +63,8 @@ def host_uuid(number):
 
 def child_uuid(number, suffix):
     """Return the UUID of a child provider."""
-    name = snapshot.child_name(host_name(number), suffix)
-    return snapshot.child_uuid(host_uuid(number), name)
+    name = child_providers.child_name(host_name(number), suffix)
+    return child_providers.child_uuid(host_uuid(number), name)
 
 
 def server_uuid(number, index):
@@ -177,7 +178,7 @@ def children(scheme, number):
     made = units.children_named(policy(scheme), host_name(number), pools.HIGH_PER_HOST)
     return {
         child_uuid(number, suffix): child
-        for suffix, child in zip(units.SUFFIXES, made, strict=False)
+        for suffix, child in zip(const.CHILD_LETTERS, made, strict=False)
     }
 
 
@@ -190,7 +191,7 @@ def _cells(number):
         yield (
             child_uuid(number, suffix),
             Child(
-                snapshot.child_name(host_name(number), suffix),
+                child_providers.child_name(host_name(number), suffix),
                 const.TRAIT_CELLS,
                 cells.inventories_of(policy("cells"), cell),
             ),

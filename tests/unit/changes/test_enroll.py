@@ -19,6 +19,7 @@ from nova_perfvm.facts.snapshot import (
     isolating,
 )
 from nova_perfvm.placement.contract import contract
+from nova_perfvm.placement.host_schemes.units import children_named
 from nova_perfvm.placement.schemes import units
 from nova_perfvm.policy import HostShape, loader
 from tests.unit.changes.elastic import (
@@ -507,7 +508,7 @@ class SharesTest(testtools.TestCase):
         """By whose flavor asks for units, and by whose is given them later."""
         for policy in (POLICY, FOUR):
             slots = units.children_per_host(policy)
-            children = units.children_named(policy, "h1", slots)
+            children = children_named(policy, "h1", slots)
             traits = {child.name: child.trait for child in children}
             for vm_class, resident in (("high-performance", high), ("general", server)):
                 shares = divide(policy, view(resident("vm")), children)

@@ -14,7 +14,7 @@ from nova_perfvm.facts.snapshot import Aggregate
 from nova_perfvm.findings import Level
 from nova_perfvm.policy import Elastic, HostShape, loader
 from tests.unit.facts.snapshot.clouds import Cloud
-from tests.unit.generate import filter_lists
+from tests.unit.rules import filter_lists
 
 POLICY = loader.load()
 UNITS = dataclasses.replace(POLICY, placement="units")

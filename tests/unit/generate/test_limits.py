@@ -35,7 +35,8 @@ class LimitsTest(testtools.TestCase):
         for name, scheme in schemes.SCHEMES.items():
             policy = dataclasses.replace(POLICY, placement=name)
             (vm_class,) = policy.pinned_classes
-            resource = scheme.counted_by(policy, vm_class)
+            slot_class = scheme.slot_class(policy, vm_class)
+            resource = slot_class or scheme.resource_class or "PCPU"
             flavors = {f.class_name: f.extra_specs for f in generate_flavors(policy)}
             taken = {
                 of: sum(

@@ -7,7 +7,6 @@ from nova import conf as nova_conf
 from oslo_config import cfg
 from placement import conf as placement_conf
 
-from nova_perfvm import findings as codes
 from nova_perfvm.generate import options
 from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.placement.settings import (
@@ -19,7 +18,6 @@ from nova_perfvm.placement.settings import (
     SCHEDULER,
 )
 from nova_perfvm.policy import loader
-from tests.unit.generate import filter_lists
 
 
 def registered():
@@ -47,31 +45,6 @@ class EnforcedTest(testtools.TestCase):
             said = list(options.not_enforced(found))
             self.assertEqual(why is not None, bool(said), found)
             self.assertIn(why or "", "".join(said))
-
-
-class FiltersTest(testtools.TestCase):
-    def test_each_list_has_one_answer(self):
-        for text, expected, words in filter_lists.LISTS:
-            found = options.judge_filters(text.split(","), loader.load())
-            self.assertEqual(expected, [f.code for f in found], text)
-            self.assertIn(words, " ".join(f.observed for f in found))
-            for finding in found:
-                self.assertTrue(finding.remedy.endswith("and restart nova-scheduler"))
-
-    def test_where_vms_are_put_on_the_nodes_of_the_claim(self):
-        policy = replace(loader.load(), placement="cells")
-        for text, expected in (
-            ("PerfVMFilter,PerfVMNUMATopologyFilter", []),
-            ("PerfVMFilter,NUMATopologyFilter", [codes.NOT_STEERED]),
-            # What it says of a node is forgotten by the other.
-            (
-                "PerfVMFilter,PerfVMNUMATopologyFilter,NUMATopologyFilter",
-                [codes.NOT_STEERED],
-            ),
-            ("PerfVMFilter", [codes.FILTER_MISSING]),
-        ):
-            found = options.judge_filters(text.split(","), policy)
-            self.assertEqual(expected, [finding.code for finding in found], text)
 
 
 class TableTest(testtools.TestCase):

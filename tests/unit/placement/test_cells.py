@@ -15,12 +15,14 @@ from nova_perfvm.diagnose.arrivals import arrived
 from nova_perfvm.diagnose.residents import divide
 from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.facts import NUMACell, PagePool
+from nova_perfvm.facts.children import node_of
 from nova_perfvm.facts.host_view import view_of
 from nova_perfvm.facts.snapshot import INVENTORY_FILE, Flavor, ServerCell, Snapshot
 from nova_perfvm.facts.snapshot.pci import PCIPool, PCIRequest
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.placement.candidates import ask
-from nova_perfvm.placement.schemes.cells import CELLS, inventories_of, node_of
+from nova_perfvm.placement.host_schemes.cells import HOSTS, inventories_of
+from nova_perfvm.placement.schemes.cells import CELLS
 from nova_perfvm.policy import loader, policy_mistakes
 from tests.unit.facts.snapshot.clouds import Cloud
 
@@ -91,7 +93,7 @@ class PolicyTest(testtools.TestCase):
         first, second = policy.pinned_classes
         self.assertEqual(1, CELLS.amounts(policy, first, 1)["CUSTOM_PERFVM_SLOT_C4"])
         self.assertEqual({CPU, MEMORY}, {*CELLS.amounts(policy, second, 1)})
-        offer = CELLS.offers(policy, first, "dedicated", 3)
+        offer = HOSTS.offers(policy, first, "dedicated", 3)
         self.assertEqual(3, offer.inventories["CUSTOM_PERFVM_SLOT_C4"].total)
 
     def test_what_cells_cannot_say(self):
@@ -331,5 +333,5 @@ class HostTest(testtools.TestCase):
         child = view.children[1]
         self.assertEqual(1, node_of(child.name))
         self.assertEqual({"i-a": {CPU: 4, MEMORY: 16384}}, child.held_of_child())
-        shares = divide(POLICY, view, CELLS.children(POLICY, view, 0))
+        shares = divide(POLICY, view, HOSTS.children(POLICY, view, 0))
         self.assertEqual(({}, ()), (shares.lacking, shares.faults))

@@ -12,19 +12,22 @@ from nova_perfvm.diagnose import audit, capacity
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.generate.hosts import generate
-from nova_perfvm.placement import schemes
+from nova_perfvm.placement import host_schemes, schemes
 from nova_perfvm.placement.contract import contract
 from nova_perfvm.policy import loader, model
 from nova_perfvm.scheduler import filters
 from tests.unit.facts.snapshot.clouds import Cloud
 from tests.unit.generate.hosts.requests import host_request
-from tests.unit.placement.tokens import TOKENS
+from tests.unit.placement.tokens import HOSTS, TOKENS
 from tests.unit.scheduler import states
 from tests.unit.scheduler.test_filters import FilterCase
 
 PACKAGE = pathlib.Path(nova_perfvm.__file__).parent
 # The files that may know a scheme by its name, beside the sample of a policy.
 KNOWING = {
+    "placement/host_schemes/__init__.py",
+    "placement/host_schemes/cells.py",
+    "placement/host_schemes/units.py",
     "placement/schemes/__init__.py",
     "placement/schemes/cells.py",
     "placement/schemes/none.py",
@@ -47,7 +50,7 @@ def looks_at_the_key(node):
         return isinstance(node.value, ast.Constant)
     if isinstance(node, ast.ImportFrom):
         names = {f"{node.module}.{alias.name}" for alias in node.names}
-        module = f"nova_perfvm.placement.schemes.({NAMES})"
+        module = f"nova_perfvm.placement.(host_)?schemes.({NAMES})"
         return any(re.match(rf"{module}(\.|$)", name) for name in names)
     return isinstance(node, ast.Constant) and (
         node.value == "units"
@@ -100,7 +103,7 @@ class NamesTest(FilterCase):
 
     def test_no_other_file_knows_a_scheme(self):
         self.assertEqual(set(), set(knowing_files()) - KNOWING)
-        self.assertLessEqual(len(KNOWING), 7)
+        self.assertLessEqual(len(KNOWING), 10)
 
 
 class SchemeMixin:
@@ -156,7 +159,7 @@ class SchemeMixin:
         return [found.code for found in audit.run(subject).findings]
 
     def test_an_empty_host_has_it(self):
-        found = self.scheme.inventory(self.policy, {"high-performance": 2})
+        found = self.hosts.inventory(self.policy, {"high-performance": 2})
         self.assertEqual({self.scheme.resource_class: str(2 * self.amount)}, found)
 
     def test_capacity_counts_it(self):
@@ -164,7 +167,7 @@ class SchemeMixin:
         cloud.add_host("hp1")
         cloud.add_hp("a", "hp1")
         (view,) = views_of(cloud.snapshot())
-        self.assertEqual((2, 1), self.scheme.slots_seen(view.tree))
+        self.assertEqual((2, 1), self.hosts.slots_seen(view.tree))
         (found,) = capacity.host_capacity(self.policy, cloud.snapshot())
         self.assertEqual((2, 1, 1), (found.total, found.used, found.free))
         cloud.change_inventories("hp1", **{self.scheme.resource_class: None})
@@ -175,8 +178,10 @@ class SchemeMixin:
 class ToyTest(SchemeMixin, FilterCase):
     """A scheme that only its own file knows is like any other."""
 
-    scheme, amount = TOKENS, 2
+    scheme, hosts, amount = TOKENS, HOSTS, 2
 
     def setUp(self):
         self.patch(schemes, "SCHEMES", schemes.SCHEMES | {TOKENS.name: TOKENS})
+        known = host_schemes.HOST_SCHEMES | {TOKENS.name: HOSTS}
+        self.patch(host_schemes, "HOST_SCHEMES", known)
         super().setUp()

@@ -4,6 +4,7 @@ import testtools
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.placement_request import elastic_traits
+from nova_perfvm.placement.host_schemes.units import HOSTS, children_named, children_of
 from nova_perfvm.placement.schemes import units
 from nova_perfvm.policy import loader
 
@@ -37,7 +38,7 @@ class ChildrenTest(testtools.TestCase):
             (policy(), 0, [999, 999]),
             (ahead, 2, [1000, 1000, 999, 999]),
         ):
-            children = units.children_named(of, "h", slots)
+            children = children_named(of, "h", slots)
             found = [child.inventories[const.RC_UNIT] for child in children]
             self.assertEqual(expected, [each.max_unit for each in found])
             self.assertEqual({1000}, {each.total for each in found})
@@ -47,10 +48,10 @@ class ChildrenTest(testtools.TestCase):
             )
             trait = units.UNITS.enrolled_trait(of)
             self.assertEqual(f"CUSTOM_PERFVM_ELASTIC_{len(expected)}", trait)
-            self.assertEqual(len(expected), units.children_of(trait))
+            self.assertEqual(len(expected), children_of(trait))
         # As many may be there as max_per_host says, not as there are children.
-        self.assertEqual(2, units.UNITS.most_slots(ahead))
-        self.assertEqual(2, units.UNITS.usable_slots(ahead, 3))
+        self.assertEqual(2, HOSTS.most_slots(ahead))
+        self.assertEqual(2, HOSTS.usable_slots(ahead, 3))
 
     def test_traits_of_any_number_are_known(self):
         ours = {"CUSTOM_PERFVM_ELASTIC_2", "CUSTOM_PERFVM_ELASTIC_12"}

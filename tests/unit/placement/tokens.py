@@ -4,8 +4,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from nova_perfvm.facts.demand import Group
+from nova_perfvm.facts.placement_request import Group
 from nova_perfvm.facts.snapshot import Provider
+from nova_perfvm.placement.host_schemes import HostScheme
 from nova_perfvm.placement.schemes.scheme import Scheme
 from nova_perfvm.policy import Policy, VMClass
 
@@ -26,6 +27,10 @@ class TokensScheme(Scheme):
         (group,) = super().groups(policy, vm_class, memory_mb)
         yield replace(group, resources=dict.fromkeys(group.resources, 2))
 
+
+class TokensHosts(HostScheme):
+    """Hosts under ``placement: tokens``."""
+
     def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
         """Return half of the tokens, and half of those that are taken."""
         seen = super().slots_seen(tree)
@@ -33,3 +38,4 @@ class TokensScheme(Scheme):
 
 
 TOKENS = TokensScheme()
+HOSTS = TokensHosts(TOKENS)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from nova import exception, objects
 from nova.virt import hardware
 
-from nova_perfvm.policy import PAGE_SIZES_KB, VMClass, memory_fault, name_fault
+from nova_perfvm.policy import PAGE_SIZES_KB, VMClass, name_fault
 
 objects.register_all()
 
@@ -26,7 +26,7 @@ class MemoryTest(testtools.TestCase):
     )
     def test_a_fault_is_what_nova_refuses(self, nodes, memory_gb, pages):
         vm_class = VMClass("c", vcpus=840, numa_nodes=nodes, mem_page_size=pages)
-        found = memory_fault(vm_class, memory_gb)
+        found = vm_class.memory_fault(memory_gb)
         self.assertEqual(self.fits(nodes, memory_gb, pages), found is None, found)
 
     def fits(self, nodes, memory_gb, pages):

@@ -11,7 +11,7 @@ from nova.scheduler.filters import numa_topology_filter
 
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.scheduler import filters, numa_filter
-from tests.unit.generate import filter_lists
+from tests.unit.rules import filter_lists
 from tests.unit.scheduler import random_hosts, states
 from tests.unit.scheduler.case import ConfigCase
 

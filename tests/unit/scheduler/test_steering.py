@@ -10,7 +10,7 @@ from oslo_utils import uuidutils
 from oslo_utils.fixture import uuidsentinel
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.snapshot import child_name, child_uuid
+from nova_perfvm.facts.children import child_name, child_uuid
 from nova_perfvm.scheduler import instances, numa_filter
 from tests.unit.scheduler import random_hosts, states
 from tests.unit.scheduler.case import ConfigCase

@@ -18,7 +18,7 @@ from nova_perfvm.placement.settings import FALLBACK_QUERY, NUMA_PACKING
 from nova_perfvm.policy import loader
 from nova_perfvm.scheduler import numa_filter, upgrade_check
 from tests import documented
-from tests.unit.generate import filter_lists
+from tests.unit.rules import filter_lists
 from tests.unit.scheduler.case import ConfigCase
 from tests.unit.scheduler.test_nova_fixes import WITH_FIXES, WITHOUT, Source
 
@@ -137,8 +137,8 @@ class ChecksTest(ConfigCase):
 
     def test_options_that_nova_has_no_more(self):
         gone = dataclasses.replace(FALLBACK_QUERY, section="scheduler")
-        settings = "nova_perfvm.placement.schemes.units.UnitsScheme.settings"
-        self.useFixture(fixtures.MonkeyPatch(settings, lambda _: (gone,)))
+        settings = "nova_perfvm.placement.host_schemes.units.UnitsHosts.settings"
+        self.useFixture(fixtures.MonkeyPatch(settings, (gone,)))
         self.check(2, "options.fallback_query_gone: this Nova", policy=UNITS)
 
 

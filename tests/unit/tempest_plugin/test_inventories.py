@@ -3,7 +3,7 @@
 import testtools
 
 from nova_perfvm import constants as const
-from nova_perfvm.placement.schemes import units
+from nova_perfvm.placement.host_schemes import units
 from nova_perfvm.tempest_plugin import inventories
 from tests.unit.diagnose.explain.test_explain import UNITS
 

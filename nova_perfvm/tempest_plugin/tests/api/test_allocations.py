@@ -5,6 +5,7 @@ from tempest import config
 from tempest.lib import decorators
 
 from nova_perfvm import constants as const
+from nova_perfvm.placement.host_schemes import HOST_SCHEMES
 from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.tempest_plugin.tests import base
 
@@ -29,7 +30,7 @@ class AllocationsTest(base.PerfVMTest):
             raise self.skipException(
                 f"[perfvm]placement is {scheme.name}: VMs take parts of NUMA nodes"
             )
-        resource, units = scheme.resource_class, scheme.by_slots
+        resource, units = scheme.resource_class, HOST_SCHEMES[scheme.name].by_slots
         _, servers = self.fill()
         providers = set()
         for server_id in servers:
@@ -45,6 +46,6 @@ class AllocationsTest(base.PerfVMTest):
         _, server = self.boot_on_empty_host(self.general)
         self.assertEqual({}, self.allocated(server["id"], const.RC_SLOT))
         units = self.allocated(server["id"], const.RC_UNIT)
-        if SCHEMES[CONF.perfvm.placement].by_slots:
+        if HOST_SCHEMES[CONF.perfvm.placement].by_slots:
             self.assertGreaterEqual(len(units), CONF.perfvm.max_per_host)
         self.assertEqual(dict.fromkeys(units, 1), units)

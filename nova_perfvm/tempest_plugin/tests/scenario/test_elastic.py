@@ -4,7 +4,7 @@
 from tempest import config
 from tempest.lib import decorators
 
-from nova_perfvm.placement.schemes import SCHEMES
+from nova_perfvm.placement.host_schemes import HOST_SCHEMES
 from nova_perfvm.tempest_plugin.tests import base
 
 CONF = config.CONF
@@ -14,7 +14,7 @@ class ElasticTest(base.PerfVMTest):
     @classmethod
     def skip_checks(cls):
         super().skip_checks()
-        if "elastic" not in SCHEMES[CONF.perfvm.placement].modes:
+        if "elastic" not in HOST_SCHEMES[CONF.perfvm.placement].modes:
             raise cls.skipException(
                 f"[perfvm]placement is {CONF.perfvm.placement}: no elastic hosts"
             )

@@ -19,7 +19,10 @@ from nova_perfvm.facts.snapshot import (
     assume_cells,
 )
 from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.placement.schemes import scheme_of, units
+from nova_perfvm.placement.host_schemes import host_scheme_of
+from nova_perfvm.placement.host_schemes.units import children_named
+from nova_perfvm.placement.schemes import scheme_of
+from nova_perfvm.placement.schemes.units import UNITS
 from nova_perfvm.policy import HostShape, loader
 from nova_perfvm.rules.slots import host_slots
 
@@ -69,7 +72,9 @@ class Cloud:
                 (vm_class,) = self.policy.pinned_classes
                 cells = assume_cells(shape, dedicated, 0, memory_mb)
                 slots = host_slots(vm_class, _facts_cells(cells))
-                offer = scheme.offers(self.policy, vm_class, mode, slots)
+                offer = host_scheme_of(self.policy).offers(
+                    self.policy, vm_class, mode, slots
+                )
                 inventories |= offer.inventories
                 traits |= offer.traits
         else:
@@ -86,12 +91,12 @@ class Cloud:
     def add_elastic(self, name, slots=2, shape="2x20", memory_gb=500):
         """Add an enrolled host that takes so many high-performance VMs."""
         self.add_host(name, "shared", shape, memory_gb)
-        trait = units.UNITS.enrolled_trait(self.policy)
+        trait = UNITS.enrolled_trait(self.policy)
         self.change_inventories(name, DISK_GB=Inventory(9000, 9000))
         self.change_provider(
             name, traits=frozenset({trait}), aggregates=frozenset({"elastic"})
         )
-        for child in units.children_named(self.policy, name, slots):
+        for child in children_named(self.policy, name, slots):
             self.providers[child.name] = Provider(
                 uuid=child.name,
                 name=child.name,

@@ -7,7 +7,7 @@ import pathlib
 import testtools
 
 from nova_perfvm.generate.hosts import HostConfigError, rendering
-from nova_perfvm.placement.schemes.cells import CELLS
+from nova_perfvm.placement.host_schemes.cells import HOSTS
 from nova_perfvm.policy import loader
 from nova_perfvm.policy.advice import advice
 from tests.unit.generate.hosts.requests import configured
@@ -48,7 +48,7 @@ class MixedSizesTest(testtools.TestCase):
             own = settings[f"neutron_physnet_{name}"]
             self.assertEqual({"numa_nodes": str(node)}, own)
         # As nova-scheduler has it, which foresees what nova-compute chooses.
-        (packing,) = (s for s in CELLS.settings() if s.section == "compute")
+        (packing,) = (s for s in HOSTS.settings if s.section == "compute")
         (value,) = packing.values
         self.assertEqual(value, settings["compute"][packing.option])
         shared = configured(mode="shared", policy=MIXED)

@@ -9,6 +9,7 @@ from hypothesis import given
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import HostFacts
 from nova_perfvm.generate.hosts import generate, rendering
+from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import loader
 from nova_perfvm.rules import decide
@@ -42,7 +43,9 @@ class AnyHostTest(testtools.TestCase):
         known = config.request.topology.memory_mb is not None
         slots = host_slots(vm_class, config.cells, None if known else 0)
         scheme = scheme_of(config.request.policy)
-        slots = scheme.usable_slots(config.request.policy, slots)
+        slots = host_scheme_of(config.request.policy).usable_slots(
+            config.request.policy, slots
+        )
         self.assertEqual(slots, config.slots)
         text = str(config.provider)
         offered = slots > 0 and bool(scheme.slot_class(config.request.policy, vm_class))

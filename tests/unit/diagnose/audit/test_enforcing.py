@@ -8,7 +8,7 @@ import testtools
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Selection
-from nova_perfvm.diagnose.enforcing import refused_flavors
+from nova_perfvm.diagnose.audit.enforcing import refused_flavors
 from nova_perfvm.findings import Level
 from nova_perfvm.policy import loader
 from tests.unit.diagnose.survey import clouds

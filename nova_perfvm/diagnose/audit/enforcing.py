@@ -5,21 +5,15 @@ The answer is by flavor.  Running VMs of a refused flavor stay where they are, b
 neither new nor moved VMs of the flavor find a host.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.diagnose.nova_filters.perfvm import rules_against
 from nova_perfvm.diagnose.words import words
 from nova_perfvm.facts import Reason, RequestCell
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server
-
-if TYPE_CHECKING:
-    # diagnose.audit imports this module.
-    from nova_perfvm.diagnose.audit import Subject
 
 
 @dataclass(frozen=True)

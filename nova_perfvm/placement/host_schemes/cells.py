@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The NUMA nodes of hosts in Placement; :mod:`nova_perfvm.placement.schemes.cells`."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Any, Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts import NUMACell, Reason
+from nova_perfvm.facts.children import cell_name, node_of
+from nova_perfvm.facts.demand import Demand
+from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.snapshot import Inventory, Provider
+from nova_perfvm.placement.host_schemes.host_scheme import Child, HostOffer, HostScheme
+from nova_perfvm.placement.host_schemes.residents import Division, Holding, Resident
+from nova_perfvm.placement.schemes.cells import CELLS, cell_cpus
+from nova_perfvm.placement.settings import (
+    ISOLATED_AGGREGATES,
+    NO_FALLBACK_QUERY,
+    NUMA_PACKING,
+)
+from nova_perfvm.policy import PAGE_SIZES_KB, Policy, VMClass
+from nova_perfvm.policy.room import groups_of
+
+# From this size on a page is a huge one, in KiB.
+_HUGE_KB: Final = 2048
+_ISOLATED: Final = replace(
+    ISOLATED_AGGREGATES,
+    why="Keeps VMs whose flavors ask for no NUMA node off enrolled hosts.",
+    otherwise="VMs that ask for no NUMA node come to enrolled hosts",
+)
+_SMALL: Final = frozenset({None, "small"})
+
+
+class CellsHosts(HostScheme):
+    """Hosts under ``placement: cells``."""
+
+    modes = ("dedicated", "shared")
+    enrolled_modes = ("dedicated",)
+    enrolled_prefix = const.TRAIT_CELLS
+    # No API shows NUMA nodes.
+    enroll_options = ("--from-nova-db",)
+    noun = "NUMA nodes"
+    # They keep VMs on NUMA nodes of their own, and others off these.
+    settings = (_ISOLATED, NO_FALLBACK_QUERY, NUMA_PACKING)
+
+    def offers(
+        self, policy: Policy, vm_class: VMClass | None, mode: str, slots: int
+    ) -> HostOffer:
+        """Return slots of a class whose number is limited; the trait is enrolling's."""
+        return HostOffer(super().offers(policy, vm_class, mode, slots).inventories)
+
+    def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
+        """Return a child for each NUMA node that VMs may own CPUs of.
+
+        Where nobody has said what nodes there are, those that it has are right.
+        """
+        made = {
+            cell_name(view.root.name, cell.id): inventories_of(policy, cell)
+            for cell in view.facts.cells
+            if cell.pcpuset
+        }
+        if not view.compute.cells_told:
+            made |= {
+                child.name: dict(child.inventories)
+                for child in view.children
+                if node_of(child.name) is not None and child.inventories
+            }
+        return tuple(
+            Child(name, const.TRAIT_CELLS, inventories)
+            for name, inventories in sorted(made.items())
+        )
+
+    def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
+        """Return in words what an empty host has: its NUMA nodes as they are."""
+        found = super().inventory(policy, slots)
+        return {"trait": self.scheme.enrolled_trait(policy), **found}
+
+    def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
+        """Return None: VMs of several sizes have no slots in common."""
+        return None
+
+    def unfit(self, policy: Policy, view: HostView) -> str:
+        """Return why the NUMA nodes of a host cannot be divided."""
+        if view.root.mode != "dedicated":
+            return (
+                f"{view.host} is {view.root.mode}, and NUMA nodes are counted on hosts "
+                "that have [compute]cpu_dedicated_set alone: nova-perfvm host config"
+            )
+        if not view.compute.cells_told:
+            return (
+                f"what NUMA nodes {view.host} has is {view.compute.cells_source}, and "
+                "Placement is to count it: read it by --from-nova-db on a "
+                "controller, or name what host collect has written there "
+                "(--collected), or an --inventory"
+            )
+        pages = any(cell.mempages for cell in view.facts.cells)
+        if _huge_pages(policy) and not pages:
+            return (
+                "classes of the policy ask for huge pages, and how many the NUMA nodes "
+                f"of {view.host} have Nova's database alone tells: read it by "
+                "--from-nova-db on a controller"
+            )
+        return self.mixed_pages(policy, view)
+
+    def mixed_pages(self, policy: Policy, view: HostView) -> str:
+        """Return why Placement cannot count a host's huge pages; empty if it can."""
+        pools = (pool for cell in view.facts.cells for pool in cell.mempages)
+        sizes = {p.size_kb for p in pools if p.total and p.size_kb >= _HUGE_KB}
+        if "large" not in _huge_pages(policy) or len(sizes) < 2:
+            return ""
+        named = [name for name, size in PAGE_SIZES_KB.items() if size in sizes]
+        return (
+            f"{view.host} has huge pages of several sizes, and a VM takes one: set "
+            f"mem_page_size: {' or '.join(named)} in the policy, or boot with one size"
+        )
+
+    def is_settled(
+        self, policy: Policy, children: Sequence[Child], resident: Resident
+    ) -> bool:
+        """Return whether it holds as much as it should, of whichever NUMA nodes."""
+        if resident.server is None:
+            return bool(resident.held)
+        if not self.may_take(resident):
+            return False
+        held = sorted(map(_sizes, resident.held.values()))
+        shares = _shares(policy, resident)
+        return any(
+            held == sorted(map(_sizes, of))
+            for of in (shares, _as_run(resident, shares))
+        )
+
+    def may_take(self, resident: Resident) -> bool:
+        """Return whether it shares CPUs by its class, or owns some: Nova says which."""
+        server, vm_class = resident.server, resident.vm_class
+        if vm_class is None:
+            return server is not None and bool(server.pinned_cpus)
+        return True
+
+    def divide(
+        self,
+        policy: Policy,
+        view: HostView,
+        children: Sequence[Child],
+        settled: Sequence[Resident],
+        others: Sequence[Resident],
+    ) -> Division:
+        """Give each VM its share of the NUMA nodes that Nova runs it on."""
+        needs: dict[str, Holding] = {}
+        faults = []
+        for resident in others:
+            run = self.run_on(policy, children, resident)
+            needs[resident.consumer] = run or {}
+            if run is None:
+                faults.append(
+                    f"on which NUMA nodes {view.describe(resident.consumer)} runs is "
+                    "not known, or these are no nodes for pinned VMs: move it away"
+                )
+        taken = Counter[tuple[str, str]]()
+        for held in (*(r.held for r in settled), *needs.values()):
+            for of, amounts in held.items():
+                taken.update({(of, name): n for name, n in amounts.items()})
+        for child in children:
+            for name, inventory in child.inventories.items():
+                if taken[child.name, name] > inventory.total:
+                    faults.append(
+                        f"{child.name} has {inventory.total} {name}, and VMs on it "
+                        f"take {taken[child.name, name]}: move some away"
+                    )
+        return Division(needs, tuple(faults))
+
+    def run_on(
+        self, policy: Policy, children: Sequence[Child], resident: Resident
+    ) -> Holding | None:
+        """Return what a server should hold, by where Nova runs it."""
+        server, shares = resident.server, _as_run(resident, _shares(policy, resident))
+        names = {node_of(child.name): child.name for child in children}
+        nodes = [cell.host_node for cell in (server.cells if server else None) or ()]
+        if len(nodes) != len(shares) or not nodes or not names.keys() >= set(nodes):
+            return None
+        return {names[n]: share for n, share in zip(nodes, shares, strict=True)}
+
+    def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
+        """Return how many VMs the NUMA nodes of an empty host hold."""
+        groups = _groups_of(demand)
+        if not groups:
+            return 0
+        shares = [
+            min(cell.total(name) // n for name, n in groups[0].items())
+            for cell in _cells_of(view).values()
+        ]
+        return min(slots, groups_of(shares, len(groups)))
+
+    def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
+        """Return what is free on each NUMA node of the host."""
+        if const.RC_CELL_CPU not in wanted:
+            return None
+        found: list[dict[str, Any]] = [
+            {
+                "node": node_of(cell.name),
+                "cpus": cell.total(const.RC_CELL_CPU),
+                "free_cpus": _free(cell, const.RC_CELL_CPU),
+                "memory_mb": cell.total(const.RC_CELL_MEMORY),
+                "free_mb": _free(cell, const.RC_CELL_MEMORY),
+            }
+            for cell in of
+        ]
+        return Reason(
+            const.PLACEMENT_CELLS,
+            {
+                "cpus": wanted[const.RC_CELL_CPU],
+                "memory_mb": wanted.get(const.RC_CELL_MEMORY, 0),
+                "cells": found,
+            },
+        )
+
+
+HOSTS: Final = CellsHosts(CELLS)
+
+
+def nodes_offered(view: HostView, demand: Demand) -> frozenset[int] | None:
+    """Return the NUMA nodes of a host with room for a group of a request.
+
+    None if the request asks Placement for no NUMA nodes.
+    """
+    groups = _groups_of(demand)
+    if not groups:
+        return None
+    return frozenset(
+        node
+        for node, cell in _cells_of(view).items()
+        if all(_free(cell, name) >= n for name, n in groups[0].items())
+    )
+
+
+def on_nodes(
+    view: HostView,
+    allocation: Mapping[str, Mapping[str, int]],
+    nodes: Sequence[int],
+) -> Mapping[str, Mapping[str, int]]:
+    """Return an allocation, by provider's UUID, moved to other NUMA nodes of a host."""
+    parts = [taken for taken in allocation.values() if const.RC_CELL_CPU in taken]
+    if not parts:
+        return allocation
+    others = {
+        uuid: taken
+        for uuid, taken in allocation.items()
+        if const.RC_CELL_CPU not in taken
+    }
+    cells = _cells_of(view)
+    return others | {
+        cells[node].uuid: part for node, part in zip(nodes, parts, strict=True)
+    }
+
+
+def inventories_of(policy: Policy, cell: NUMACell) -> dict[str, Inventory]:
+    """Return what a NUMA node has for VMs of pinned classes.
+
+    Where they ask for huge pages, memory is what is in these.
+    """
+    sizes = _huge_pages(policy)
+    memory_mb = cell.memory_mb
+    if sizes:
+        # A VM's node has pages of one size: of the largest pool where none is named.
+        known = {PAGE_SIZES_KB.get(size or "") for size in sizes} - {None}
+        memory_mb = 0
+        for pool in cell.mempages:
+            if pool.size_kb in known or (not known and pool.size_kb >= _HUGE_KB):
+                memory_mb = max(memory_mb, pool.size_kb * pool.total // 1024)
+    cpus = len(cell.pcpuset)
+    if cell.siblings and all(c.smt == "cores" for c in policy.pinned_classes):
+        cpus, _ = cell.count_cores()
+    amounts = {const.RC_CELL_CPU: cpus, const.RC_CELL_MEMORY: memory_mb}
+    return {name: Inventory(n, n) for name, n in amounts.items() if n}
+
+
+def _huge_pages(policy: Policy) -> AbstractSet[str | None]:
+    """Return the sizes of huge pages that pinned classes ask for."""
+    return {vm_class.mem_page_size for vm_class in policy.pinned_classes} - _SMALL
+
+
+def _shares(policy: Policy, resident: Resident) -> list[dict[str, int]]:
+    """Return what a server takes of each NUMA node that it is on.
+
+    One of no class takes what Nova has given it.
+    """
+    server, vm_class = resident.server, resident.vm_class
+    if server is None:
+        return []
+    if vm_class is not None and vm_class.pinned:
+        mine = vm_class.of_size(server.vcpus)
+        memory_mb = server.memory_mb // mine.cells_per_vm
+        return [_share(cell_cpus(policy, mine), memory_mb)] * mine.cells_per_vm
+    isolated = server.extra_specs.get(const.EMULATOR_THREADS) == "isolate"
+    return [
+        # The CPU for QEMU's own threads is of the first.
+        _share(len(cell.cpu_pinning) + (isolated and not index), cell.memory_mb)
+        for index, cell in enumerate(server.cells or ())
+        if cell.cpu_pinning
+    ]
+
+
+def _as_run(resident: Resident, shares: list[dict[str, int]]) -> list[dict[str, int]]:
+    """Return `shares` with the memory that Nova gives the server on each NUMA node.
+
+    An image can divide the memory unevenly (``hw_numa_mem.0``).
+    """
+    cells = (resident.server.cells if resident.server else None) or ()
+    if len(cells) != len(shares):
+        return shares
+    return [
+        share | {const.RC_CELL_MEMORY: cell.memory_mb}
+        for share, cell in zip(shares, cells, strict=True)
+    ]
+
+
+def _share(cpus: int, memory_mb: int) -> dict[str, int]:
+    return {const.RC_CELL_CPU: cpus, const.RC_CELL_MEMORY: memory_mb}
+
+
+def _sizes(share: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(share.items())
+
+
+def _groups_of(demand: Demand) -> list[Mapping[str, int]]:
+    """Return what a request takes of each NUMA node, in groups that are alike."""
+    amounts = (group.resources for group in demand.groups)
+    return [found for found in amounts if const.RC_CELL_CPU in found]
+
+
+def _cells_of(view: HostView) -> dict[int, Provider]:
+    """Return the children of a host by the numbers of their NUMA nodes."""
+    return {
+        node: child
+        for child in view.tree
+        if (node := node_of(child.name)) is not None
+        and const.RC_CELL_CPU in child.inventories
+    }
+
+
+def _free(cell: Provider, name: str) -> int:
+    return cell.total(name) - cell.used(name)
