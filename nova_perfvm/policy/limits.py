@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's own limits on flavors: names, memory, and shares of NUMA nodes."""
+"""Nova's own limits on flavors: names, memory, and even shares of NUMA nodes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from nova_perfvm.documents.keys import matching
 if TYPE_CHECKING:
     from nova_perfvm.policy.classes import VMClass
 
-# How Nova's request writes the page sizes of the policy, in KiB.
+# The policy's page sizes in KiB, as Nova's requests have them.
 PAGE_SIZES_KB: dict[str, int] = {"2MB": 2048, "1GB": 1048576}
-# What nova-api's schema for names of flavors allows.
+# Longest flavor name that nova-api's schema accepts.
 _MAX_NAME: Final = 255
 _NAME_FIELDS: Final = ("class", "memory_gb", "root_gb", "vcpus")
 NAME_PATTERN: Final = matching(
@@ -24,7 +24,7 @@ NAME_PATTERN: Final = matching(
 
 
 def name_fault(name: str) -> str | None:
-    """Return why no flavor can have a name, None if one can."""
+    """Return why nova-api refuses a flavor name; None if it accepts the name."""
     stripped = name.strip().lstrip("-")
     if name and name.isprintable() and name == stripped and len(name) <= _MAX_NAME:
         return None
@@ -35,19 +35,18 @@ def name_fault(name: str) -> str | None:
 
 
 def even_share(amount: int, nodes: int) -> int | None:
-    """Return what each NUMA node of a VM gets of its vCPUs, or of its MiB.
+    """Return a VM's vCPUs (or MiB) per NUMA node; None if they do not divide evenly.
 
-    None where that is no whole number: nova-api then refuses the request
-    (nova.virt.hardware, ``_get_numa_topology_auto``).
+    nova-api refuses uneven shares (nova.virt.hardware, ``_get_numa_topology_auto``).
     """
     return None if amount % nodes else amount // nodes
 
 
 def memory_fault(vm_class: VMClass, memory_gb: int) -> str | None:
-    """Return why no VM of a class can have so much memory, None if it can.
+    """Return why Nova refuses this memory for VMs of a class; None if it accepts it.
 
-    Nova wants it split evenly over the VM's NUMA nodes, and each share to be
-    whole pages where the class names their size; no host fits otherwise.
+    Nova needs equal memory on each NUMA node of the VM, in whole pages if the class
+    names a page size; otherwise the VM fits no host.
     """
     nodes, pages = vm_class.cells_per_vm, vm_class.mem_page_size
     if memory_gb * 1024 * 1024 % (nodes * PAGE_SIZES_KB.get(pages or "", 1024)) == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each value of ``placement`` requires of a policy.
+"""The restrictions that each value of ``placement`` puts on a policy.
 
 The schemes themselves are in :mod:`nova_perfvm.placement.schemes`.
 """
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def rests_on_fallback(policy: Policy) -> bool:
-    """Return whether pinned VMs come to its hosts by Nova's query for VCPU alone."""
+    """Return whether the policy needs Nova's fallback query from PCPU to VCPU."""
     return policy.placement == "units"
 
 
 def problems_of(policy: Policy) -> Iterator[Mistake]:
-    """Yield what the scheme of a policy cannot express of it."""
+    """Yield the values of a policy that its placement scheme cannot express."""
     if policy.placement == "cells":
         yield from _of_cells(policy)
     if rests_on_fallback(policy):
@@ -31,7 +31,7 @@ def problems_of(policy: Policy) -> Iterator[Mistake]:
 
 
 def _of_cells(policy: Policy) -> Iterator[Mistake]:
-    """Yield what keeps VMs of several sizes from sharing NUMA nodes that count them."""
+    """Yield values with which pinned classes cannot share the NUMA node providers."""
     several = len(policy.pinned_classes) > 1
     for mine in policy.pinned_classes:
         path, first = ("classes", mine.name), policy.pinned_classes[0]
@@ -59,7 +59,7 @@ def _of_cells(policy: Policy) -> Iterator[Mistake]:
 
 
 def _of_units(policy: Policy) -> Iterator[Mistake]:
-    """Yield what units cannot tell apart."""
+    """Yield values of a policy that ``placement: units`` does not support."""
     if len(policy.pinned_classes) != 1:
         yield Mistake(
             ("placement",),
