@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schemes: how Placement counts VMs, by the policy's key ``placement``.
+"""The placement schemes: how Placement counts VMs, by the policy's key ``placement``.
 
-All that depends on that key is asked of the :class:`Scheme` that :func:`scheme_of`
-returns; nothing else looks at the key.
+Other code asks the :class:`Scheme` that :func:`scheme_of` returns, not the key.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,24 +27,24 @@ SCHEMES: Final[dict[str, Scheme]] = {s.name: s for s in (SLOTS, UNITS, CELLS, NO
 
 
 def scheme_of(policy: Policy) -> Scheme:
-    """Return the scheme that a policy names."""
+    """Return the scheme that a policy's key ``placement`` names."""
     return SCHEMES[policy.placement]
 
 
 def enrolled_by_another(policy: Policy, view: HostView) -> Scheme | None:
-    """Return a scheme by which a host is enrolled that is not the policy's."""
+    """Return the scheme that enrolled a host, if it is not the policy's; else None."""
     own = scheme_of(policy)
     found = (s for s in SCHEMES.values() if s is not own and s.has_made(view))
     return next(found, None)
 
 
 def names_of(which: Callable[[Scheme], bool]) -> str:
-    """Return the names of the schemes that are of a kind, in words."""
+    """Return the names of the schemes that meet a condition, joined by "or"."""
     return " or ".join(name for name, scheme in SCHEMES.items() if which(scheme))
 
 
 def scheme_counting(resource_classes: Iterable[str]) -> Scheme | None:
-    """Return the scheme that counts VMs by one of these; None for none."""
+    """Return the scheme that counts VMs by one of these resource classes, or None."""
     names = list(resource_classes)
     for scheme in SCHEMES.values():
         if any(map(scheme.counts_by, names)):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells: each NUMA node of a dedicated host is a provider with CPUs and memory.
+"""The scheme ``cells``: each NUMA node of a dedicated host is a resource provider.
 
-So Placement offers no host on whose NUMA nodes a VM does not fit, whatever sizes are
-mixed there, and claims of several schedulers never meet on a node.  A flavor asks in
-a group of its own for each NUMA node of the VM.
+The providers have CPUs and memory, so Placement offers only hosts on whose NUMA nodes a
+VM fits, whatever sizes of VMs are mixed there, and concurrent claims cannot overbook a
+node.  A flavor has a group for each NUMA node of the VM.
 
-nova-compute chooses a node by itself, and would choose another one than Placement did.
-:mod:`nova_perfvm.scheduler.numa_filter` keeps it to that of the claim: hosts have a
-physical network for each node, in name only, and the limits of a claim name it.
+nova-compute would choose other nodes than Placement.
+:mod:`nova_perfvm.scheduler.steering` makes it use the allocated nodes, by a marker
+physical network for each node, which the limits of a claim name.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ from nova_perfvm.placement.settings import (
 from nova_perfvm.policy import PAGE_SIZES_KB, Policy, VMClass
 from nova_perfvm.policy.room import groups_of
 
-# From this size on a page is a huge one, in KiB.
+# Smallest size of a huge page in KiB.
 _HUGE_KB: Final = 2048
 _ISOLATED: Final = replace(
     ISOLATED_AGGREGATES,
@@ -51,7 +51,7 @@ class CellsScheme(Scheme):
     resource_class = const.RC_CELL_CPU
     enrolled_modes = ("dedicated",)
     enrolled_prefix = const.TRAIT_CELLS
-    # No API shows NUMA nodes.
+    # No API of Nova shows NUMA nodes, so they are read from its database.
     enroll_options = ("--from-nova-db",)
     noun = "NUMA nodes"
     steers = True
@@ -60,14 +60,14 @@ class CellsScheme(Scheme):
     def groups(
         self, policy: Policy, vm_class: VMClass, memory_mb: int
     ) -> Iterator[Group]:
-        """Yield what a VM of a class takes: a group for each of its NUMA nodes."""
+        """Yield the unsuffixed group, then one for each NUMA node of a pinned VM."""
         if not vm_class.pinned:
             yield Group("", {}, forbidden=self.traits_to_avoid(policy))
             return
         slot = self.slot_class(policy, vm_class)
-        # Where the group without a suffix required the trait, Placement would read the
-        # traits of all hosts that have so many CPUs, on whatever NUMA nodes.  To
-        # Nova's isolated aggregates the trait of any group counts.
+        # The unsuffixed group does not require the trait, as Placement would then read
+        # the traits of all hosts with enough CPUs.  Nova's isolated aggregates accept
+        # the trait in any group.
         yield Group("", {slot: 1} if slot else {})
         nodes = vm_class.cells_per_vm
         for node in range(nodes):
@@ -81,33 +81,33 @@ class CellsScheme(Scheme):
             )
 
     def group_policy(self, vm_class: VMClass) -> str:
-        """Return that NUMA nodes of a VM are to be different ones of its host."""
+        """Return ``isolate`` for VMs with several NUMA nodes, which have to differ."""
         return "isolate" if vm_class.cells_per_vm > 1 else "none"
 
     def slot_class(self, policy: Policy, vm_class: VMClass) -> str:
-        """Return what counts VMs of a class whose number on a host is limited."""
+        """Return the slot resource class of a class with ``max_per_host``; or empty."""
         if vm_class.max_per_host is None:
             return ""
         return self._slot_class(policy, vm_class, const.RC_SLOT)
 
     def trait(self, policy: Policy, vm_class: VMClass) -> str:
-        """Return the trait of hosts with cells: all pinned classes share these."""
+        """Return the trait of enrolled hosts, which all pinned classes share."""
         return self.enrolled_trait(policy)
 
     def traits_to_avoid(self, policy: Policy) -> frozenset[str]:
-        """Return the trait of hosts with cells."""
+        """Return the trait of enrolled hosts."""
         return frozenset({self.enrolled_trait(policy)})
 
     def offers(
         self, policy: Policy, vm_class: VMClass | None, mode: str, slots: int
     ) -> HostOffer:
-        """Return slots of a class whose number is limited; the trait is enrolling's."""
+        """Return the slots of a class with ``max_per_host``, without a trait."""
         return HostOffer(super().offers(policy, vm_class, mode, slots).inventories)
 
     def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
-        """Return a child for each NUMA node that VMs may own CPUs of.
+        """Return a child provider for each NUMA node with dedicated CPUs.
 
-        Where nobody has said what nodes there are, those that it has are right.
+        If the host's NUMA nodes are unknown, return its present children as they are.
         """
         made = {
             child_name(view.root.name, f"{const.CELL_SUFFIX}{cell.id}"): inventories_of(
@@ -128,20 +128,20 @@ class CellsScheme(Scheme):
         )
 
     def enrolled_trait(self, policy: Policy) -> str:
-        """Return the trait of hosts whose NUMA nodes Placement knows."""
+        """Return the trait of hosts whose NUMA nodes are providers."""
         return const.TRAIT_CELLS
 
     def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
-        """Return in words what an empty host has: its NUMA nodes as they are."""
+        """Return the trait and the slots of an empty host, in words."""
         found = super().inventory(policy, slots)
         return {"trait": self.enrolled_trait(policy), **found}
 
     def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
-        """Return None: VMs of several sizes have no slots in common."""
+        """Return None, as VMs of several sizes share NUMA nodes without fixed slots."""
         return None
 
     def unfit(self, policy: Policy, view: HostView) -> str:
-        """Return why the NUMA nodes of a host cannot be divided."""
+        """Return why a host's NUMA nodes cannot become providers; empty if they can."""
         if view.root.mode != "dedicated":
             return (
                 f"{view.host} is {view.root.mode}, and NUMA nodes are counted on hosts "
@@ -178,7 +178,7 @@ class CellsScheme(Scheme):
     def is_settled(
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> bool:
-        """Return whether it holds as much as it should, of whichever NUMA nodes."""
+        """Return whether a resident holds the right amounts, on any NUMA nodes."""
         if resident.server is None:
             return bool(resident.held)
         if not self.may_take(resident):
@@ -191,7 +191,7 @@ class CellsScheme(Scheme):
         )
 
     def may_take(self, resident: Resident) -> bool:
-        """Return whether it shares CPUs by its class, or owns some: Nova says which."""
+        """Return whether a resident has a class, or CPUs that Nova has pinned."""
         server, vm_class = resident.server, resident.vm_class
         if vm_class is None:
             return server is not None and bool(server.pinned_cpus)
@@ -205,7 +205,7 @@ class CellsScheme(Scheme):
         settled: Sequence[Resident],
         others: Sequence[Resident],
     ) -> Division:
-        """Give each VM its share of the NUMA nodes that Nova runs it on."""
+        """Assign to each VM its amounts of the NUMA nodes on which Nova runs the VM."""
         needs: dict[str, Holding] = {}
         faults = []
         for resident in others:
@@ -232,7 +232,7 @@ class CellsScheme(Scheme):
     def run_on(
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> Holding | None:
-        """Return what a server should hold, by where Nova runs it."""
+        """Return a server's amounts of the NUMA nodes on which Nova runs the server."""
         server, shares = resident.server, _as_run(resident, _shares(policy, resident))
         names = {node_of(child.name): child.name for child in children}
         nodes = [cell.host_node for cell in (server.cells if server else None) or ()]
@@ -241,7 +241,7 @@ class CellsScheme(Scheme):
         return {names[n]: share for n, share in zip(nodes, shares, strict=True)}
 
     def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
-        """Return how many VMs the NUMA nodes of an empty host hold."""
+        """Return the number of VMs that fit the NUMA nodes of an empty host."""
         groups = _groups_of(demand)
         if not groups:
             return 0
@@ -252,7 +252,7 @@ class CellsScheme(Scheme):
         return min(slots, groups_of(shares, len(groups)))
 
     def nodes_offered(self, view: HostView, demand: Demand) -> frozenset[int] | None:
-        """Return the nodes that have what a group of a request asks for."""
+        """Return the NUMA nodes with free amounts for one group of the request."""
         groups = _groups_of(demand)
         if not groups:
             return None
@@ -268,7 +268,7 @@ class CellsScheme(Scheme):
         allocation: Mapping[str, Mapping[str, int]],
         nodes: Sequence[int],
     ) -> Mapping[str, Mapping[str, int]]:
-        """Return an allocation with what it takes of nodes taken of these."""
+        """Return an allocation with its amounts of NUMA nodes moved to `nodes`."""
         parts = [taken for taken in allocation.values() if const.RC_CELL_CPU in taken]
         if not parts:
             return allocation
@@ -283,7 +283,7 @@ class CellsScheme(Scheme):
         }
 
     def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
-        """Return what is free on each NUMA node of the host."""
+        """Return a reason with the free CPUs and memory of each NUMA node."""
         if const.RC_CELL_CPU not in wanted:
             return None
         found: list[dict[str, Any]] = [
@@ -306,7 +306,7 @@ class CellsScheme(Scheme):
         )
 
     def settings(self) -> tuple[Setting, ...]:
-        """Return what keeps VMs on NUMA nodes of their own, and others off these."""
+        """Return the options that isolate enrolled hosts, and fix Nova's node order."""
         return (_ISOLATED, NO_FALLBACK_QUERY, NUMA_PACKING)
 
 
@@ -314,10 +314,10 @@ CELLS: Final = CellsScheme()
 
 
 def cell_cpus(policy: Policy, vm_class: VMClass) -> int:
-    """Return how many CPUs a VM takes of each NUMA node that it is on.
+    """Return the number of CPUs that a VM takes of each of its NUMA nodes.
 
-    Under thread policy ``require`` it takes whole cores, of which Nova gives a thread
-    that is left over to nobody.
+    With the thread policy ``require`` a VM takes whole cores: Nova gives the remaining
+    thread of a core to no other VM.
     """
     cpus = vm_class.cell_pcpus
     if vm_class.cpu_thread_policy != "require":
@@ -327,14 +327,15 @@ def cell_cpus(policy: Policy, vm_class: VMClass) -> int:
 
 
 def inventories_of(policy: Policy, cell: NUMACell) -> dict[str, Inventory]:
-    """Return what a NUMA node has for VMs of pinned classes.
+    """Return the inventories of a NUMA node for pinned classes: CPUs and memory (MiB).
 
-    Where they ask for huge pages, memory is what is in these.
+    If the classes ask for huge pages, the memory is that of the largest such pool.
     """
     sizes = _huge_pages(policy)
     memory_mb = cell.memory_mb
     if sizes:
-        # A VM's node has pages of one size: of the largest pool where none is named.
+        # Memory of one NUMA node of a VM comes from one pool; without a named size
+        # assume the largest pool.
         known = {PAGE_SIZES_KB.get(size or "") for size in sizes} - {None}
         memory_mb = 0
         for pool in cell.mempages:
@@ -348,20 +349,21 @@ def inventories_of(policy: Policy, cell: NUMACell) -> dict[str, Inventory]:
 
 
 def _huge_pages(policy: Policy) -> AbstractSet[str | None]:
-    """Return the sizes of huge pages that pinned classes ask for."""
+    """Return the huge page sizes (``large``, ``2MB``, ``1GB``) of pinned classes."""
     return {vm_class.mem_page_size for vm_class in policy.pinned_classes} - _SMALL
 
 
 def node_of(name: str) -> int | None:
-    """Return the NUMA node that the name of a child tells."""
+    """Return the NUMA node ID in the name of a child provider, or None."""
     number = name.rpartition(f"_perfvm_{const.CELL_SUFFIX}")[2]
     return int(number) if number.isdecimal() else None
 
 
 def _shares(policy: Policy, resident: Resident) -> list[dict[str, int]]:
-    """Return what a server takes of each NUMA node that it is on.
+    """Return the amounts that a server takes of each of its NUMA nodes.
 
-    One of no class takes what Nova has given it.
+    The class prescribes the amounts; for a server without a pinned class, they are the
+    CPUs and memory that Nova has given the server.
     """
     server, vm_class = resident.server, resident.vm_class
     if server is None:
@@ -372,7 +374,7 @@ def _shares(policy: Policy, resident: Resident) -> list[dict[str, int]]:
         return [_share(cell_cpus(policy, mine), memory_mb)] * mine.cells_per_vm
     isolated = server.extra_specs.get(const.EMULATOR_THREADS) == "isolate"
     return [
-        # The CPU for QEMU's own threads is of the first.
+        # Nova pins the CPU for emulator threads on the VM's first NUMA node.
         _share(len(cell.cpu_pinning) + (isolated and not index), cell.memory_mb)
         for index, cell in enumerate(server.cells or ())
         if cell.cpu_pinning
@@ -402,13 +404,13 @@ def _sizes(share: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def _groups_of(demand: Demand) -> list[Mapping[str, int]]:
-    """Return what a request takes of each NUMA node, in groups that are alike."""
+    """Return the amounts of a request's groups for NUMA nodes, which are equal."""
     amounts = (group.resources for group in demand.groups)
     return [found for found in amounts if const.RC_CELL_CPU in found]
 
 
 def _cells_of(view: HostView) -> dict[int, Provider]:
-    """Return the children of a host by the numbers of their NUMA nodes."""
+    """Return the NUMA node providers of a host, by NUMA node ID."""
     return {
         node: child
         for child in view.tree

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rest of the project asks of a scheme, and what most schemes answer."""
+"""The interface of a placement scheme, with the answers that most schemes share."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ Mode = Literal["dedicated", "shared", "mixed", "elastic"]
 
 
 class HostOffer(NamedTuple):
-    """What provider.yaml adds to a compute host's own provider.
-
-    :ivar inventories: by resource class
-    """
+    """Inventories (by resource class) and traits that provider.yaml adds to a host."""
 
     inventories: Mapping[str, Inventory] = {}
     traits: frozenset[str] = frozenset()
@@ -34,10 +31,10 @@ class HostOffer(NamedTuple):
 
 @dataclass(frozen=True)
 class Child:
-    """One child provider of a host as it should be.
+    """A child provider of a host that enrolling creates.
 
     :ivar name: name of the resource provider
-    :ivar trait: the trait that tells it from its siblings
+    :ivar trait: trait of the provider, which flavors require
     :ivar inventories: by resource class
     """
 
@@ -47,11 +44,11 @@ class Child:
 
 
 class Claims(NamedTuple):
-    """What a server takes of its host of the project's resource classes.
+    """A server's amounts of the project's resource classes on its host.
 
-    :ivar wanted: what a VM of its class takes
-    :ivar held: what it has been allocated
-    :ivar excess: what it holds and should not of what counts VMs
+    :ivar wanted: amounts that its class prescribes
+    :ivar held: amounts that Placement has allocated
+    :ivar excess: amounts above ``wanted``, of the classes that count VMs
     """
 
     wanted: Counter[str]
@@ -60,30 +57,30 @@ class Claims(NamedTuple):
 
     @property
     def lacking(self) -> Counter[str]:
-        """What it should hold and does not."""
+        """Amounts of ``wanted`` that are missing from ``held``."""
         return self.wanted - self.held
 
 
 class Scheme:
     """How Placement counts VMs: one value of the policy's key ``placement``.
 
-    Without methods of its own, a scheme counts the VMs of each pinned class by an
-    inventory of the host's own provider, of which a VM takes one.
+    By default a scheme counts the VMs of each pinned class by an inventory of the
+    host's own provider, of which a VM takes one.
 
     :cvar name: the value of ``placement``
-    :cvar summary: what hosts have under it, as the help of an option says it
-    :cvar modes: the host modes that it knows; the first is that of a new host
-    :cvar resource_class: what it counts VMs by, or how names of such begin; empty if
-        it counts none
-    :cvar enrolled_modes: those of hosts that ``host enroll`` gives child providers
-    :cvar enrolled_prefix: how the trait begins that it then gives them
-    :cvar enroll_options: what that needs on a command line beside the host
-    :cvar by_slots: whether these depend on the number of the host's slots
-    :cvar noun: what VMs take of these
+    :cvar summary: inventories of hosts under the scheme, for the help of an option
+    :cvar modes: the host modes that the scheme supports, the default one first
+    :cvar resource_class: the resource class that counts VMs, or the beginning of its
+        name; empty if the scheme counts none
+    :cvar enrolled_modes: modes of the hosts that get child providers by ``host enroll``
+    :cvar enrolled_prefix: beginning of the trait that ``host enroll`` sets on hosts
+    :cvar enroll_options: options that ``host enroll`` needs
+    :cvar by_slots: whether child providers depend on the number of the host's slots
+    :cvar noun: name of the resources of child providers, for messages
     :cvar isolates: whether isolated aggregates can keep general VMs off hosts with
-        slots, so that their flavors need not (``--isolated-aggregates``)
-    :cvar steers: whether our filter of NUMA topologies tells nova-compute where on a
-        host to put a VM, by physical networks in name only
+        slots, so that flavors need not forbid a trait (``--isolated-aggregates``)
+    :cvar steers: whether PerfVMNUMATopologyFilter makes nova-compute use certain NUMA
+        nodes, by marker networks
     :cvar mixes: whether a host serves the VMs of all pinned classes
     """
 
@@ -102,32 +99,32 @@ class Scheme:
 
     @property
     def counts(self) -> bool:
-        """Whether Placement counts anything of the project's."""
+        """Whether Placement counts VMs by a resource class of the project."""
         return bool(self.resource_class)
 
     @property
     def enrolls(self) -> bool:
-        """Whether hosts get child providers."""
+        """Whether hosts get child providers by ``host enroll``."""
         return bool(self.enrolled_modes)
 
     @property
     def offers_slots(self) -> bool:
-        """Whether hosts have slots by their provider.yaml."""
+        """Whether hosts offer slots by their provider.yaml."""
         return self.counts and not self.enrolls
 
     def counts_by(self, name: str) -> bool:
-        """Return whether it counts VMs by a resource class, of whichever policy."""
+        """Return whether the scheme counts VMs by a resource class under any policy."""
         own = self.resource_class
         return bool(own) and (name == own or name.startswith(f"{own}_"))
 
-    # What a VM asks.
+    # Requests of VMs.
 
     def groups(
         self, policy: Policy, vm_class: VMClass, memory_mb: int
     ) -> Iterator[Group]:
-        """Yield what a VM of a class takes, the group without a suffix first.
+        """Yield the groups of a VM's request, the group without a suffix first.
 
-        :param memory_mb: of the VM
+        :param memory_mb: memory of the VM in MiB
         """
         if not vm_class.pinned:
             yield Group("", {}, forbidden=self.traits_to_avoid(policy))
@@ -136,15 +133,18 @@ class Scheme:
         yield Group("", {slot: 1} if slot else {}, frozenset({trait} if trait else ()))
 
     def group_policy(self, vm_class: VMClass) -> str:
-        """Return whether two groups with a suffix may be met by one provider."""
+        """Return the ``group_policy`` of a VM's request: ``none`` or ``isolate``.
+
+        Under ``isolate`` each suffixed group needs a provider of its own.
+        """
         return "none"
 
     def slot_class(self, policy: Policy, vm_class: VMClass) -> str:
-        """Return the resource class that counts VMs of a pinned class on a host.
+        """Return the resource class on a host's own provider that counts a class's VMs.
 
-        That is on the host's own provider; empty if that counts none.  With several
-        pinned classes each has names of its own, so that no VM of one can take, or
-        be forced into, a slot that was counted for another.
+        Empty if the host's own provider counts none.  With several pinned classes each
+        class has its own resource class, so that no VM can take, even on a forced host,
+        another class's slot.
         """
         if not self.offers_slots:
             return ""
@@ -157,7 +157,7 @@ class Scheme:
         return f"{name}_{vm_class.custom_name}"
 
     def trait(self, policy: Policy, vm_class: VMClass) -> str:
-        """Return the trait of hosts for a pinned class alone; empty for none."""
+        """Return the trait that marks hosts for a pinned class; empty without one."""
         if not self.counts:
             return ""
         if len(policy.pinned_classes) == 1:
@@ -165,9 +165,10 @@ class Scheme:
         return f"{const.CUSTOM_PREFIX}{vm_class.custom_name}"
 
     def traits_to_avoid(self, policy: Policy) -> frozenset[str]:
-        """Return the traits of hosts that VMs which share CPUs keep off.
+        """Return the host traits that VMs which share CPUs forbid.
 
-        Not of hosts that are divided by NUMA node: there they are meant to meet.
+        Only classes with ``exclusive: host`` count: with ``exclusive: cell``, both
+        kinds of VMs may run on the same host.
         """
         return frozenset(
             trait
@@ -178,32 +179,33 @@ class Scheme:
     def amounts(
         self, policy: Policy, vm_class: VMClass, memory_mb: int
     ) -> Counter[str]:
-        """Return how much a VM takes of each of the project's resource classes."""
+        """Return a VM's amounts of the project's resource classes, over all groups.
+
+        :param memory_mb: memory of the VM in MiB
+        """
         found = Counter(guaranteed_iops(vm_class) if self.counts else {})
         for group in self.groups(policy, vm_class, memory_mb):
             found.update(group.resources)
         return found
 
     def counted_by(self, policy: Policy, vm_class: VMClass) -> str:
-        """Return the resource class by which Placement knows how many VMs there are.
+        """Return the resource class by which Placement counts a pinned class's VMs.
 
-        VMs of other classes may take of it, too.
-
-        :param vm_class: a pinned class, whose VMs they are
+        Other VMs may take amounts of the same resource class.
         """
         return self.slot_class(policy, vm_class) or self.resource_class or const.PCPU
 
-    # What a host offers.
+    # Inventories of hosts.
 
     def offers(
         self, policy: Policy, vm_class: VMClass | None, mode: str, slots: int
     ) -> HostOffer:
-        """Return what provider.yaml says for the slots of a host.
+        """Return the inventories and traits for the provider.yaml of a host.
 
-        :param vm_class: the pinned class that the host is for, None for none
-        :param mode: of the host
-        :param slots: VMs of the class that it may hold; of 0 Placement takes no
-            inventory
+        :param vm_class: the pinned class that the host serves, or None
+        :param mode: the host's mode
+        :param slots: number of VMs of the class that the host may hold; for 0 there is
+            no inventory, as Placement refuses a total of 0
         """
         name = self.slot_class(policy, vm_class) if vm_class else ""
         if not name or vm_class is None or not slots:
@@ -215,14 +217,14 @@ class Scheme:
         )
 
     def _taken(self, policy: Policy, vm_class: VMClass) -> int:
-        """Return how much of what counts VMs each takes."""
+        """Return the amount of the class's slot resource class that a VM takes."""
         return self.amounts(policy, vm_class, 0)[self.slot_class(policy, vm_class)]
 
     def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
         """Return the child providers that enrolling gives a host.
 
-        :param slots: how many high-performance VMs the host may have; 0 for a host
-            of general VMs only
+        :param slots: number of high-performance VMs that the host may hold; 0 for a
+            host of general VMs only
         """
         return ()
 
@@ -231,33 +233,35 @@ class Scheme:
         return ""
 
     def has_made(self, view: HostView) -> bool:
-        """Return whether enrolling by it gave a host its trait or its children."""
+        """Return whether a host has the trait or child providers of this scheme."""
         return self.enrolls and (
             any(t.startswith(self.enrolled_prefix) for t in view.root.elastic_traits)
             or any(self.counts_by(n) for c in view.children for n in c.inventories)
         )
 
     def as_enrolled(self, policy: Policy, traits: Collection[str]) -> Policy:
-        """Return the policy that a host was enrolled for, as its providers tell.
+        """Return the policy with the values under which a host was enrolled.
 
-        What is there has to be judged by that, whatever is to be.
+        A host's present allocations have to be judged by these values, even if the
+        policy has changed since.
 
-        :param traits: those of the host's provider that say that it is enrolled
+        :param traits: traits of the host's provider that enrolling has set
         """
         return policy
 
     def most_slots(self, policy: Policy) -> int:
-        """Return the largest number of slots that a host of any shape may have."""
+        """Return the most slots of a host of any shape."""
         return largest_slots(policy)
 
     def usable_slots(self, policy: Policy, slots: int) -> int:
-        """Return how many of a host's slots VMs can take."""
+        """Return the number of a host's slots that VMs can take under the scheme."""
         return slots
 
     def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
-        """Return in words what an empty host has for VMs of pinned classes.
+        """Return the inventory of an empty host for pinned classes, in words.
 
-        :param slots: by class, how many VMs it holds
+        :param slots: number of VMs that the host holds, by class name
+        :returns: {resource class (or ``trait``): amount in words}
         """
         return {
             name: str(slots[vm_class.name] * self._taken(policy, vm_class))
@@ -265,12 +269,12 @@ class Scheme:
             if (name := self.slot_class(policy, vm_class))
         }
 
-    # What is seen of a cloud.
+    # Observations of a cloud.
 
     def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
-        """Return the slots that a host's providers show, and how many are taken.
+        """Return the total and the used slots in the inventories of a host's providers.
 
-        :returns: None if they show nothing by which the scheme counts
+        :returns: None if no inventory is one by which the scheme counts
         """
         found = [
             (provider.total(name), provider.used(name))
@@ -283,10 +287,12 @@ class Scheme:
         return sum(total for total, _ in found), sum(used for _, used in found)
 
     def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
-        """Return how many VMs of a pinned class Placement lets onto an empty host.
+        """Return the number of VMs of a pinned class that Placement admits to a host.
 
-        :param demand: of such a VM
-        :param slots: how many fit its NUMA nodes
+        The host is taken to be empty.
+
+        :param demand: demand of a VM of the class
+        :param slots: number of VMs that fit the host's NUMA nodes
         """
         if not any("PCPU" in provider.inventories for provider in view.tree):
             return 0
@@ -306,10 +312,10 @@ class Scheme:
         memory_mb: int,
         held: Mapping[str, int],
     ) -> Claims:
-        """Return what a server takes of its host, and should.
+        """Compare a server's allocation on its host with its class.
 
-        :param memory_mb: of the server
-        :param held: what it has been allocated there, by resource class
+        :param memory_mb: memory of the server in MiB
+        :param held: allocated amounts by resource class
         """
         wanted, has = self.amounts(policy, vm_class, memory_mb), Counter(held)
         excess = Counter(
@@ -326,24 +332,24 @@ class Scheme:
         return ""
 
     def root_traits(self, policy: Policy, mode: str) -> frozenset[str]:
-        """Return the project's traits of an enrolled host's own provider.
+        """Return the traits that enrolling sets on a host's own provider.
 
-        :param mode: of the provider
+        :param mode: the host's mode
         """
         return frozenset({self.enrolled_trait(policy)})
 
     def is_settled(
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> bool:
-        """Return whether a resident holds of the children what it may go on with."""
+        """Return whether a resident's allocations of the children need no change."""
         return not resident.held
 
     def may_take(self, resident: Resident) -> bool:
-        """Return whether it is known what a resident should hold of the children."""
+        """Return whether the children's amounts for a resident can be determined."""
         return resident.vm_class is not None
 
     def completes(self, held: Holding) -> bool:
-        """Return whether the rest may be added to what a resident holds."""
+        """Return whether missing amounts may be added to what a resident holds."""
         return not held
 
     def divide(
@@ -354,33 +360,36 @@ class Scheme:
         settled: Sequence[Resident],
         others: Sequence[Resident],
     ) -> Division:
-        """Return what residents need of a host's children.
+        """Return the amounts of a host's children that residents lack.
 
-        :param settled: those that hold what they should
-        :param others: servers that do not
+        :param settled: residents whose allocations need no change
+        :param others: servers whose allocations are incomplete
         """
         return Division({resident.consumer: {} for resident in others})
 
     def run_on(
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> Holding | None:
-        """Return what a server should hold, by the NUMA nodes that Nova runs it on.
+        """Return the holding of a server that matches its NUMA nodes in Nova.
 
-        :returns: None where that does not matter, or is not known
+        :returns: None if NUMA nodes do not matter, or the server's are unknown
         """
         return None
 
-    # How a host's candidates are met.
+    # Allocation candidates of a host.
 
     def tries_each(self, request: RequestFacts) -> bool:
-        """Return whether Nova shall try each allocation candidate of a host.
+        """Return whether Nova is to try each allocation candidate of a host.
 
-        Nova tries the first alone, which several requests at once then contend for.
+        By itself Nova tries only the first, for which concurrent requests contend.
         """
         return False
 
     def nodes_offered(self, view: HostView, demand: Demand) -> frozenset[int] | None:
-        """Return the NUMA nodes of a host that have room; None if none is asked for."""
+        """Return the IDs of the NUMA nodes with room for a request.
+
+        None if the request does not ask for NUMA nodes.
+        """
         return None
 
     def on_nodes(
@@ -389,23 +398,28 @@ class Scheme:
         allocation: Mapping[str, Mapping[str, int]],
         nodes: Sequence[int],
     ) -> Mapping[str, Mapping[str, int]]:
-        """Return an allocation, by provider's UUID, with its NUMA nodes exchanged."""
+        """Return an allocation (by provider's UUID) moved to other NUMA nodes.
+
+        :param nodes: IDs of the new NUMA nodes, one for each in the allocation
+        """
         return allocation
 
     def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
-        """Return in its own words why providers that suit a request are too full.
+        """Return the scheme's own reason why suitable providers cannot give amounts.
 
-        :returns: None to have each resource class looked at
+        :param wanted: amounts by resource class
+        :param of: the providers
+        :returns: None for the default reason, by resource class
         """
         return None
 
     def settings(self) -> tuple[Setting, ...]:
-        """Return the options that the scheme needs, beside those that all need."""
+        """Return the options that the scheme needs beside the common options."""
         return (NO_FALLBACK_QUERY,)
 
 
 def guaranteed_iops(vm_class: VMClass) -> dict[str, int]:
-    """Return the I/O operations per second that each VM of a class takes."""
+    """Return the guaranteed IOPS that a VM of a class takes, by resource class."""
     amounts = {
         const.RC_READ_IOPS: vm_class.disk.read_iops,
         const.RC_WRITE_IOPS: vm_class.disk.write_iops,
@@ -419,5 +433,5 @@ def is_ours(name: str) -> bool:
 
 
 def _counts_vms(name: str) -> bool:
-    """Return whether a resource class is the project's, and not what disks give."""
+    """Return whether a resource class is the project's, and not one of IOPS."""
     return is_ours(name) and name not in {const.RC_READ_IOPS, const.RC_WRITE_IOPS}

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Units: elastic hosts, one pool for both classes, exclusive by Placement alone.
+"""The scheme ``units``: elastic hosts, which serve one class at a time by Placement.
 
-Flat inventories cannot express "either two high-performance VMs or any number
-of general ones": if both extremes fit, so does a mixture.  Child providers can.
-Each host has m of them with N units each; a high-performance VM takes all N
-units of one child, a general VM one unit of every child.  So any general VM
-blocks high-performance ones, any high-performance VM blocks general ones, and
-m high-performance VMs fit.
+An inventory of the host's own provider cannot express "either two high-performance VMs
+or any number of general VMs": if both extremes fit, so does a mixture.  Child providers
+can.  Each host has m children with N units each; a high-performance VM takes all N
+units of one child, a general VM one unit of every child.  So a general VM blocks
+high-performance VMs, a high-performance VM blocks general VMs, and m high-performance
+VMs fit.
 
-Flavors are the same in the whole cloud, so every host has m children, m being
-the largest number of slots that the policy gives any host, or what it declares
-for hosts to grow to.  On a host with fewer, no VM can take the whole of a surplus
-child: its max_unit is N - 1.
+A flavor serves the whole cloud, so every host has m children: as many as the largest
+host of the policy has slots, or as ``elastic: {slots: m}`` declares for larger hosts to
+come.  On a host with fewer slots, a surplus child has a max_unit of N - 1, so no VM can
+take the whole child.
 
-All this holds only between VMs whose flavors agree on N and m, and a server keeps
-the flavor that it was made with.  So N is a constant, and m is part of the trait
-that flavors require of a host.
+The scheme works only among VMs whose flavors agree on N and m, and a server keeps the
+flavor of its creation.  So N is a constant, and the trait that flavors require names m.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -55,18 +54,17 @@ class UnitsScheme(Scheme):
     def groups(
         self, policy: Policy, vm_class: VMClass, memory_mb: int
     ) -> Iterator[Group]:
-        """Yield what a VM of a class takes of an elastic host.
+        """Yield the groups of a VM's request.
 
-        A pinned VM takes one child whole, any other VM one unit of every child.
+        A pinned VM takes all units of one child, any other VM one unit of every child.
         """
         required = frozenset({self.enrolled_trait(policy)})
         if vm_class.pinned:
-            # An amount comes of one provider, in a group without a suffix, too.
-            # There Placement leaves out full hosts before it looks at anything else
-            # of them.
+            # No suffix is needed, as one provider has to give the whole amount.  For
+            # the unsuffixed group Placement drops full hosts first, which is faster.
             yield Group("", {const.RC_UNIT: const.UNITS_PER_CHILD}, required)
             return
-        # Hosts with cpu_dedicated_set only, beside elastic ones, have the trait.
+        # Dedicated hosts in a pool of elastic hosts have the trait to avoid.
         yield Group("", {}, required, self.traits_to_avoid(policy))
         for suffix in SUFFIXES[: children_per_host(policy)]:
             yield Group(
@@ -80,38 +78,38 @@ class UnitsScheme(Scheme):
     ) -> HostOffer:
         """Return the trait that keeps general VMs off a dedicated host.
 
-        Its units come with enrolling.
+        Enrolling, not provider.yaml, adds the units.
         """
         if vm_class is None or mode != "dedicated":
             return HostOffer()
         return HostOffer(traits=frozenset({self.trait(policy, vm_class)}))
 
     def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
-        """Return the child providers of a host, m of them."""
+        """Return the m child providers of a host."""
         return children_named(policy, view.root.name, slots)
 
     def enrolled_trait(self, policy: Policy) -> str:
-        """Return the trait that elastic hosts have, and flavors require of them."""
+        """Return the trait of elastic hosts with m children, which flavors require."""
         return f"{const.TRAIT_ELASTIC}_{children_per_host(policy)}"
 
     def as_enrolled(self, policy: Policy, traits: Collection[str]) -> Policy:
-        """Return the policy with as many children as a host was enrolled for."""
+        """Return the policy with the m under which a host was enrolled."""
         mine = [t for t in traits if t.startswith(self.enrolled_prefix)]
         if not mine or self.enrolled_trait(policy) in mine:
             return policy
         return replace(policy, elastic=Elastic(max(map(children_of, mine))))
 
     def most_slots(self, policy: Policy) -> int:
-        """Return how many of the children VMs may take whole."""
+        """Return the most pinned VMs per host: m, capped at ``max_per_host``."""
         count = children_per_host(policy)
         return max((c.capped(count) for c in policy.pinned_classes), default=0)
 
     def usable_slots(self, policy: Policy, slots: int) -> int:
-        """Return how many of a host's slots VMs can take: one a child."""
+        """Return the number of a host's slots that VMs can take: one per child."""
         return min(slots, self.most_slots(policy))
 
     def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
-        """Return in words the trait and the children of an empty host."""
+        """Return the trait and the units of an empty host, in words."""
         children = children_named(policy, "", max(slots.values(), default=0))
         units = (child.inventories[const.RC_UNIT] for child in children)
         return {
@@ -122,7 +120,7 @@ class UnitsScheme(Scheme):
         }
 
     def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
-        """Return how many children VMs may take whole, and have."""
+        """Return the number of children that a VM may take whole, and has taken."""
         if not any(const.RC_UNIT in provider.inventories for provider in tree):
             return None
         whole = [child for child in tree if child.gives_all_units]
@@ -130,25 +128,25 @@ class UnitsScheme(Scheme):
         return len(whole), len(taken)
 
     def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
-        """Return how many VMs find a child that they may take whole."""
+        """Return the number of children that a VM may take whole, at most `slots`."""
         return min(slots, sum(child.gives_all_units for child in view.tree))
 
     def root_traits(self, policy: Policy, mode: str) -> frozenset[str]:
-        """Return the traits of a host, with one that keeps general VMs off it.
-
-        These are welcome on any but dedicated ones.
-        """
+        """Return the elastic trait; on dedicated hosts one more bars general VMs."""
         own = frozenset({const.TRAIT_HIGH_PERFORMANCE} if mode == "dedicated" else ())
         return own | super().root_traits(policy, mode)
 
     def is_settled(
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> bool:
-        """Return whether it holds the whole of a child, or one unit of each."""
+        """Return whether a resident holds all units of a child, or one of each."""
         return _takes_whole(resident) or _shares_all(children, resident)
 
     def completes(self, held: Holding) -> bool:
-        """Return whether it is a general VM's: a policy that grows leaves it so."""
+        """Return whether a holding has one unit per child, as a general VM's.
+
+        Such a holding becomes incomplete when the policy's m grows.
+        """
         return all(taken == {const.RC_UNIT: 1} for taken in held.values())
 
     def divide(
@@ -159,7 +157,7 @@ class UnitsScheme(Scheme):
         settled: Sequence[Resident],
         others: Sequence[Resident],
     ) -> Division:
-        """Give a whole child to each pinned VM, and a unit of each to others."""
+        """Assign a whole child to each pinned VM, a unit per child to the others."""
         takers = [r for r in others if r.vm_class and r.vm_class.pinned]
         sharers = [r for r in others if r not in takers]
         whole = [resident for resident in settled if _takes_whole(resident)]
@@ -178,11 +176,11 @@ class UnitsScheme(Scheme):
         return Division(needs)
 
     def tries_each(self, request: RequestFacts) -> bool:
-        """Return whether a VM takes a whole child, of which each is a candidate."""
+        """Return whether a VM takes a whole child, so each child is a candidate."""
         return request.pinned and request.claimed
 
     def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
-        """Return who holds the units of the children that could have been taken."""
+        """Return a reason that lists the consumers of each child's units."""
         if const.RC_UNIT not in wanted:
             return None
         found: list[dict[str, Any]] = []
@@ -205,7 +203,7 @@ class UnitsScheme(Scheme):
         )
 
     def settings(self) -> tuple[Setting, ...]:
-        """Return what keeps VMs without units off elastic hosts, and lets others in."""
+        """Return the options that isolate elastic hosts, and let pinned VMs in."""
         return (ISOLATED_AGGREGATES, FALLBACK_QUERY, PIN_SET)
 
 
@@ -213,7 +211,11 @@ UNITS: Final = UnitsScheme()
 
 
 def children_named(policy: Policy, host: str, slots: int) -> tuple[Child, ...]:
-    """Return the child providers of a host, by the name of its provider."""
+    """Return the m child providers of a host.
+
+    :param host: name of the host's own provider
+    :param slots: number of children that a VM may take whole
+    """
     units = const.UNITS_PER_CHILD
     return tuple(
         Child(
@@ -245,7 +247,11 @@ def _impossible(
     whole: Sequence[Resident],
     shared: Sequence[Resident],
 ) -> str:
-    """Return what keeps such VMs from being on one host together, if anything."""
+    """Return why these residents cannot be on the host together; empty if they can.
+
+    :param whole: residents that take a whole child
+    :param shared: residents that take a unit of each child
+    """
     slots, units = sum(map(_gives_all, children)), const.UNITS_PER_CHILD
     if not (whole and shared) and len(whole) <= slots and len(shared) <= units:
         return ""
@@ -261,18 +267,18 @@ def _impossible(
 
 
 def children_per_host(policy: Policy) -> int:
-    """Return m: declared, or the largest number of VMs of a pinned class on a host.
+    """Return m: the policy's ``elastic: {slots: m}``, or the slots of its largest host.
 
-    No more than there are letters, or the policy is not valid.
+    A valid policy has at most as many as ``const.CHILD_LETTERS``.
     """
     return policy.elastic.slots or largest_slots(policy)
 
 
 def children_of(trait: str) -> int:
-    """Return the m of a trait of elastic hosts."""
+    """Return the m that a trait of elastic hosts names."""
     return int(trait.rpartition("_")[2])
 
 
 def child_trait(suffix: str) -> str:
-    """Return the trait of the children with this letter."""
+    """Return the trait of the child with this letter on each host."""
     return f"{const.TRAIT_CHILD}{suffix.upper()}"
