@@ -113,7 +113,7 @@ Related options:
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
-    """Register the ``[perfvm]`` group; doing it twice is harmless."""
+    """Register the ``[perfvm]`` group; repeated calls have no effect."""
     conf.register_group(GROUP)
     conf.register_opts(OPTS, group=GROUP)
 
@@ -121,16 +121,16 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
 def policy_file(conf: cfg.ConfigOpts) -> str | None:
     """Return the path of the policy file; None for the built-in policy.
 
-    :raises DocumentError: when the option is there and empty
+    :raises DocumentError: the option is set to an empty value
     """
     register_opts(conf)
     return checked_path(conf.perfvm.policy_file)
 
 
 def checked_path(path: str | None) -> str | None:
-    """Return a value of ``[perfvm]policy_file``; None for the built-in policy.
+    """Return a value of ``[perfvm]policy_file`` unchanged; None if it is not set.
 
-    :raises DocumentError: when it is empty
+    :raises DocumentError: the value is empty
     """
     if path is not None and not path.strip():
         message = "is empty: give a path, or remove the line for the built-in policy"
@@ -140,10 +140,10 @@ def checked_path(path: str | None) -> str | None:
 
 
 def observes(conf: cfg.ConfigOpts) -> bool:
-    """Return whether nova-scheduler is to watch only; ask for each request.
+    """Return whether ``[perfvm]mode`` is ``observe``; call it for each request.
 
-    A value that is none counts as the default: it can come with SIGHUP, and must
-    not stop requests.
+    An invalid mode counts as ``enforce``: it can arrive with SIGHUP, and must not make
+    requests fail.
     """
     register_opts(conf)
     try:
@@ -154,5 +154,5 @@ def observes(conf: cfg.ConfigOpts) -> bool:
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
-    """Return the options to oslo-config-generator."""
+    """Return the options for oslo-config-generator."""
     return [(GROUP, OPTS)]

@@ -20,13 +20,13 @@ MAX_CPU = 65535
 
 
 def parse(text: str) -> frozenset[int]:
-    """Return the CPUs of a list such as ``0-19,^3``.
+    """Return the CPUs of a list such as ``0-19,^3``; an empty set for an empty text.
 
-    Exclusions hold wherever they stand, as in Nova's own parser
-    (nova.virt.hardware.parse_cpu_spec).  An empty text is an empty set.
+    The position of an exclusion does not matter, as in Nova's own parser
+    (nova.virt.hardware.parse_cpu_spec).
 
-    :raises CPUSetError: when a part is no number, range or exclusion, a range
-        runs backwards, or a number exceeds :data:`MAX_CPU`
+    :raises CPUSetError: a part is no number, range or exclusion, a range runs
+        backwards, or a number exceeds :data:`MAX_CPU`
     """
     included: set[int] = set()
     excluded: set[int] = set()
@@ -52,7 +52,7 @@ def _number(digits: str) -> int:
     try:
         return int(digits)
     except ValueError:
-        # Python reads no more than 4300 digits.
+        # int() refuses more than 4300 digits.
         return MAX_CPU + 1
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors that an operator can act on; what went wrong is in attributes."""
+"""Errors that an operator can act on; their attributes hold the details."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from collections.abc import Iterable
 
 from nova_perfvm.printable import printable
 
-# A mistake in a list of hundreds of CPUs must not drown in it.
+# Shortens lists of hundreds of CPUs in messages.
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = 200
 
 
 class PerfVMError(Exception):
-    """Any mistake that this package reports to its user in one message."""
+    """Base of the errors whose message this package shows to its user."""
 
     def __str__(self) -> str:
-        """Return the message; names in it may be of anybody's choice."""
+        """Return the message with unprintable characters escaped."""
         return printable(super().__str__())
 
 
 class CPUSetError(PerfVMError, ValueError):
-    """Text that is no list of CPUs.  ``text`` is all of it, ``part`` the fault."""
+    """An invalid list of CPUs: ``text`` is the list, ``part`` its wrong part."""
 
     def __init__(self, text: str, part: str, expected: str) -> None:
-        """Keep the text; say which part of it is wrong, and what was expected."""
+        """Make the message of the wrong part and the expected form."""
         self.text = text
         self.part = part
         super().__init__(
@@ -36,10 +36,10 @@ class CPUSetError(PerfVMError, ValueError):
 
 
 class ShapeError(PerfVMError, ValueError):
-    """Text that is no host shape such as ``2x20`` or ``2x20x2``."""
+    """An invalid host shape; valid shapes are ``2x20`` and ``2x20x2``."""
 
     def __init__(self, text: str) -> None:
-        """Keep the text; say what a shape looks like."""
+        """Make the message of the text and the expected form."""
         self.text = text
         super().__init__(
             f"{text!r} is no host shape: expected NUMA nodes x CPU cores per node "
@@ -51,7 +51,7 @@ class UnknownClassError(PerfVMError, LookupError):
     """A class that the policy does not declare."""
 
     def __init__(self, name: str, declared: Iterable[str]) -> None:
-        """Keep the name asked for and those that exist."""
+        """Make the message of the unknown name and the declared names."""
         self.name = name
         self.declared = tuple(declared)
         super().__init__(
@@ -61,14 +61,15 @@ class UnknownClassError(PerfVMError, LookupError):
 
 
 _MOST_NEAREST = 3
-# Before the first digit that counts: cmp1 is cmp01.
+# Leading zeros of a number: cmp1 resembles cmp01.
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 
 
 def unknown_host(name: str, known: Iterable[str], unseen: Iterable[str] = ()) -> str:
-    """Say that there is no such compute host, and which have names most like it.
+    """Return the message for an unknown compute host, with the most similar names.
 
-    :param unseen: hosts of cells that are down
+    :param known: names of the cloud's hosts
+    :param unseen: names of the hosts in Nova cells that are down
     """
     if name in unseen:
         return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What checks find, how bad it is, and how a run that found it ends."""
+"""Findings of checks: their codes and levels, reports, and exit statuses."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple, Self
 
-# What is said beside what a policy accepts.
+# Remark on a finding that the policy accepts.
 ACCEPTED: Final = "accepted in the policy"
 
-# The exit status of a run that could not look, and so found nothing.
+# Exit status of a command that could not check anything.
 CANNOT_TELL: Final = 3
 
 
 class Level(enum.Enum):
-    """How bad a finding is; what breaks a guarantee is a failure."""
+    """Severity of a finding; a broken guarantee is a failure."""
 
     OK = "ok"
     NOTE = "note"
@@ -30,40 +30,39 @@ class Level(enum.Enum):
         return order.index(self) < order.index(other)
 
     def __str__(self) -> str:
-        """Return the word for it."""
+        """Return the level's name in messages."""
         return self.value
 
 
-# What an operator may live with.
+# Levels that a policy may accept.
 ACCEPTABLE: Final = frozenset({Level.WARNING, Level.UNKNOWN})
 
 
 def worst(findings: Iterable[Finding]) -> Level:
-    """Return the worst level of findings; OK if there are none."""
+    """Return the worst level of the findings; OK for no findings."""
     return max((finding.level for finding in findings), default=Level.OK)
 
 
 def exit_code(level: Level, *, strict: bool = False) -> int:
-    """Return what a run exits with whose worst finding has a level: 0, 1 or 2.
+    """Return the exit status for the worst finding's level: 0, 1 or 2.
 
-    :param strict: take what is unknown for a warning
+    :param strict: whether unknown findings count as warnings
     """
     codes = {Level.UNKNOWN: int(strict), Level.WARNING: 1, Level.FAILURE: 2}
     return codes.get(level, 0)
 
 
 class Finding(NamedTuple):
-    """What a check says about one thing.
+    """A check's verdict on one subject.
 
     :ivar code: dotted and stable, such as ``audit.pins_overlap``
-    :ivar subject: the host, provider, server... that it is about
-    :ivar observed: the figures and names; of an unknown, why nobody can tell
-    :ivar expected: by the rule, if that is not part of what is observed
-    :ivar source: the file or command that it was read in, where that matters
-    :ivar remedy: commands, one a line; what to put in for words in capitals is
-        for the operator to say
-    :ivar accepted: the policy says that it is to stay
-    :ivar cause: of an unknown: why, as a word that rules ask for; empty if none does
+    :ivar subject: name of the host, provider, server...
+    :ivar observed: figures and names; for level UNKNOWN, why the check could not tell
+    :ivar expected: the expected value, unless ``observed`` has it
+    :ivar source: the file or command with the observation, where that matters
+    :ivar remedy: commands, a line each; the operator replaces words in capitals
+    :ivar accepted: whether the policy accepts the finding
+    :ivar cause: keyword for the reason of level UNKNOWN, if other code needs it
     """
 
     code: str
@@ -87,7 +86,7 @@ class Finding(NamedTuple):
         expected: str = "",
         source: str = "",
     ) -> Self:
-        """Return a finding as bad as its code is."""
+        """Return a finding with the level of its code."""
         return cls(code, LEVELS[code], subject, observed, expected, source, remedy)
 
     def __str__(self) -> str:
@@ -95,9 +94,11 @@ class Finding(NamedTuple):
         return f"{self.code} {self.subject}: {self.observed}"
 
     def judged_with(self, accept: Collection[str]) -> Self:
-        """Return it as a note if it is accepted and breaks no guarantee.
+        """Return the finding, as a note if the policy accepts it.
 
-        :param accept: the codes that a policy accepts
+        Failures cannot be accepted.
+
+        :param accept: the codes that the policy accepts
         """
         if self.code not in accept or self.level not in ACCEPTABLE:
             return self
@@ -106,30 +107,30 @@ class Finding(NamedTuple):
 
 
 class CheckFindings(NamedTuple):
-    """What one check found."""
+    """The findings of one check."""
 
     title: str
     findings: tuple[Finding, ...]
 
     @property
     def level(self) -> Level:
-        """The worst of it."""
+        """The worst level of the findings."""
         return worst(self.findings)
 
     @property
     def code(self) -> str:
-        """That of what it found first; empty for nothing."""
+        """The code of the first finding; empty without findings."""
         return self.findings[0].code if self.findings else ""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What checks found, in their order.
+    """The findings of a run, in the order of the checks.
 
-    :ivar taken_at: when was looked, ISO 8601, UTC
+    :ivar taken_at: time of the observation, ISO 8601, UTC
     """
 
-    # The levels that a summary counts.
+    # The levels in the summary of counts.
     counted: ClassVar = (Level.FAILURE, Level.WARNING, Level.UNKNOWN, Level.NOTE)
 
     results: tuple[CheckFindings, ...]
@@ -137,7 +138,7 @@ class Report:
 
     @property
     def name(self) -> str:
-        """What was looked at by which command."""
+        """The command that makes the report."""
         return "perfvm audit"
 
     @property
@@ -151,22 +152,22 @@ class Report:
         return sum(finding.level is level for finding in self.findings)
 
     def exit_code(self, *, strict: bool = False) -> int:
-        """Return 0 if all is well, 1 for warnings, 2 for failures.
+        """Return the exit status: 2 with failures, 1 with warnings, else 0.
 
-        :param strict: take what is unknown for a warning
+        :param strict: whether unknown findings count as warnings
         """
         return exit_code(worst(self.findings), strict=strict)
 
     @property
     def counts(self) -> str:
-        """Findings by level, the worst first, such as ``1 failure, 2 warning``."""
+        """Numbers of findings by level, such as ``1 failure, 2 warning``."""
         return ", ".join(f"{self.count(level)} {level}" for level in self.counted)
 
 
-# Of each code; a check may find what is milder under one policy than under another.
+# The level of each code; a check may report a code at another level.
 LEVELS: Final[dict[str, Level]] = {}
 
-# The remedy for what servers have lost of their allocations.
+# Remedy for lost allocations of servers.
 HEAL: Final = "openstack perfvm audit --heal"
 
 
@@ -175,8 +176,8 @@ def _code(name: str, level: Level = Level.WARNING) -> str:
     return name
 
 
-# Codes are stable and never reused: alerts are written against them.  What each
-# means and what to do is in doc/source/admin/audit.rst.
+# Codes are stable and never reused, as alerts depend on them.
+# doc/source/admin/audit.rst has the meaning and the remedy of each code.
 TOO_MANY_ON_HOST: Final = _code("audit.too_many_on_host", Level.FAILURE)
 TOO_MANY_ON_CELL: Final = _code("audit.too_many_on_cell", Level.FAILURE)
 SLOT_STRANDED: Final = _code("audit.slot_stranded", Level.FAILURE)
@@ -189,7 +190,7 @@ UNITS_LACKING: Final = _code("audit.units_lacking", Level.FAILURE)
 CELL_DIFFERS: Final = _code("audit.cell_differs", Level.FAILURE)
 HOST_NOT_ISOLATED: Final = _code("audit.host_not_isolated", Level.FAILURE)
 
-# Of hosts on which was collected.
+# On hosts from which a collected file is given.
 PINS_DIFFER: Final = _code("audit.pins_differ", Level.FAILURE)
 DOMAIN_LEFT_BEHIND: Final = _code("audit.domain_left_behind", Level.FAILURE)
 DOMAIN_MISSING: Final = _code("audit.domain_missing")
@@ -233,7 +234,7 @@ NOT_SEEN: Final = _code("audit.not_seen", Level.UNKNOWN)
 
 TENANT_IMAGE: Final = _code("audit.tenant_image", Level.NOTE)
 
-# Of servers that run against a rule, which names its code.
+# For running servers that break a rule; the rule names the audit code.
 CONTRACT_DIFFERS: Final = _code("audit.contract_differs")
 IMAGE_TRAIT: Final = _code("audit.image_trait")
 CLASSLESS_PINNED: Final = _code("audit.classless_pinned")
@@ -244,19 +245,19 @@ WRONG_HOST: Final = _code("audit.wrong_host")
 HOST_RESERVED: Final = _code("audit.host_reserved")
 HOST_NOT_MANAGED: Final = _code("audit.host_not_managed")
 
-# What is inherent in what a policy chooses.
+# Costs of a valid policy.
 NO_CPU_FOR_HOST: Final = _code("policy.no_cpu_for_host", Level.NOTE)
 EMULATOR_THREADS_FLOAT: Final = _code("policy.emulator_threads_float", Level.NOTE)
 RESTS_ON_FALLBACK: Final = _code("policy.rests_on_fallback", Level.NOTE)
 
-# What of a cloud is not as a policy says; see doc/source/reference/audit.rst.
+# Differences between a cloud and a policy; see doc/source/reference/audit.rst.
 FLAVORS_REFUSED: Final = _code("policy.flavors_refused", Level.FAILURE)
 FLAVORS_DIFFER: Final = _code("policy.flavors_differ")
 NO_HOST_JUDGED: Final = _code("policy.no_host_judged", Level.FAILURE)
 GENERAL_ON_SLOTS: Final = _code("policy.general_on_slots", Level.FAILURE)
 HOST_UNKNOWN: Final = _code("policy.host_unknown")
 
-# What preflight alone finds.
+# Findings of preflight alone.
 NOT_UNITS: Final = _code("preflight.not_units", Level.FAILURE)
 TO_BACKFILL: Final = _code("preflight.to_backfill")
 FLAVORS_TO_REFUSE: Final = _code("preflight.flavors_to_refuse")
@@ -281,8 +282,8 @@ MODE_OBSERVE: Final = _code("options.mode_observe")
 NOT_ENFORCED: Final = _code("options.not_enforced", Level.FAILURE)
 ENFORCED_UNKNOWN: Final = _code("options.enforced_unknown", Level.UNKNOWN)
 
-# What Nova itself lets users do.
+# Weaknesses of Nova itself.
 HINTS_TAKEN: Final = _code("nova.hints_taken", Level.FAILURE)
 
-# Those of the audit, each of which has a metric.
+# Codes of the audit; each code has a metric.
 AUDIT_CODES: Final = tuple(code for code in LEVELS if code.startswith("audit."))

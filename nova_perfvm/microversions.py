@@ -1,28 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every microversion in use, in requests as well as in generated commands."""
+"""The microversions of requests and of generated commands."""
 
 from typing import Final
 
-# Since Ussuri.  From here on nova-api validates extra specs; the openstack client asks
-# for 2.61 by itself.  Below that are a server's topology (2.78), which says whether it
-# is pinned, flavors with extra specs (2.61) and a description (2.55), services by UUID
-# (2.53), embedded flavors (2.47) and UUIDs of aggregates (2.41).
+# Since Ussuri: nova-api validates extra specs.  Includes a server's topology with its
+# pins (2.78), flavors with extra specs (2.61, the openstack client's default) and a
+# description (2.55), services by UUID (2.53), embedded flavors (2.47) and aggregates'
+# UUIDs (2.41).
 COMPUTE: Final = "2.86"
-# Since 2024.1.  Servers, as they are read: with the zone that each is bound to.  Where
-# Nova does not know it, they are read by the one above.
+# Since 2024.1: lists of servers with the zone that each server is bound to.  For an
+# older Nova, servers are listed with COMPUTE.
 SERVERS: Final = "2.96"
-# Since Newton.  Nova finds out whether a live migration has to copy disks.
+# Since Newton: Nova finds out whether a live migration has to copy disks.
 LIVE_MIGRATION: Final = "2.25"
-# Since Newton and Queens.  Live (2.30) and cold migrations (2.56) to a named host, of
-# which nova-scheduler is asked whether it takes the server.
+# Since Newton and Queens: live (2.30) and cold migrations (2.56) to a named host, which
+# nova-scheduler checks.
 LIVE_TO_HOST: Final = "2.30"
 COLD_TO_HOST: Final = "2.56"
-# Since Zed.  A shelved server comes to a named host, which nova-scheduler checks.
+# Since Zed: unshelving to a named host, which nova-scheduler checks.
 UNSHELVE_TO_HOST: Final = "2.91"
-# Since Xena.  A provider that has a parent may be given another one, or none (1.37);
-# consumer generations (1.28), provider generations with aggregates (1.19) and with a
-# new provider (1.20).  Not 1.38: it wants the type of a consumer, which Nova does not
-# tell Placement.
+# Since Xena: a provider's parent may be changed or removed (1.37); consumer generations
+# (1.28); provider generations with aggregates (1.19) and with a new provider (1.20).
+# Not 1.38, which requires the consumer type: Nova does not set consumer types.
 PLACEMENT: Final = "1.37"
-# Since Newton and Ocata.  A resource class is made by PUT (1.7), a trait too (1.6).
+# Since Newton and Ocata: PUT creates resource classes (1.7) and traits (1.6).
 PLACEMENT_NAMES: Final = "1.7"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text that others wrote, such as an image's name, made fit to be shown.
+"""Make text that users wrote, such as an image's name, safe to show.
 
-A terminal acts on control characters, HTML and XML cannot carry them, and
-formatting characters turn the reading direction or hide what stands there.
+A terminal acts on control characters, HTML and XML cannot carry them, and formatting
+characters can hide text or turn its direction.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
-# How errors of oslo.config name a file.
+# The place in an error message of oslo.config.
 _LOCATION: Final = re.compile(r"LocationInfo\(location=<.*?>, detail=(['\"])(.*?)\1\)")
 
 
 def printable(text: str) -> str:
-    r"""Return a text with an escape for all that does not print but ``\n`` and ``\t``.
+    r"""Return a text with unprintable characters escaped, except ``\n`` and ``\t``.
 
-    The escapes are those of JSON, as in ``\u001b[2J``, so that JSON which went
-    through this says the same as before.
+    The escapes are JSON's, as in ``\u001b[2J``, so that a JSON text keeps its meaning.
     """
     return "\n".join(map(_printable, text.split("\n")))
 
@@ -33,29 +32,29 @@ def _printable(line: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text with its line ends escaped, such as a name within a line."""
+    """Return a text with its newlines escaped, to show it within a line."""
     return text.replace("\n", r"\n")
 
 
 def first_line(exc: BaseException) -> str:
-    """Return the first line of what an error says, its kind if it says nothing."""
+    """Return the first line of an error's message; its type if the message is empty."""
     return (_LOCATION.sub(r"\2", str(exc)).splitlines() or [type(exc).__name__])[0]
 
 
 def some_of(names: Sequence[str], most: int) -> str:
-    """Return a list in words: the first few by name, and how many more there are."""
+    """Return the first `most` names, and the number of further names, in words."""
     more = len(names) - most
     shown = ", ".join(names[:most])
     return f"{shown} and {more} more" if more > 0 else shown
 
 
 def number_of(count: int, noun: str) -> str:
-    """Return a number of things in words, such as ``2 hosts``."""
+    """Return a count with its noun, such as ``1 host`` or ``2 hosts``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _escaped(character: str) -> str:
-    # To Python no blank prints but the common one.
+    # str.isprintable() is False for all blanks but the common one; keep blanks.
     if character.isprintable() or unicodedata.category(character) == "Zs":
         return character
     return json.dumps(character)[1:-1]

@@ -17,9 +17,11 @@ class SettingsError(PerfVMError):
 
 
 def read_settings(path: str) -> dict[tuple[str, str], str]:
-    """Read a file of options: {(group, option): value}, the last value if several.
+    """Return the options of a configuration file: {(group, option): value}.
 
-    :raises SettingsError: when it cannot be read, or is no such file
+    An option that is set several times has its last value.
+
+    :raises SettingsError: the file cannot be read, or has another format
     """
     try:
         return settings_of(textfile.read(path))
@@ -30,9 +32,9 @@ def read_settings(path: str) -> dict[tuple[str, str], str]:
 
 
 def settings_of(text: str) -> dict[tuple[str, str], str]:
-    """Return the options of a text: {(group, option): value}.
+    """Return the options in the text of a configuration file: {(group, option): value}.
 
-    :raises SettingsError: when it is none of options
+    :raises SettingsError: the text is not in the format of a configuration file
     """
     parser = _Options()
     try:
@@ -49,13 +51,13 @@ def substituted(
 ) -> str:
     """Return an option's value with ``$option`` and ``${group.option}`` replaced.
 
-    :param known: the options that may be referred to; one that is not set is empty
-    :raises SettingsError: when another is referred to, or one refers to itself
+    :param known: options that a value may refer to; an option that is not set is empty
+    :raises SettingsError: a value refers to an unknown option, or to itself
     """
 
     class References(dict[str, str]):
         def __missing__(self, name: str) -> str:
-            # oslo_config.cfg.ConfigOpts.StrSubWrapper: the group's own, else DEFAULT's.
+            # As oslo_config.cfg.ConfigOpts.StrSubWrapper: the group, then DEFAULT.
             group, _, option = name.rpartition(".")
             for one in ((group or key[0], option), ("DEFAULT", name)):
                 if one in known and one != key:
@@ -67,7 +69,7 @@ def substituted(
 
 
 class _Options(iniparser.BaseParser):
-    """Keeps options as oslo.config does; names of groups regardless of case."""
+    """Collects options as oslo.config does; group names become lower case."""
 
     def __init__(self) -> None:
         super().__init__()

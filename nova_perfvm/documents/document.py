@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read and write whole files: a file becomes one value, or a list of its mistakes.
 
-Each file says at its top of which kind it is, and of which version of that kind::
+Each file names its kind and the version of its format at the top::
 
     kind: policy
     schema_version: "1.0"
 
-A file without ``kind`` is read as the kind that is expected.
+A file without ``kind`` is read as the kind that the caller expects.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ _MIB: Final = 1024 * _KIB
 class FileKind(NamedTuple):
     """A kind of file.
 
-    :ivar title: what it is, and the command that writes or takes it
-    :ivar by_hand: whether people write it, in YAML; programs write JSON
+    :ivar title: its name for messages, and the command that writes or reads such files
+    :ivar most_bytes: size limit in bytes
+    :ivar by_hand: True for YAML, which people write; False for JSON from programs
     """
 
     title: str
@@ -40,9 +41,9 @@ class FileKind(NamedTuple):
     by_hand: bool = False
 
 
-# By what the key ``kind`` says.
+# File kinds by the value of the key ``kind``.  The size limits allow for:
 KINDS: Final = {
-    # Some hundreds of classes, and read within seconds.
+    # some hundreds of classes, read within seconds
     "policy": FileKind("a policy (nova-perfvm policy show)", 256 * _KIB, by_hand=True),
     "inventory": FileKind(
         "an inventory of hosts (for --inventory)", 16 * _MIB, by_hand=True
@@ -51,20 +52,20 @@ KINDS: Final = {
         "a scenario (for nova-perfvm bench run)", 16 * _MIB, by_hand=True
     ),
     "known-bug": FileKind("a known bug of Nova", 16 * _KIB, by_hand=True),
-    # Of some hundred thousand servers.
+    # some hundred thousand servers
     "snapshot": FileKind(
         "a snapshot of a cloud (openstack perfvm snapshot save)", 512 * _MIB
     ),
     "plan-record": FileKind(
         "the record of a plan (openstack perfvm plan ... --record)", 16 * _MIB
     ),
-    # Of a fleet over days, with figures for every second of it.
+    # figures of a fleet for every second of several days
     "measurements": FileKind("measurements (nova-perfvm bench run)", 256 * _MIB),
     "certificate": FileKind(
         "the record of a certificate (nova-perfvm certify)", 256 * _MIB
     ),
     "proof": FileKind("the record of a proof (openstack perfvm prove)", 512 * _MIB),
-    # Of a host with hundreds of VMs.
+    # a host with hundreds of VMs
     "host": FileKind(
         "a collected file of a host (nova-perfvm host collect)", 512 * _MIB
     ),
@@ -77,18 +78,20 @@ KINDS: Final = {
 def load_document(
     kinds: str | Iterable[str], of: type[T], path: str | Path, **options: Any
 ) -> T:
-    """Read a file, from standard input if the path is ``-``; see parse_document.
+    """Read a file and return its value; see :func:`parse_document`.
 
-    :raises UnreadableFileError: when it cannot be read as text, or is too long
+    :param path: path of the file; ``-`` for standard input
+    :raises UnreadableFileError: the file cannot be read, is no text, or is too long
     """
     kinds = _listed(kinds)
     return parse_document(kinds, of, *read_text(kinds, path), **options)
 
 
 def read_text(kinds: list[str], path: str | Path) -> tuple[str, str]:
-    """Return the text of a file that should be of some kind, and what to call it.
+    """Return the text of a file, and the file's name for messages.
 
-    :raises UnreadableFileError: when it cannot be read as text, or is too long
+    :param kinds: kinds that the file may have; the first sets the size limit
+    :raises UnreadableFileError: the file cannot be read, is no text, or is too long
     """
     source = "standard input" if str(path) == "-" else str(path)
     form = KINDS[kinds[0]]
@@ -105,18 +108,18 @@ def parse_document(
     defaults: Mapping[str, Any] | None = None,
     check: Callable[[T], Iterable[Mistake]] | None = None,
 ) -> T:
-    """Return the value that a text says.
+    """Return the value that the text of a file declares.
 
-    :param kinds: which the file may be of; it may say none
+    :param kinds: kinds that the file may have; the first is that of a file without one
     :param of: the dataclass whose fields are the keys of the file
-    :param source: what to call the text in errors
-    :param defaults: plain values for keys at the top that the file leaves out
-    :param check: lists more mistakes of a value that is right by itself
-    :raises DocumentError: with every mistake; with one if it is of another kind
+    :param source: the file's name in errors
+    :param defaults: plain values for top-level keys that the file leaves out
+    :param check: lists further mistakes of a value that is valid by itself
+    :raises DocumentError: the file has mistakes, or another kind
     """
     kinds = _listed(kinds)
     expected = _expected(kinds)
-    # First, as what machines wrote may be megabytes, which YAML takes minutes for.
+    # JSON comes first: PyYAML needs minutes for the megabytes that programs write.
     data, fault = _json(text)
     found = _kind_in(data)
     if found and found not in kinds:
@@ -124,7 +127,7 @@ def parse_document(
         raise DocumentError(source, [Mistake((), message)], kinds[0])
     parsed, mistakes = None, []
     if KINDS[kinds[0]].by_hand:
-        # Of YAML, snapshots load nothing.
+        # Imported here, as commands that read snapshots need no YAML.
         from nova_perfvm.documents.yaml_lines import YAMLText  # noqa: PLC0415
 
         parsed = YAMLText(text)
@@ -145,7 +148,7 @@ def parse_document(
 def _read_document(
     kinds: list[str], of: type[T], data: Any, defaults: Mapping[str, Any] | None
 ) -> tuple[T | None, list[Mistake]]:
-    """Return the value of what stands at the top of a file, and every mistake in it."""
+    """Return the value of a file's plain data, or None, and the file's mistakes."""
     form: Any = of
     keys = {key.name for key in keys_of(form)}
     if not isinstance(data, dict):
@@ -158,7 +161,7 @@ def _read_document(
         message = f'{found}, expected "{SCHEMA_VERSION}", in quotes'
         mistakes.append(Mistake(("schema_version",), message))
         if version is not None:
-            # To judge the keys of another version helps nobody.
+            # Another version may have other keys, so judging its keys is useless.
             return None, mistakes
     if "kind" not in keys and data.get("kind", kinds[0]) not in kinds:
         message = f"found {shown(data['kind'])}, expected {' or '.join(kinds)}"
@@ -170,7 +173,7 @@ def _read_document(
     )
     for mistake in more:
         built_in = mistake.path and mistake.path[0] in whole.keys() - data.keys()
-        why = " (in the built-in value: the file has none)" if built_in else ""
+        why = " (in the built-in value: the file lacks the key)" if built_in else ""
         mistakes.append(replace(mistake, message=mistake.message + why))
     return (None if mistakes else value), list(dict.fromkeys(mistakes))
 
@@ -178,7 +181,7 @@ def _read_document(
 def dump_document(kind: str, value: Any, *, whole: bool = False) -> str:
     """Return the text of a file that :func:`parse_document` reads back.
 
-    :param whole: whether to write keys that have their default, too
+    :param whole: whether to write keys with their default, too
     """
     document = as_document(kind, value, whole=whole)
     if KINDS[kind].by_hand:
@@ -189,13 +192,16 @@ def dump_document(kind: str, value: Any, *, whole: bool = False) -> str:
 
 
 def as_document(kind: str, value: Any, *, whole: bool = False) -> dict[str, Any]:
-    """Return what stands in a file, as plain values."""
+    """Return the content of a file as plain values: kind, version, and all keys.
+
+    :param whole: whether to include keys with their default
+    """
     rest: dict[str, Any] = written(value, whole=whole)
     return {"kind": kind, "schema_version": SCHEMA_VERSION} | rest
 
 
 def kind_of(text: str) -> str | None:
-    """Return which kind of file JSON says that it is; None if it says none."""
+    """Return the kind that a JSON text names; None without a known kind."""
     return _kind_in(_json(text)[0])
 
 
@@ -205,7 +211,7 @@ def _kind_in(data: Any) -> str | None:
 
 
 def _expected(kinds: Iterable[str]) -> str:
-    """Return in words what a file should be."""
+    """Return the titles of the expected kinds for a message."""
     return " or ".join(KINDS[kind].title for kind in kinds)
 
 
@@ -214,7 +220,7 @@ def _listed(kinds: str | Iterable[str]) -> list[str]:
 
 
 def _json(text: str) -> tuple[Any, str]:
-    """Return what JSON says, and why it is none."""
+    """Return the plain data of a JSON text, and the error if it is no JSON."""
     try:
         return json.loads(text, parse_constant=_refuse_constant), ""
     except RecursionError:

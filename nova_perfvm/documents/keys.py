@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dataclasses that are the keys of a file.
+"""Map dataclasses to the keys of a file.
 
-A key is stated once, as a field: the field's type says what the key takes, and
-what Python's types cannot say stands beside it in an ``Annotated``.  What is read,
-what is written and what is said of mistakes follow::
+A field of a dataclass declares a key: the field's type says which values the key takes,
+and an ``Annotated`` adds the limits that Python's types cannot express.  Reader, writer
+and messages follow from the field::
 
     IOPS = Annotated[int, count(1, 2147483647, "I/O operations per second")]
 
@@ -12,10 +12,10 @@ what is written and what is said of mistakes follow::
         read_iops: IOPS | None = None
 
         def mistakes(self) -> Iterator[Mistake]:
-            ...  # what does not go together, where each key is right by itself
+            ...  # contradictions between keys whose values are valid each
 
-pydantic would bring compiled code into nova-scheduler, cattrs takes the text ``"20"``
-for a number, and JSON schema needs a minute for the snapshot of a large cloud.
+No library fits: pydantic brings compiled code into nova-scheduler, cattrs takes the
+text ``"20"`` for a number, and JSON schema needs a minute for a large snapshot.
 """
 
 from __future__ import annotations
@@ -39,24 +39,25 @@ from typing import Annotated, Any, Final, NamedTuple
 from nova_perfvm import cpuset
 from nova_perfvm.documents.mistakes import MOST, KeyPath, Mistake
 
-# What a field's ``metadata`` may say.
-# The name under which its mapping stands, and no key of that mapping.
+# Values of a field's ``metadata``.
+# The field is the key that the object's mapping has in the file (see Form.BY_NAME).
 NAME: Final = {"name": True}
-# Not written at its default.
+# The writer leaves out the field at its default, even if it writes whole documents.
 LEFT_OUT: Final = {"left_out": True}
-# Missing in no file that is whole, though code may leave it out.
+# A file must have the key, though the field has a default in code.
 REQUIRED: Final = {"required": True}
 
 _MOST_SHOWN: Final = 100
-# Python reads no number of thousands of digits, and no CPU has such a one.
+# Longest number as a mapping's key: int() fails for texts of thousands of digits.
 _MOST_DIGITS: Final = 20
 
 
 @dataclasses.dataclass(frozen=True)
 class Expected:
-    """What a value has to fulfil beside its type, to stand in an ``Annotated``.
+    """A condition on a field's value beside its type, for use in an ``Annotated``.
 
-    :ivar words: what is expected, such as ``a path``
+    :ivar words: the expected value for messages, such as ``a path``
+    :ivar holds: returns whether a value meets the condition
     """
 
     words: str
@@ -64,19 +65,19 @@ class Expected:
 
 
 def count(minimum: int, maximum: int, unit: str) -> Expected:
-    """Return what to say of an ``int`` that counts something."""
+    """Return the condition that an ``int`` lies between two limits, both included."""
     words = f"a whole number of {unit} from {minimum} to {maximum}"
     return Expected(words, lambda number: minimum <= number <= maximum)
 
 
 def matching(pattern: str, words: str) -> Expected:
-    """Return what to say of a ``str`` all of which matches a pattern."""
+    """Return the condition that the whole of a ``str`` matches a pattern."""
     compiled = re.compile(pattern)
     return Expected(words, lambda text: compiled.fullmatch(text) is not None)
 
 
 def some(words: str) -> Expected:
-    """Return what to say of a text or several values that are not empty."""
+    """Return the condition that a text or collection is not empty."""
     return Expected(words, bool)
 
 
@@ -95,7 +96,12 @@ EACH_ONCE: Final = Expected("each value once", lambda v: len(set(v)) == len(v))
 
 
 class _Key(NamedTuple):
-    """One field of a dataclass, or of a NamedTuple."""
+    """One key of a file, made from a field of a dataclass or NamedTuple.
+
+    :ivar name: the key in the file
+    :ivar field: the field's name in Python
+    :ivar kind: the field's type
+    """
 
     name: str
     field: str
@@ -107,10 +113,10 @@ class _Key(NamedTuple):
 
 
 def read_value(kind: Any, value: Any) -> tuple[Any, list[Mistake]]:
-    """Return `value` as an instance of type `kind`, and the first mistakes in it.
+    """Return plain `value` as an instance of type `kind`, and the mistakes in `value`.
 
-    The instance is None if there are mistakes.  Mistakes come in the order of the file.
-    A dataclass with valid keys adds those of its own method ``mistakes()``.
+    The instance is None if `value` has mistakes.  At most ``MOST`` + 1 mistakes are
+    listed.  A dataclass whose keys are valid adds those of its method ``mistakes()``.
     """
     reader, found = _Reader(), None
     with contextlib.suppress(_EnoughError):
@@ -119,9 +125,10 @@ def read_value(kind: Any, value: Any) -> tuple[Any, list[Mistake]]:
 
 
 def written(value: Any, kind: Any = None, *, whole: bool = True) -> Any:
-    """Return the plain values that :func:`read_value` makes a value of.
+    """Return the plain values from which :func:`read_value` makes `value` again.
 
-    :param whole: whether every key is written, or none that has its default
+    :param kind: the type of `value`, if it is not simply its class
+    :param whole: whether to write keys with their default, too
     """
     of: Any = type(value) if kind is None else kind
     shape = _taken_apart(of).shape
@@ -130,7 +137,7 @@ def written(value: Any, kind: Any = None, *, whole: bool = True) -> Any:
 
 @functools.cache
 def keys_of(kind: Hashable) -> tuple[_Key, ...]:
-    """Return the keys of a dataclass or a NamedTuple; none of any other type."""
+    """Return the keys of a dataclass or NamedTuple; empty for any other type."""
     of: Any = kind
     if dataclasses.is_dataclass(of):
         hints = typing.get_type_hints(of, include_extras=True)
@@ -159,21 +166,21 @@ def keys_of(kind: Hashable) -> tuple[_Key, ...]:
 
 
 class _EnoughError(Exception):
-    """More mistakes than anybody reads."""
+    """The reader has found more than ``MOST`` mistakes."""
 
 
 class _Reader:
-    """Reads values of given types, and keeps what is wrong with them."""
+    """Reads plain values as values of given types, and collects the mistakes."""
 
     def __init__(self) -> None:
         self.mistakes: list[Mistake] = []
 
     def read(self, kind: Any, value: Any, path: KeyPath) -> Any:
-        """Return a value of a type; anything if there is a mistake in it."""
+        """Return a plain value as a value of type `kind`; undefined after a mistake."""
         return self.read_as(_taken_apart(kind), value, path)
 
     def read_as(self, of: _Type, value: Any, path: KeyPath) -> Any:
-        """Do the same with a type that is taken apart."""
+        """Do the same as :meth:`read` for an analysed type."""
         before = len(self.mistakes)
         shape, expected, words, _ = of
         if not shape.fits(value):
@@ -186,9 +193,9 @@ class _Reader:
         return found
 
     def say(self, path: KeyPath, message: str) -> None:
-        """Keep a mistake.
+        """Add a mistake to the list.
 
-        :raises _EnoughError: when there are more than anybody reads
+        :raises _EnoughError: the list is longer than ``MOST``
         """
         self.mistakes.append(Mistake(path, message))
         if len(self.mistakes) > MOST:
@@ -196,10 +203,11 @@ class _Reader:
 
 
 class _Shape:
-    """How the values of a type stand in a file.
+    """The form that values of a type have in a file.
 
-    :ivar of: the types that it is made of
-    :cvar plain: as what they stand there
+    :ivar of: the arguments of the type, such as the types of a list's items
+    :cvar plain: the Python type of the plain value in the file
+    :ivar words: the expected value for messages
     """
 
     plain: type = object
@@ -210,33 +218,33 @@ class _Shape:
 
     @functools.cached_property
     def types(self) -> list[_Type]:
-        """What it is made of, taken apart."""
+        """The arguments of the type, each analysed."""
         return [_taken_apart(kind) for kind in self.of if kind is not ...]
 
     def fits(self, value: Any) -> bool:
-        """Return whether a value may be one."""
+        """Return whether a plain value has the right form, its items aside."""
         return isinstance(value, self.plain)
 
     def is_read(self, _value: Any) -> bool:
-        """Return whether a plain value is known to be the value read from it.
+        """Return whether a plain value is valid, and needs no conversion.
 
-        So are most in the snapshot of a large cloud.
+        A shortcut for the many simple values of a large cloud's snapshot.
         """
         return False
 
     def read(self, _reader: _Reader, value: Any, _path: KeyPath) -> Any:
-        """Return the value that a plain one is, if there is no mistake in it."""
+        """Convert a plain value; report mistakes to the reader."""
         return value
 
     def written(self, value: Any, *, whole: bool) -> Any:  # noqa: ARG002
-        """Return the plain value that a value is read from."""
+        """Return the plain value that :meth:`read` converts to `value`."""
         return value
 
 
 class _Scalar(_Shape):
     def __init__(self, words: str, holds: Callable[[Any], bool]) -> None:
         self.words = words
-        # Asked of each value of a snapshot.
+        # Assigned rather than called, as each value of a snapshot is checked.
         self.fits = self.is_read = holds  # type: ignore[method-assign, assignment]
 
 
@@ -372,7 +380,7 @@ class _Fields(_Shape):
 
     @functools.cached_property
     def _fields(self) -> dict[str, tuple[str, _Type]]:
-        """The field of each key, and what that takes."""
+        """The field's name and type by key."""
         return {
             name: (key.field, _taken_apart(key.kind))
             for name, key in self._keys.items()
@@ -383,7 +391,7 @@ class _Fields(_Shape):
         given = {}
         if self._name:
             given[self._name.field] = reader.read(self._name.kind, path[-1], path)
-        # Those of the file, as most objects of a large cloud have few of their keys.
+        # Loop over the file's keys: most objects of a snapshot have few of the fields.
         for name, plain in value.items():
             if name in fields:
                 item, (field, of) = plain, fields[name]
@@ -416,19 +424,21 @@ class _Fields(_Shape):
 
 
 class Form(enum.Enum):
-    """How several values stand in a file, where it is not as a list."""
+    """Forms of several values in a file other than a list."""
 
-    # A mapping of their names to the rest of them.
+    # A mapping from each value's name to its other keys.
     BY_NAME = _ByName
-    # A list, or the only one without it.
+    # A list, or a single value without a list.
     ONE_OR_MORE = _OneOrMore
 
 
 class _Type(NamedTuple):
-    """A field's type, taken apart.
+    """The analysis of a field's type.
 
-    :ivar words: what is expected
-    :ivar is_read: of a plain value, whether it is known to be the value read from it
+    :ivar shape: the form in a file
+    :ivar expected: the conditions on values
+    :ivar words: the expected value for messages
+    :ivar is_read: returns whether a plain value is valid, and needs no conversion
     """
 
     shape: _Shape
@@ -439,7 +449,7 @@ class _Type(NamedTuple):
 
 @functools.cache
 def _taken_apart(kind: Any) -> _Type:
-    """Take apart the type of a field."""
+    """Analyse the type of a field: its form in a file, and its conditions."""
     notes: list[Any] = []
     if typing.get_origin(kind) is Annotated:
         kind, *notes = typing.get_args(kind)
@@ -466,7 +476,7 @@ def _is_read(shape: _Shape, expected: tuple[Expected, ...], value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Return a value of a file as a message shows it."""
+    """Return a plain value as text for a message, cut to ``_MOST_SHOWN`` characters."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     text = "a mapping" if value and isinstance(value, dict) else repr(value)
@@ -496,10 +506,10 @@ _SCALARS: Final[dict[Any, _Shape]] = {
     int: _Scalar("a whole number", _is_int),
     float: _Scalar("a number", _is_number),
     Any: _Shape(),
-    # Sets of CPUs stand there as Nova writes them.
+    # A set of CPUs is written in Nova's format.
     frozenset[int]: _Parsed(
         "a list of CPUs such as '0-19,40'",
-        # Hosts are alike.
+        # Cached, as many hosts have the same CPU sets.
         functools.lru_cache(cpuset.parse),
         cpuset.format_cpus,
     ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a file: each mistake with its place, up to a hundred at once."""
+"""The mistakes in a file: each with its place, up to a hundred at once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Final
 
 from nova_perfvm.exceptions import PerfVMError
 
-# Where a value is in a file, as keys from the top.
+# The place of a value in a file: the keys from the top.
 KeyPath = tuple[str, ...]
-# A file of 6 MB can have millions of mistakes, mostly the same one repeated.
+# Most mistakes to list: a file of 6 MB can repeat the same mistake millions of times.
 MOST: Final = 100
 
 
@@ -20,7 +20,7 @@ MOST: Final = 100
 class Mistake:
     """One mistake in a file.
 
-    :ivar path: where: ``("classes", "general", "vcpus")``
+    :ivar path: the place, such as ``("classes", "general", "vcpus")``
     :ivar message: what was found, what was expected, and the remedy
     :ivar line: 1-based line in the file, None where it is not known
     """
@@ -36,19 +36,19 @@ class Mistake:
 
 
 def first(mistakes: Iterable[Mistake]) -> list[Mistake]:
-    """Return the first ``MOST`` mistakes, and one more if there are more."""
+    """Return the first ``MOST`` + 1 mistakes: the last shows that the list is cut."""
     return list(itertools.islice(mistakes, MOST + 1))
 
 
 class DocumentError(PerfVMError):
-    """A file that cannot be used; ``mistakes`` holds those in it, up to ``MOST``."""
+    """A file that cannot be used; ``mistakes`` has its first ``MOST`` mistakes."""
 
     def __init__(
         self, source: str, mistakes: Iterable[Mistake], kind: str | None = None
     ) -> None:
-        """Keep the source's name and the mistakes, in the file's order.
+        """Make the message of the source's name and the mistakes, in the given order.
 
-        :param kind: what the file was to be, such as ``policy``
+        :param kind: the expected kind of the file, such as ``policy``
         """
         self.source = source
         self.kind = kind
@@ -57,7 +57,7 @@ class DocumentError(PerfVMError):
         shown = [f"  {mistake}" for mistake in self.mistakes]
         n = len(self.mistakes)
         if n == 1 and self.mistakes[0].path == () and self.mistakes[0].line is None:
-            # It is about the file as such.
+            # A mistake without a place concerns the whole file.
             super().__init__(f"{source}: {self.mistakes[0].message}")
             return
         count = "1 mistake" if n == 1 else f"{n} mistakes"
@@ -67,10 +67,9 @@ class DocumentError(PerfVMError):
 
 
 class UnreadableFileError(DocumentError):
-    """A file that cannot be read as text; ``reason`` is why."""
+    """A file that cannot be read as text, with the ``path`` and the ``reason``."""
 
     def __init__(self, path: str, reason: str) -> None:
-        """Keep path and reason."""
         self.path = path
         self.reason = reason
         super().__init__(path, [Mistake((), f"cannot be read: {reason}")])

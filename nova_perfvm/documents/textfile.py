@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text files that operators name: read or written whole, or not at all."""
+"""Read and write the text files that operators name: whole files only."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from nova_perfvm.documents.mistakes import UnreadableFileError
 from nova_perfvm.exceptions import PerfVMError
 
 _MIB: Final = 1024 * 1024
-# Far more than any file that people or their tools write; /dev/zero has no end.
+# A limit, as /dev/zero has no end; far above any file that people write.
 MOST_BYTES: Final = 16 * _MIB
 
 
 def read(
     path: str | Path, most_bytes: int = MOST_BYTES, expected: str = "the right file"
 ) -> str:
-    """Return the text of a file in UTF-8, its line ends as newlines.
+    """Return the text of a UTF-8 file, every line end as a newline.
 
-    :param path: ``-`` for standard input
-    :param expected: what the file should be, in words
-    :raises UnreadableFileError: when it cannot be read, is no such text, or is
-        longer
+    :param path: path of the file; ``-`` for standard input
+    :param expected: the right file in words, for the message
+    :raises UnreadableFileError: the file cannot be read, is not UTF-8, or is longer
+        than ``most_bytes``
     """
     name = str(path)
     if not name:
-        # Path would take it for the current directory.
+        # Path("") is the current directory.
         raise UnreadableFileError("''", "an empty path: name a file")
     if name == "-":
         name, data = "standard input", sys.stdin.buffer.read(most_bytes + 1)
@@ -55,21 +55,21 @@ def read(
 
 @contextlib.contextmanager
 def opened(path: str | Path) -> Iterator[io.BufferedReader]:
-    """Open a file to be read.
+    """Open a file for reading bytes.
 
-    :raises UnreadableFileError: when it cannot be opened or read
+    :raises UnreadableFileError: the file cannot be opened, or a read in the block fails
     """
     try:
         with Path(path).open("rb") as file:
             yield file
     except (OSError, ValueError) as exc:
-        # A path with a NUL has no strerror.
+        # The ValueError for a path with a NUL has no strerror.
         reason = getattr(exc, "strerror", None) or str(exc)
         raise UnreadableFileError(str(path), reason) from exc
 
 
 def write(target: Path | int, text: str) -> None:
-    """Write a text to a path or a descriptor, and wait until the disk has it."""
+    """Write a text to a path or a file descriptor, and sync it to the disk."""
     with open(target, "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor
         file.write(text)
         file.flush()
@@ -77,15 +77,16 @@ def write(target: Path | int, text: str) -> None:
 
 
 def replace(path: str, text: str, *, private: bool = False) -> None:
-    """Write a file whole, or leave the existing one untouched.
+    """Replace a file's content as a whole, or leave the existing file untouched.
 
-    :param private: whether only its owner may read it, whoever could before
-    :raises PerfVMError: when it cannot be written
+    :param private: whether to allow only the owner to read the file; otherwise the
+        file keeps its permissions
+    :raises PerfVMError: the file cannot be written
     """
     target = Path(path)
     try:
         if target.exists() and not target.is_file():
-            # Such as a pipe or /dev/stdout: there is nothing to replace.
+            # A pipe or /dev/stdout is written to, not replaced.
             target.write_text(text, encoding="utf-8")
             return
         handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
@@ -104,9 +105,9 @@ def replace(path: str, text: str, *, private: bool = False) -> None:
 
 @contextlib.contextmanager
 def exclusively(path: str) -> Iterator[None]:
-    """Keep others off a file that is replaced again and again, by one beside it.
+    """Hold a lock file beside a file, so that no other process works on the file.
 
-    :raises PerfVMError: when somebody else has it, or the lock cannot be made
+    :raises PerfVMError: another process holds the lock, or it cannot be made
     """
     target = Path(path)
     lock = target.with_name(f".{target.name}.lock")
@@ -124,11 +125,11 @@ def exclusively(path: str) -> Iterator[None]:
 
 
 def open_lock(path: Path) -> BinaryIO:
-    """Open the file of a lock to append to it, and make it if it is not there.
+    """Open a lock file for appending; create it if it does not exist.
 
-    Others may write to its directory, as in /tmp: a link must not choose the file.
+    A symbolic link is refused: in directories such as /tmp another user could place it.
 
-    :raises OSError: when it cannot be opened, or is a symbolic link
+    :raises OSError: the file cannot be opened, or is a symbolic link
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
@@ -141,17 +142,20 @@ def open_lock(path: Path) -> BinaryIO:
 
 
 def locks(file: BinaryIO, path: Path) -> bool:
-    """Lock an open file; return whether nobody else has it, and it is at its path."""
+    """Lock an open file; return whether the lock is held on the file at ``path``.
+
+    False if another process holds the lock, or has removed or replaced the file.
+    """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Whoever had it before may have removed it since, and somebody made another.
+        # The previous holder removes the lock file; a third process may have made anew.
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except (BlockingIOError, FileNotFoundError):
         return False
 
 
 def _mode(target: Path) -> int:
-    """Return the permissions that a plain open() would leave."""
+    """Return the permissions that the file has, or that open() would give a new one."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0)

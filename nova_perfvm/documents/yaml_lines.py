@@ -12,10 +12,10 @@ import yaml
 from nova_perfvm.documents.mistakes import MOST, KeyPath, Mistake
 from nova_perfvm.printable import first_line
 
-# Of a number or a date; Python cannot even print numbers of some thousand digits.
+# Longest number or date: Python refuses to print numbers of some thousand digits.
 _MOST_CHARACTERS: Final = 1000
-# What PyYAML raises of values that look like, or are tagged as, what they are not,
-# such as 2026-99-99 and !!timestamp x.
+# Errors of PyYAML for values of the wrong form for their apparent or tagged type, such
+# as 2026-99-99 and !!timestamp x.
 _UNREADABLE: Final = (
     ArithmeticError,
     AttributeError,
@@ -26,11 +26,11 @@ _UNREADABLE: Final = (
 
 
 class _RefusedError(yaml.MarkedYAMLError):
-    """YAML that is not taken here."""
+    """Valid YAML that this reader refuses, such as an alias."""
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's, that takes no aliases: a few lines of them are billions of values."""
+    """PyYAML's safe loader without aliases: a few could make billions of values."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -41,15 +41,15 @@ class _Loader(yaml.SafeLoader):
 
 
 class YAMLText:
-    """A parsed text.
+    """A parsed YAML text.
 
-    :ivar data: what the text says, as plain values
-    :ivar mistakes: what YAML itself forbids or hides: bad syntax, a key given
-        twice (the last would win in silence), keys that are no text, aliases
+    :ivar data: plain values; None if there are mistakes
+    :ivar mistakes: bad syntax, aliases, keys that are no text, and keys given twice,
+        of which PyYAML would silently take the last
     """
 
     def __init__(self, text: str) -> None:
-        """Parse a text; never raises for what the text says."""
+        """Parse a text; errors of the text become ``mistakes``."""
         self.data: Any = None
         self.mistakes: list[Mistake] = []
         self._lines: dict[KeyPath, int] = {}
@@ -66,13 +66,13 @@ class YAMLText:
         except RecursionError:
             self.mistakes = [Mistake((), "nested too deeply")]
         except (yaml.YAMLError, *_UNREADABLE) as exc:
-            # Such as a character that cannot be printed, or that there is not.
+            # Such as an unprintable or invalid character.
             self.mistakes = [Mistake((), f"no YAML: {first_line(exc)}")]
         if self.mistakes:
             self.data = None
 
     def in_order(self, mistakes: Iterable[Mistake]) -> list[Mistake]:
-        """Return mistakes with their lines, in the order of the text."""
+        """Return the mistakes with line numbers, sorted by line."""
         placed = [replace(m, line=self._line_of(m.path)) for m in mistakes]
         return sorted(placed, key=lambda mistake: (mistake.line or 0, mistake.path))
 
@@ -107,10 +107,9 @@ class YAMLText:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes a value that is there twice twice, as no alias is read."""
+    """PyYAML's dumper without aliases: it writes a repeated value each time."""
 
     def ignore_aliases(self, _data: object) -> bool:
-        """Return True for every value."""
         return True
 
 
@@ -123,7 +122,7 @@ _Dumper.add_representer(
 
 
 def dump_yaml(document: Any) -> str:
-    """Return YAML, keys in the document's order, texts of several lines as blocks."""
+    """Return YAML with the document's order of keys, and multi-line texts as blocks."""
     text: str = yaml.dump(
         document, Dumper=_Dumper, sort_keys=False, width=88, allow_unicode=True
     )
@@ -131,9 +130,9 @@ def dump_yaml(document: Any) -> str:
 
 
 def _scalar(loader: _Loader, node: yaml.ScalarNode) -> Any:
-    """Read one value, since an error of all would not tell its place."""
+    """Return the value of one node, so that an error names the node's place."""
     try:
-        # Half of a character, as "\\ud800" is, cannot be written anywhere.
+        # A lone surrogate such as "\\ud800" cannot be encoded in UTF-8.
         node.value.encode()
         if node.tag.endswith(":str") or len(node.value) <= _MOST_CHARACTERS:
             return loader.construct_object(node)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts that the rules judge: of hosts and of requests, without Nova's objects.
+"""The facts about hosts and requests that the rules judge, without Nova's objects.
 
-These values are made once per host and request in the scheduler's inner loop.
-They are named tuples, which Python builds three times as fast as frozen
-dataclasses, and their sets are taken over as they are, not copied: treat them
-as read-only.
+nova-scheduler builds the facts once per host and request.  They are named tuples, which
+Python builds three times as fast as frozen dataclasses.  Their sets are not copies of
+Nova's: treat them as read-only.
 """
 
 from collections.abc import Sequence
@@ -13,11 +12,11 @@ from typing import Any, NamedTuple
 
 
 class PagePool(NamedTuple):
-    """Memory pages of one size on one cell.
+    """Memory pages of one size on a NUMA node of a host.
 
     :ivar size_kb: size of one page in KiB
-    :ivar total: pages that VMs may use, those reserved for the host left out
-    :ivar used: pages that VMs have
+    :ivar total: number of pages that VMs may use, without those reserved for the host
+    :ivar used: number of pages that VMs use
     """
 
     size_kb: int
@@ -31,12 +30,12 @@ class NUMACell(NamedTuple):
     :ivar cpuset: CPUs that unpinned VMs share
     :ivar pcpuset: CPUs that pinned VMs may own
     :ivar pinned_cpus: CPUs of ``pcpuset`` that pinned VMs own now
-    :ivar memory_mb: memory of the cell in MiB
-    :ivar memory_usage_mb: memory of the VMs that have a NUMA topology, in MiB
-    :ivar siblings: sets of hardware threads that share a core, as Nova lists
-        them; empty where that is not known, which is taken for no SMT
-    :ivar mempages: one pool per page size that the host reports
-    :ivar cpu_usage: vCPUs that share its CPUs, of the VMs that have a NUMA topology
+    :ivar memory_mb: memory of the NUMA node in MiB
+    :ivar memory_usage_mb: memory in MiB of the VMs with a NUMA topology on the node
+    :ivar siblings: sets of hardware threads that share a core, as Nova lists them;
+        empty if unknown, which the rules take for no SMT
+    :ivar mempages: one pool for each page size that the host reports
+    :ivar cpu_usage: unpinned vCPUs of the VMs with a NUMA topology on the node
     """
 
     id: int
@@ -51,11 +50,11 @@ class NUMACell(NamedTuple):
 
     @property
     def free_pcpus(self) -> AbstractSet[int]:
-        """CPUs that a pinned VM could still own."""
+        """CPUs of ``pcpuset`` that no VM owns."""
         return self.pcpuset - self.pinned_cpus
 
     def count_cores(self) -> tuple[int, int]:
-        """Count the cores that may be pinned, and those with no thread pinned."""
+        """Count the cores with CPUs of ``pcpuset``, and those without pinned CPUs."""
         usable = free = grouped = 0
         for group in self.siblings:
             mine = group & self.pcpuset
@@ -64,7 +63,7 @@ class NUMACell(NamedTuple):
                 usable += 1
                 free += self.pinned_cpus.isdisjoint(mine)
         if grouped < len(self.pcpuset):
-            # Cores with one thread are in no sibling set.
+            # Nova lists no sibling set for a core with one thread.
             single = self.pcpuset - frozenset().union(*self.siblings)
             usable += len(single)
             free += len(single - self.pinned_cpus)
@@ -74,18 +73,17 @@ class NUMACell(NamedTuple):
 class HostFacts(NamedTuple):
     """One host (compute node) as the scheduler sees it.
 
-    :ivar cells: its NUMA nodes; empty where the compute reports none
-    :ivar vcpus_used: vCPUs of all its VMs, pinned ones included, plus
-        reserved_host_cpus where that is set
-    :ivar num_instances: VMs on the host, those moving in not counted yet
-    :ivar labels: values of the aggregate metadata ``perfvm:class``
-    :ivar isolating: the project's traits without which its aggregates keep a
-        request away: that of elastic hosts
-    :ivar traits: those of its providers; None where they are not known, as the
-        scheduler is not told them
-    :ivar unpinned: VMs that own no CPUs and are on it, or will be or come back when
-        their move is over; 0 where nobody has looked
-    :ivar unreadable: why the rest could not be read, if it could not
+    :ivar cells: the host's NUMA nodes; empty if nova-compute reports none
+    :ivar vcpus_used: vCPUs of all VMs on the host, pinned ones included, plus
+        reserved_host_cpus
+    :ivar num_instances: number of VMs on the host, without those moving in
+    :ivar labels: classes that the host's aggregates name by ``perfvm:class``
+    :ivar isolating: traits of enrolled hosts that the host's aggregates require of
+        requests
+    :ivar traits: traits of the host's providers; None if unknown, as in nova-scheduler
+    :ivar unpinned: number of unpinned VMs that are on the host, or may come (back) to
+        it by an unfinished move; 0 if not looked up
+    :ivar unreadable: why Nova's data about the host could not be read; empty if it was
     """
 
     host: str
@@ -103,11 +101,11 @@ class HostFacts(NamedTuple):
 class RequestCell(NamedTuple):
     """One NUMA node that a request asks for.
 
-    :ivar vcpus: unpinned vCPUs on it
-    :ivar pcpus: pinned vCPUs on it
+    :ivar vcpus: number of unpinned vCPUs
+    :ivar pcpus: number of pinned vCPUs
     :ivar memory_mb: memory in MiB
-    :ivar page_size_kb: page size in KiB, or Nova's -1 small, -2 large, -3 any;
-        None says nothing
+    :ivar page_size_kb: page size in KiB, or Nova's -1 small, -2 large, -3 any; None if
+        the request names none
     """
 
     vcpus: int
@@ -118,7 +116,7 @@ class RequestCell(NamedTuple):
 
 
 class AskedResource(NamedTuple):
-    """An amount that a request asks Placement for.
+    """An amount of a resource class that a request asks Placement for.
 
     :ivar group: suffix of the group; empty for the group without one
     """
@@ -129,11 +127,11 @@ class AskedResource(NamedTuple):
 
 
 class AskedTrait(NamedTuple):
-    """A trait that a request wants of a provider, or wants none to have.
+    """A trait that a request requires or forbids.
 
     :ivar group: suffix of the group; empty for the group without one
     :ivar state: ``required`` or ``forbidden``
-    :ivar source: who says so: ``flavor`` or ``image``
+    :ivar source: where the request names the trait: ``flavor`` or ``image``
     """
 
     group: str
@@ -143,17 +141,17 @@ class AskedTrait(NamedTuple):
 
 
 class RequestFacts(NamedTuple):
-    """What one request asks for, flavor and image taken together.
+    """The facts about a request, from its flavor and image.
 
     :ivar class_name: value of the extra spec ``perfvm:class``, None without it
     :ivar cells: the NUMA topology that Nova derived; empty without one
     :ivar multiqueue: whether flavor or image turn virtio-net multiqueue on
     :ivar volume_backed: whether the root disk is a volume; None if unknown
-    :ivar resources: what extra specs name of Placement's resources
-    :ivar traits: what extra specs and the image name of its traits
-    :ivar claimed: whether Nova claims in Placement what the request takes
-    :ivar running_vcpus: vCPUs that the server has already in its class; None for a
-        new one, and where no rule asks (:func:`nova_perfvm.rules.is_former_size`)
+    :ivar resources: amounts for Placement that extra specs name
+    :ivar traits: traits for Placement that extra specs and the image name
+    :ivar claimed: whether Nova allocates the request's resources in Placement
+    :ivar running_vcpus: current vCPUs of a running server of the class; None for a new
+        server, and if not looked up (:func:`nova_perfvm.rules.is_former_size`)
     """
 
     flavor: str
@@ -176,10 +174,11 @@ class RequestFacts(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """Why a rule refuses.
+    """Why a rule, Nova or Placement refuses a request or a host.
 
-    :ivar code: one of :data:`nova_perfvm.rules.REASON_CODES`
-    :ivar data: the figures behind it, by name; ``describe`` puts them in words
+    :ivar code: one of :data:`nova_perfvm.rules.REASON_CODES` or
+        :data:`nova_perfvm.constants.OUTER_CODES`
+    :ivar data: the figures for the message, by name
     """
 
     code: str
@@ -187,7 +186,7 @@ class Reason(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What the rules say about one request on one host."""
+    """The rules' verdict on a request for a host."""
 
     allowed: bool
     reasons: tuple[Reason, ...]

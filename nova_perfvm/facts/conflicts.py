@@ -26,7 +26,7 @@ _SWITCHES: Final = (
     "hw:ephemeral_encryption",
     "hw:mem_encryption",
 )
-# Of these flavor and image may say only the same.
+# Extra specs that have to be equal in flavor and image.
 _SAME: Final = (
     "hw:ephemeral_encryption_format",
     "hw:maxphysaddr_mode",
@@ -40,16 +40,16 @@ HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 _SMT_TRAIT: Final = f"trait:{HYPERTHREADING}"
 _REALTIME: Final = "hw:cpu_realtime"
 _MASK: Final = "hw:cpu_realtime_mask"
-# The name of Nova's exception, and the extra specs that it is about.
+# The name of Nova's exception, and the extra specs in conflict.
 Conflict = tuple[str, tuple[str, ...]]
-# What flavor and image say of an extra spec; empty for nothing.
+# Returns the flavor's and the image's value of an extra spec; empty if not set.
 _Pair = Callable[[str], tuple[str, str]]
 
 
 def conflicts(flavor: Flavor, properties: Mapping[str, str]) -> Iterator[Conflict]:
     """Yield the conflicts between the keys of a flavor and an image, or in either.
 
-    :param properties: the image's
+    :param properties: properties of the image
     """
     specs = flavor.extra_specs
 
@@ -62,7 +62,7 @@ def conflicts(flavor: Flavor, properties: Mapping[str, str]) -> Iterator[Conflic
     if all(pair(const.NUMA_NODES)):
         yield "ImageNUMATopologyForbidden", (const.NUMA_NODES,)
     yield from _of_memory(pair(const.MEM_PAGE_SIZE), pair(_LOCKED))
-    # Nova gives a VM of one vCPU one queue, whatever is asked.
+    # Nova ignores multiqueue for a VM of one vCPU.
     for key in _SWITCHES if flavor.vcpus > 1 else _SWITCHES[1:]:
         if _differ(pair(key)):
             yield "FlavorImageConflict", (key,)
@@ -96,7 +96,7 @@ def _of_cpus(
     if strutils.bool_from_string(specs.get(_REALTIME)):
         if not pinned:
             yield "RealtimeConfigurationInvalid", (_REALTIME, const.CPU_POLICY)
-        # The image's mask counts before the flavor's.
+        # The image's mask has precedence over the flavor's.
         if not _realtime_fits(flavor, pair(_MASK)[1] or pair(_MASK)[0]):
             yield "RealtimeMaskNotFoundOrInvalid", (_REALTIME, _MASK)
 
@@ -104,7 +104,7 @@ def _of_cpus(
 def _of_threads(
     threads: tuple[str, str], smt: str | None, *, pinned: bool
 ) -> Iterator[Conflict]:
-    """Yield the conflicts of thread policies, one of which a trait may stand for."""
+    """Yield the conflicts between thread policies and the hyperthreading trait."""
     if threads[0] not in {"", "prefer"} and threads[1] not in {"", threads[0]}:
         yield "ImageCPUThreadPolicyForbidden", (const.CPU_THREAD_POLICY,)
     if any(threads) and smt:
@@ -130,7 +130,7 @@ def _realtime_fits(flavor: Flavor, mask: str) -> bool:
 def _of_encryption(
     models: tuple[str, str], properties: Mapping[str, str]
 ) -> Iterator[Conflict]:
-    """Yield what Nova wants of the image of a VM whose memory is encrypted."""
+    """Yield the image properties that a VM with encrypted memory lacks."""
     if properties.get("hw_firmware_type") != "uefi":
         yield "FlavorImageConflict", ("hw:mem_encryption", "hw:firmware_type")
     if "q35" not in properties.get("hw_machine_type", "q35"):
@@ -143,7 +143,7 @@ def _of_encryption(
 def hyperthreading(
     specs: Mapping[str, str], properties: Mapping[str, str]
 ) -> str | None:
-    """Return the thread policy that a trait of flavor or image stands for."""
+    """Return the thread policy that the hyperthreading trait implies, or None."""
     policies = {"required": "require", "forbidden": "isolate"}
     return policies.get(specs.get(_SMT_TRAIT) or properties.get(_SMT_TRAIT, ""))
 
@@ -173,5 +173,5 @@ def _of_memory(pages: tuple[str, str], locked: tuple[str, str]) -> Iterator[Conf
 
 
 def _differ(said: tuple[str, str]) -> bool:
-    """Return whether a flavor and an image both say, and one yes, the other no."""
+    """Return whether flavor and image set a boolean to different values."""
     return len({strutils.bool_from_string(text) for text in said if text}) > 1

@@ -38,27 +38,27 @@ from nova_perfvm.policy import even_share
 _MOST_CPUS: Final = cpuset.MAX_CPU + 1
 _PCI_POLICY: Final = "hw:pci_numa_affinity_policy"
 _PCI_ALIAS: Final = "pci_passthrough:alias"
-# Of one kind; each may be a group of a request to Placement.
+# Most devices of one alias; each device may be a group of a request to Placement.
 _MOST_DEVICES: Final = 256
-# Of PCI devices nobody can tell anything where [pci]alias is not known.
+# Extra specs without meaning as long as [pci]alias is unknown.
 _OF_ALIASES: Final = (_PCI_POLICY, _PCI_ALIAS)
 # The trait by which nova-compute 34 marks its providers, and the first version of the
 # service that does (MIN_COMPUTE_VERSION_OWNER_TRAIT).
 OWNED: Final = "OWNER_NOVA"
 _OWNS: Final = 73
-# Cyborg asks Placement for something on account of the first; the second, of an image,
-# names volumes to boot from.
+# Keys whose effect is not modelled: for the first Cyborg adds to the request to
+# Placement; the second, an image property, names boot volumes.
 _UNSEEN: Final = ("accel:device_profile", "block_device_mapping")
 
 
-# By these vCPUs and NUMA nodes of a server differ.
+# Extra specs that make the vCPUs or NUMA nodes of a server unequal.
 _UNEVEN: Final = ("hw:cpu_dedicated_mask", "hw:numa_cpus.0", "hw:numa_mem.0")
 
 
 class RequestError(PerfVMError):
-    """A flavor, with its image, of which nobody can tell what it asks for.
+    """A flavor and image whose request cannot be determined.
 
-    nova-api refuses it, no host can have it, or its vCPUs are not all alike.
+    nova-api refuses the pair, no host is large enough, or the vCPUs are unequal.
     """
 
 
@@ -84,16 +84,15 @@ class Demand:
 class Request:
     """A request as both Placement and the rules see it.
 
-    :ivar fallback: what Nova asks for besides, unless
-        [workarounds]disable_fallback_pcpu_query: VCPU in place of PCPU; None
-        where nothing is pinned
-    :ivar project: its ID, empty if not known
-    :ivar server: ID of the server that asks, empty for a new one
-    :ivar group: the server group that it is in
-    :ivar pci: the PCI devices that it asks for
+    :ivar fallback: Nova's second request, with VCPU in place of PCPU, which
+        [workarounds]disable_fallback_pcpu_query turns off; None without pinned vCPUs
+    :ivar project: ID of the project; empty if unknown
+    :ivar server: ID of the existing server; empty for a new server
+    :ivar group: the server's server group
+    :ivar pci: the requested PCI devices
     :ivar pci_claimed: the devices that nova-compute claims when a server moves, one for
         each of ``pci``; empty for a new server, which gets those of ``pci``
-    :ivar unseen: what makes Nova ask for more than is modelled here
+    :ivar unseen: extra specs and prefilters whose effect is not modelled
     """
 
     facts: RequestFacts
@@ -110,7 +109,7 @@ class Request:
 
     @property
     def anchors(self) -> frozenset[str]:
-        """IDs of the servers without which a host does not take it."""
+        """IDs of the servers that an affinity group requires on the same host."""
         if self.group is None or self.group.policy != AFFINITY:
             return frozenset()
         return self.group.members
@@ -194,7 +193,7 @@ def request_for(
 
 
 def with_groups(request: Request, groups: Sequence[Group]) -> Request:
-    """Return a request that asks Placement for more: what no flavor names."""
+    """Return the request with further groups for Placement, such as PCI devices."""
     if not groups:
         return request
     demand, fallback = (
@@ -203,7 +202,7 @@ def with_groups(request: Request, groups: Sequence[Group]) -> Request:
         else replace(
             demand,
             groups=(*demand.groups, *groups),
-            # As nova-scheduler chooses it, where the flavor has no two groups.
+            # nova-scheduler's choice if the flavor has at most one suffixed group.
             group_policy=demand.group_policy
             or ("none" if len(demand.groups) <= 2 else None),
         )
@@ -240,12 +239,12 @@ def in_cloud(request: Request, snapshot: Snapshot) -> Request:
 
 
 def _any_of(traits: Iterable[str], kind: str) -> bool:
-    """Return whether any trait begins with what those of a kind begin with."""
+    """Return whether any trait begins with the prefix `kind`."""
     return any(trait.startswith(kind) for trait in traits)
 
 
 def _pci_policy(flavor: Flavor, properties: Mapping[str, str]) -> str | None:
-    """Return the NUMA policy that a flavor or an image has for PCI devices."""
+    """Return the PCI NUMA policy of flavor or image; None if neither has one."""
     asked = (
         flavor.extra_specs.get(_PCI_POLICY),
         properties.get("hw_pci_numa_affinity_policy"),
@@ -260,7 +259,10 @@ def _pci_policy(flavor: Flavor, properties: Mapping[str, str]) -> str | None:
 
 
 def _devices(flavor: Flavor, aliases: Mapping[str, PCIRequest]) -> list[PCIRequest]:
-    """Return the PCI devices that a flavor asks for, by the names of aliases."""
+    """Return the PCI requests of a flavor.
+
+    :param aliases: the aliases of [pci]alias, by name
+    """
     found = []
     text = flavor.extra_specs.get(_PCI_ALIAS)
     for part in text.split(",") if text is not None else ():
@@ -278,12 +280,12 @@ def _devices(flavor: Flavor, aliases: Mapping[str, PCIRequest]) -> list[PCIReque
 
 
 def server_facts(server: Server, image: Image | None = None) -> RequestFacts:
-    """Return what a server asks for, by the flavor that is embedded in it.
+    """Return the facts of a request for an existing server, from its embedded flavor.
 
-    Its NUMA topology is the one that it has.
+    The NUMA topology is the server's present one.
 
-    :param image: the server's as it is today; None where it is not known, as that of
-        one which boots from a volume
+    :param image: the server's image today; None if unknown, as for a server that boots
+        from a volume
     """
     specs, properties = server.extra_specs, image.properties if image else {}
     try:
@@ -334,14 +336,17 @@ def _facts(
 def _either(
     specs: Mapping[str, str], properties: Mapping[str, str], key: str
 ) -> str | None:
-    """Return what the flavor says, or else the image, which has _ for the colon."""
+    """Return the flavor's value of an extra spec, or else the image's value.
+
+    Image properties have _ in place of the colon.
+    """
     return specs.get(key) or properties.get(key.replace(":", "_"))
 
 
 def _said(
     specs: Mapping[str, str], properties: Mapping[str, str], keys: Iterable[str]
 ) -> Iterator[str]:
-    """Yield what flavor and image say of extra specs, as ``hw_numa_nodes=2``."""
+    """Yield the values of extra specs in flavor and image, as ``hw_numa_nodes=2``."""
     for key in keys:
         if key in specs:
             yield f"{key}={specs[key]}"
@@ -351,7 +356,7 @@ def _said(
 
 
 def _pins(flavor: Flavor, properties: Mapping[str, str]) -> bool:
-    """Return whether its vCPUs own CPUs."""
+    """Return whether Nova pins the vCPUs of the flavor with the image."""
     policy = _either(flavor.extra_specs, properties, const.CPU_POLICY)
     return (policy or "shared") != "shared" or any(
         re.fullmatch(r"resources[^:]*:PCPU", key) for key in flavor.extra_specs
@@ -361,7 +366,7 @@ def _pins(flavor: Flavor, properties: Mapping[str, str]) -> bool:
 def _cells(
     flavor: Flavor, properties: Mapping[str, str], *, pinned: bool
 ) -> tuple[RequestCell, ...]:
-    """Return the NUMA nodes of the server, which are alike."""
+    """Return the equal NUMA nodes of a server; empty without a NUMA topology."""
     specs = flavor.extra_specs
     text = _either(specs, properties, const.NUMA_NODES) or "0"
     nodes = placement_request.whole_number(text)
@@ -391,7 +396,7 @@ def _page_size_kb(
     if asked is None:
         return None
     other = properties.get("hw_mem_page_size")
-    # An image may choose what a flavor leaves open.
+    # An image may choose a page size if the flavor says any or large.
     text = other if other and asked in {"any", "large"} else asked
     if text in const.PAGE_KINDS:
         return const.PAGE_KINDS[text]
@@ -411,9 +416,9 @@ def _demand(
     cpus: Mapping[str, int],
     threads: str | None = None,
 ) -> Demand:
-    """Return what is asked for.
+    """Return the request to Placement.
 
-    :param cpus: unless the flavor itself names any
+    :param cpus: amounts of PCPU or VCPU, unless the flavor names any
     :param threads: the thread policy
     """
     for suffix, name, amount in facts.resources:

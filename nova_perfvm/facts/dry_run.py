@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of a dry run, and what it answers; both go through a pipe as JSON."""
+"""The question to a dry run of Nova's scheduler, and its answer; JSON in a pipe."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ NO_STATE: Final = "no host state"
 
 @dataclass(frozen=True)
 class Question:
-    """A server to schedule: an existing one or a new one.
+    """A server to schedule: an existing server or a new one.
 
-    :ivar server: ID of one that is there; empty for a new one
-    :ivar flavor: flavor ID of a new one
+    :ivar server: ID of an existing server; empty for a new server
+    :ivar flavor: flavor ID of a new server
     :ivar image: of a new one: its image as ``nova.image.glance`` returns it, with
         ``properties`` and ``status``; None without an image
-    :ivar zone: availability zone that is asked for
-    :ivar group: ID of the server group of a new one
-    :ivar hints: scheduler hints of a new one
-    :ivar count: how many like it are asked for at once
-    :ivar every: whether filters behind the one that refuses a host are asked, too
+    :ivar zone: requested availability zone
+    :ivar group: ID of the server group of a new server
+    :ivar hints: scheduler hints of a new server
+    :ivar count: number of equal servers in the request
+    :ivar every: whether the filters after the first that refuses a host run, too
     """
 
     server: str = ""
@@ -42,7 +42,7 @@ class Question:
 
 
 class WeigherShare(NamedTuple):
-    """What one weigher adds to the weight of one host."""
+    """One weigher's contribution to the weight of a host."""
 
     raw: float
     normalised: float
@@ -50,13 +50,13 @@ class WeigherShare(NamedTuple):
 
     @property
     def points(self) -> float:
-        """What is added."""
+        """The contribution to the weight."""
         return self.multiplier * self.normalised
 
 
 @dataclass(frozen=True)
 class SchedulerAnswer:
-    """What Nova's scheduler does with a request.
+    """The scheduling of a request by Nova's scheduler.
 
     :ivar refused: why nova-api, a prefilter or Placement refuses the request itself;
         empty if none does
@@ -83,12 +83,12 @@ class SchedulerAnswer:
     placed: tuple[str, ...] = ()
 
     def dumps(self) -> str:
-        """Return it as JSON."""
+        """Return the answer as JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def loads(cls, text: str) -> SchedulerAnswer:
-        """Return what :meth:`dumps` has written."""
+        """Return the answer from the JSON of :meth:`dumps`."""
         told = json.loads(text)
         return cls(
             refused=told["refused"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One compute host with all that is known of it, as it is or as it would be."""
+"""A compute host with its facts, providers, aggregates and servers."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _NO_CLOUD: Final = Snapshot("")
 
 @dataclass(frozen=True)
 class HostView:
-    """One compute host.
+    """One compute host, as a snapshot shows it or after supposed changes.
 
-    :ivar compute: its compute node and service
-    :ivar facts: what the rules judge
-    :ivar tree: its resource providers, the top one first; empty if it has none
-    :ivar sharing: providers that share their resources with it
-    :ivar aggregates: Nova's that it is in
-    :ivar isolating: those of all aggregates that require a trait, and that
-        Placement knows the host's top provider to be in
-    :ivar cloud: that it was read in
+    :ivar compute: the host's compute node and service
+    :ivar facts: the facts for the rules
+    :ivar tree: the host's resource providers, the root first; empty if it has none
+    :ivar sharing: providers that share their resources with the host
+    :ivar aggregates: Nova's aggregates with the host
+    :ivar isolating: aggregates that require a trait, and of which Placement has the
+        host's root provider as a member
+    :ivar cloud: the snapshot of the host's cloud
     """
 
     compute: ComputeHost
@@ -50,42 +50,42 @@ class HostView:
 
     @property
     def ratios(self) -> dict[str, float]:
-        """The allocation ratio of each resource class of the host's own provider."""
+        """The allocation ratios of the host's root provider, by resource class."""
         found = self.root.inventories if self.tree else {}
         return {name: inventory.allocation_ratio for name, inventory in found.items()}
 
     @property
     def host(self) -> str:
-        """The name of its compute service."""
+        """The name of the host's compute service."""
         return self.compute.host
 
     @property
     def name(self) -> str:
-        """The host, with its node where that is called otherwise."""
+        """The host's name, with the name of its node if that differs."""
         host, node = self.compute.host, self.compute.node
         return host if host == node else f"{host} ({node})"
 
     @property
     def state(self) -> str:
-        """Whether its service is up or down, and whether it is disabled."""
+        """The state of the compute service: ``up`` or ``down``, and ``disabled``."""
         state = "up" if self.compute.up else "down"
         return state if self.compute.enabled else f"{state}, disabled"
 
     @property
     def root(self) -> Provider:
-        """The provider of the compute node; there is none without a tree."""
+        """The provider of the compute node; raises IndexError without a tree."""
         return self.tree[0]
 
     @property
     def providers(self) -> tuple[Provider, ...]:
-        """The providers that may give resources to a VM of the host."""
+        """The providers that may give resources to a VM on the host."""
         return self.tree + self.sharing
 
     @cached_property
     def children(self) -> tuple[Provider, ...]:
-        """The child providers that enrolling makes, by what they have or by name.
+        """The child providers that enrolling makes, known by inventory or by name.
 
-        Those that have strayed from the tree count until they are back or empty.
+        Children outside the tree count until they are back in the tree, or empty.
         """
         prefix = f"{self.root.name}_perfvm_"
         return tuple(
@@ -97,31 +97,31 @@ class HostView:
 
     @cached_property
     def _outside(self) -> tuple[Provider, ...]:
-        """Providers that are named as its children, and not in its tree."""
+        """Providers outside the tree whose names are those of the host's children."""
         named = self.cloud.children_by_host.get(self.root.name, ())
         return tuple(p for p in named if p.root != self.root.uuid)
 
     def is_own(self, child: Provider) -> bool:
-        """Return whether a child was made for the provider that the host has now.
+        """Return whether a child was made for the host's present root provider.
 
-        A host that is installed anew has another one, and nova-scheduler tells the
-        NUMA nodes of candidates by these UUIDs.
+        A reinstalled host has a new root provider, from whose UUID the UUIDs of its
+        children follow; nova-scheduler knows the NUMA nodes of candidates by these.
         """
         return child.uuid == child_uuid(self.root.uuid, child.name)
 
     @property
     def detached(self) -> tuple[Provider, ...]:
-        """Empty children that an earlier run has taken out of the tree."""
+        """Empty children that an earlier run has removed from the tree."""
         return tuple(p for p in self._outside if p.detached)
 
     @property
     def strayed(self) -> tuple[Provider, ...]:
-        """Children below nothing that are not empty: somebody filled them meanwhile."""
+        """Children without a parent, but with inventories, traits or consumers."""
         return tuple(p for p in self._outside if p.parent is None and not p.detached)
 
     @property
     def elsewhere(self) -> dict[str, str]:
-        """UUIDs by name, of providers below others that are named as its children."""
+        """{name: UUID} of providers with names of children below other providers."""
         return {p.name: p.uuid for p in self._outside if p.parent is not None}
 
     @property
@@ -131,17 +131,17 @@ class HostView:
 
     @property
     def isolated_by(self) -> tuple[Aggregate, ...]:
-        """The aggregates that keep VMs without units off the host."""
+        """The host's aggregates in Nova that keep VMs without units off the host."""
         return tuple(a for a in self.aggregates if a.isolates)
 
     @property
     def closed(self) -> bool:
-        """Return whether Placement, too, knows of one of those aggregates."""
+        """Return whether Placement, too, has one of ``isolated_by`` for the host."""
         return any(a.uuid in self.root.aggregates for a in self.isolated_by)
 
     @property
     def remains(self) -> tuple[str, ...]:
-        """What a run that was cut off has left behind, and what ends it."""
+        """Messages about the leftovers of an interrupted run, and their remedy."""
         if not self.compute.interrupted:
             return ()
         cause = f"nova-compute on {self.host} is disabled since an enroll was cut off"
@@ -149,7 +149,7 @@ class HostView:
         return (f"{cause}: {enable}",)
 
     def describe(self, consumer: str) -> str:
-        """Name a consumer of the host's providers to an operator."""
+        """Return a consumer of the host's providers in words, for messages."""
         server = self.cloud.server_by_id.get(consumer)
         if server is None:
             return f"consumer {consumer} (a migration or what is left of one)"
@@ -160,7 +160,7 @@ class HostView:
         return f"{server.name} ({server.id}, which is on no host yet)"
 
     def without(self, servers: Collection[Server]) -> HostView:
-        """Return the host as it is when these servers have left."""
+        """Return the host after these servers have left."""
         gone = {server.id for server in servers}
         pins = {cpu for server in servers for cpu in server.pinned_cpus}
         memory_mb: dict[int | None, int] = {}
@@ -211,7 +211,10 @@ class HostView:
     def allocated(
         self, consumer: str, taken: Mapping[str, Mapping[str, int]]
     ) -> HostView:
-        """Return the host when a consumer has taken more, by provider's UUID."""
+        """Return the host with further allocations of a consumer.
+
+        :param taken: {provider's UUID: {resource class: amount}}
+        """
 
         def add(provider: Provider) -> Provider:
             more = taken.get(provider.uuid)
@@ -229,9 +232,9 @@ class HostView:
 
 
 def view_of(snapshot: Snapshot, host: str) -> HostView:
-    """Return one host of a cloud; of several nodes the first.
+    """Return one host of a cloud; the first node if the host has several.
 
-    :param host: its service's name
+    :param host: name of the compute service
     """
     return views_of(snapshot, {host})[0]
 
@@ -241,7 +244,7 @@ def views_of(
 ) -> tuple[HostView, ...]:
     """Return hosts of a cloud, in the snapshot's order.
 
-    :param hosts: names of the services of those wanted; None for all
+    :param hosts: names of compute services; None for all hosts
     """
     sharing = [p for p in snapshot.providers if SHARING in p.traits]
     isolating = [a for a in snapshot.aggregates if a.required_traits]

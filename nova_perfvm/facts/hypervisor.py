@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host as its kernel, libvirt and its files show it, not as Nova has it."""
+"""A host as its kernel, libvirt and its files show it, independently of Nova."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from nova_perfvm.facts.snapshot import ComputeHost, Server, Snapshot
 
 
 class Unread(NamedTuple):
-    """What was not read on a host.
+    """A file or command of a host that could not be read.
 
     :ivar place: the file or command
-    :ivar remedy: what lets it be read; empty where the reason names no cause
+    :ivar remedy: how to make it readable; empty if the reason names no cause
     """
 
     place: str
@@ -23,12 +23,12 @@ class Unread(NamedTuple):
     remedy: str = ""
 
     def __str__(self) -> str:
-        """Return place and reason."""
+        """Return ``place: reason``."""
         return f"{self.place}: {self.reason}"
 
 
 class ProviderEntry(NamedTuple):
-    """What provider config files add to one provider.
+    """The inventories and traits that provider config files add to one provider.
 
     :ivar totals: {resource class: total}
     """
@@ -38,12 +38,12 @@ class ProviderEntry(NamedTuple):
 
 
 class ProviderFiles(NamedTuple):
-    """What nova-compute's provider config files add to what Placement has.
+    """The content of nova-compute's provider config files.
 
-    :ivar entries: by the provider's name or UUID; ``$COMPUTE_NODE`` is the entry of a
-        compute node that no other names
-    :ivar source: the files
-    :ivar refused: why nova-compute does not start with them; empty if it does
+    :ivar entries: by the provider's name or UUID; ``$COMPUTE_NODE`` is the entry for a
+        compute node without an entry of its own
+    :ivar source: names of the files
+    :ivar refused: why nova-compute does not start with the files; empty if it does
     """
 
     entries: Mapping[str, ProviderEntry]
@@ -55,18 +55,19 @@ class ProviderFiles(NamedTuple):
 class RunningVM:
     """A VM that runs on a host.
 
-    :ivar domain: what libvirt calls it
-    :ivar server: as Nova would show it, by libvirt's XML; without cells
-    :ivar pinned: whether it owns CPUs, or should
-    :ivar pins: {vCPU: CPU} of the vCPUs that libvirt lets run on one
-    :ivar cpus: all CPUs that libvirt names for it; None: it may use any
-    :ivar nodes: the NUMA nodes that its memory is bound to
-    :ivar source: the command that told it
-    :ivar threads: {vCPU: CPU} as the kernel runs them, -1 for several CPUs
-    :ivar threads_source: the files that told that
-    :ivar dirty_rate: what QEMU has calculated last, in MiB per second, and the seconds
-        that it took; None if nothing was calculated
-    :ivar tuned: names of the elements that ``cputune`` of its XML has
+    :ivar domain: libvirt's name of the VM
+    :ivar server: the server as Nova would show it, made from libvirt's XML; without
+        NUMA nodes
+    :ivar pinned: whether the VM owns CPUs, or should
+    :ivar pins: {vCPU: CPU} of the vCPUs that libvirt pins to a single CPU
+    :ivar cpus: all CPUs that libvirt allows the VM; None for any
+    :ivar nodes: NUMA nodes that the VM's memory is bound to
+    :ivar source: the command that showed the XML
+    :ivar threads: {vCPU: CPU} in the kernel, -1 for several CPUs
+    :ivar threads_source: the files that showed ``threads``
+    :ivar dirty_rate: QEMU's last calculated rate in MiB per second, and the duration of
+        the calculation in seconds; None without a calculation
+    :ivar tuned: names of the elements in ``cputune`` of the XML
     """
 
     domain: str
@@ -84,18 +85,18 @@ class RunningVM:
 
 @dataclass(frozen=True)
 class Hypervisor:
-    """What was collected on a host.
+    """The content of a file collected on a host.
 
-    :ivar taken_at: when, ISO 8601, UTC, by the clock of who collected
-    :ivar host: with all CPUs that run in either set
-    :ivar sets: CPUs that VMs may own, and those that they share, as Nova was told;
-        None where that is not known
-    :ivar vms: {UUID: VM} of those that run
-    :ivar unread_vms: {UUID: why nobody can tell more of it}
-    :ivar unlisted: why it is not known which VMs there are, if so
-    :ivar source: the file that it is in
-    :ivar options: {(section, option): value} of its nova.conf; None if not collected
-    :ivar offline: CPUs that it has and that do not run
+    :ivar taken_at: time of collecting, ISO 8601, UTC, by the collecting machine's clock
+    :ivar host: the host, with all online CPUs in both cpu sets
+    :ivar sets: dedicated and shared CPUs by nova.conf; None if unknown
+    :ivar vms: {UUID: running VM}
+    :ivar unread_vms: {UUID: why the VM's details could not be read}
+    :ivar unlisted: why the VMs could not be listed; empty if they could
+    :ivar source: name of the collected file
+    :ivar options: {(section, option): value} of the host's nova.conf; None if not
+        collected
+    :ivar offline: CPUs that are offline
     """
 
     hostname: str
@@ -122,7 +123,7 @@ class Hypervisor:
 
 
 def hosts_called(hosts: Iterable[ComputeHost], hostname: str) -> list[ComputeHost]:
-    """Return the hosts that have a name: just so, or else but for the domain."""
+    """Return the hosts with a name; without an exact match, compare without domains."""
     among = [(host, {host.host, host.node}) for host in hosts]
     short = hostname.partition(".")[0]
     return [host for host, names in among if hostname in names] or [
@@ -133,11 +134,11 @@ def hosts_called(hosts: Iterable[ComputeHost], hostname: str) -> list[ComputeHos
 
 
 def of_host(snapshot: Snapshot, hostname: str) -> Snapshot:
-    """Return a snapshot with one of its hosts alone.
+    """Return the snapshot reduced to one host.
 
-    :param hostname: the host's own, its service's or its hypervisor's, with or
-        without a domain
-    :raises PerfVMError: when it has no such host, or several
+    :param hostname: name of the host, its service or its hypervisor, with or without a
+        domain
+    :raises PerfVMError: the snapshot has no such host, or several
     """
     alike = hosts_called(snapshot.hosts, hostname)
     if len(alike) != 1:
@@ -152,9 +153,9 @@ def of_host(snapshot: Snapshot, hostname: str) -> Snapshot:
 def by_host(
     hosts: Iterable[ComputeHost], collected: Iterable[Hypervisor]
 ) -> tuple[dict[str, Hypervisor], list[Hypervisor]]:
-    """Return what was collected on each host, by its service, and on no such host.
+    """Return {service name: collected file}, and the files of unknown hosts.
 
-    :raises PerfVMError: when a file can be of several hosts, or two are of one
+    :raises PerfVMError: a file may be of several hosts, or two files are of one host
     """
     among = tuple(hosts)
     found: dict[str, Hypervisor] = {}

@@ -7,9 +7,9 @@ from nova_perfvm import constants as const
 
 
 def labels_of(metadata: Mapping[str, str]) -> frozenset[str]:
-    """Return the names of the classes, which commas separate as everywhere in Nova.
+    """Return the names of the classes; commas separate them, as everywhere in Nova.
 
-    :param metadata: of one aggregate
+    :param metadata: metadata of one aggregate
     """
     names = metadata.get(const.CLASS_KEY, "").split(",")
     return frozenset(name.strip() for name in names) - {""}

@@ -24,7 +24,7 @@ class PlacementDatabase:
     unread: str = ""
 
     def __str__(self) -> str:
-        """Return all that was read, in a line."""
+        """Return the server and its snapshot isolation, in a line."""
         if self.snapshot_isolation is None:
             return self.server
         state = "ON" if self.snapshot_isolation else "OFF"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what a flavor and an image ask of Placement, as Nova reads it.
+"""Read the resources and traits of a flavor and an image, as Nova reads them.
 
 Nova ignores a malformed key without a word, such as one with a blank, a colon too
 many or a suffix of more than 64 characters: the VM then runs without the claim
@@ -40,9 +40,9 @@ class Group:
 def read(
     extra_specs: Mapping[str, str], image_traits: Iterable[str] = ()
 ) -> tuple[tuple[AskedResource, ...], tuple[AskedTrait, ...]]:
-    """Return the resources and the traits that a request names.
+    """Return the resources and the traits that flavor and image name.
 
-    :param image_traits: traits that the image requires; it can name no others
+    :param image_traits: traits that the image requires; an image cannot forbid any
     """
     resources, traits = [], []
     for key, value in extra_specs.items():
@@ -83,7 +83,7 @@ def grouped(
 def required_traits(keys: Mapping[str, str]) -> frozenset[str]:
     """Return the traits that extra specs, an image or an aggregate require.
 
-    Not those of a flavor's groups with a suffix.
+    Traits of suffixed groups of a flavor are left out.
     """
     return frozenset(
         key.removeprefix("trait:")
@@ -93,20 +93,20 @@ def required_traits(keys: Mapping[str, str]) -> frozenset[str]:
 
 
 def elastic_traits(names: Iterable[str]) -> frozenset[str]:
-    """Return those traits that enrolled hosts have, of any number of children."""
+    """Return the traits of enrolled hosts among `names`."""
     return frozenset(name for name in names if _ELASTIC.fullmatch(name))
 
 
 def isolating_traits(metadata: Iterable[Mapping[str, str]]) -> frozenset[str]:
-    """Return the traits of elastic hosts that aggregates require of a request.
+    """Return the traits of enrolled hosts that aggregates require of a request.
 
-    :param metadata: of each aggregate of a host
+    :param metadata: metadata of each aggregate of a host
     """
     return elastic_traits(trait for keys in metadata for trait in required_traits(keys))
 
 
 def whole_number(text: str) -> int | None:
-    """Return the whole number that a text is, None for one that Nova cannot use."""
+    """Return the integer value of a text; None if Nova cannot use it."""
     return int(text) if _WHOLE.fullmatch(text) else None
 
 

@@ -25,7 +25,7 @@ _OF_IMAGES: Final = {
     "hw_vif_model": "COMPUTE_NET_VIF_MODEL",
     "hw_architecture": "HW_ARCH",
     "hw_emulation_architecture": "COMPUTE_ARCH",
-    # os-traits lacks these traits, so that Nova asks for none of the others, either.
+    # os-traits lacks the traits of this property; Nova then asks for no trait at all.
     "hw_viommu_model": "COMPUTE_VIOMMU",
 }
 # What Glance calls otherwise than Nova (ImageMetaProps._legacy_property_map).
@@ -52,13 +52,13 @@ _ADDRESSES: Final = {
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys that flavor and image have.
+    """The keys of a flavor and an image.
 
     :ivar specs: the flavor's extra specs
-    :ivar properties: the image's, by Nova's names
-    :ivar image: ID of the image; empty for none, and for a volume
-    :ivar disk_format: the image's; empty where nobody tells
-    :ivar hints: scheduler hints; None where nobody tells, as of a server that is there
+    :ivar properties: the image's properties, by Nova's names
+    :ivar image: ID of the image; empty without an image, and for a volume
+    :ivar disk_format: the image's disk format; empty if unknown
+    :ivar hints: scheduler hints; None if unknown, as for an existing server
     """
 
     specs: Mapping[str, str] = field(default_factory=dict)
@@ -68,26 +68,23 @@ class Keys:
     hints: Mapping[str, Sequence[str]] | None = field(default_factory=dict)
 
     def either(self, key: str) -> str | None:
-        """Return what the flavor says, or else the image, which has _ for the colon."""
+        """Return the flavor's value of a key, or else the image's (_ for the colon)."""
         return self.specs.get(key) or self.properties.get(key.replace(":", "_"))
 
     def on(self, key: str) -> bool:
-        """Return whether flavor or image switch something on."""
+        """Return whether flavor or image set a boolean key to true."""
         names = self.specs.get(key), self.properties.get(key.replace(":", "_"))
         return any(map(strutils.bool_from_string, names))
 
 
 def novas(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return an image's properties by the names that Nova has for them."""
+    """Return an image's properties under Nova's names."""
     found = {_LEGACY[k]: v for k, v in properties.items() if k in _LEGACY}
     return found | {k: v for k, v in properties.items() if k not in _LEGACY}
 
 
 def traits(keys: Keys) -> Iterator[str]:
-    """Yield the traits that Nova requires beside those that the flavor names.
-
-    Of any provider that gives resources of the group without a suffix.
-    """
+    """Yield the traits that Nova adds to the unsuffixed group of a request."""
     if keys.either("os:secure_boot") == "required":
         yield f"{_SECURITY}UEFI_SECURE_BOOT"
     if mode := _ADDRESSES.get(keys.either("hw:maxphysaddr_mode") or ""):
@@ -109,7 +106,7 @@ def traits(keys: Keys) -> Iterator[str]:
 
 
 def resources(keys: Keys) -> dict[str, int]:
-    """Return the amounts that Nova asks for beside those that the flavor names."""
+    """Return the amounts that Nova adds to the flavor's, by resource class."""
     found = {"MEM_ENCRYPTION_CONTEXT": 1} if keys.on("hw:mem_encryption") else {}
     for label in memory_labels(keys.specs):
         name = "CUSTOM_PMEM_NAMESPACE_" + "".join(
@@ -153,7 +150,7 @@ def _tpm_secret(keys: Keys, _options: Options) -> Iterator[str]:
 
 
 def _known(names: Iterable[str]) -> list[str]:
-    """Return traits; none of them if os-traits lacks one."""
+    """Return `names` if os-traits has all of them; else an empty list."""
     found = list(names)
     return found if all(hasattr(os_traits, name) for name in found) else []
 

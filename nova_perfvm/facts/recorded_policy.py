@@ -36,7 +36,7 @@ class RecordedPolicy:
         return f"{self.name or 'a policy'} ({where}, recorded {self.at or 'some time'})"
 
     def as_metadata(self) -> dict[str, str]:
-        """Return what the aggregate says of it."""
+        """Return the metadata that records the policy in an aggregate."""
         return {
             const.POLICY_KEY: self.digest,
             const.POLICY_NAME_KEY: self.name,
@@ -45,12 +45,12 @@ class RecordedPolicy:
 
 
 def short_digest(digest: str) -> str:
-    """Return as much of a policy's digest as people compare."""
+    """Return the first digits of a policy's digest, for messages."""
     return digest[:_DIGITS]
 
 
 def recorded(aggregates: Iterable[Aggregate]) -> RecordedPolicy | None:
-    """Return the policy that is recorded on a cloud, if one is."""
+    """Return the policy recorded in a cloud's aggregates, or None."""
     for aggregate in aggregates:
         found = aggregate.metadata
         if aggregate.name == const.POLICY_AGGREGATE and found.get(const.POLICY_KEY):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``certify``: whether VMs of a flavor have what it promises, in one record."""
+"""``certify``: judge whether VMs of a flavor get what the flavor promises."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from nova_perfvm.measure.prove.record import Document
 
 
-# What a proof has in one file.
+# Inputs of a record that the file of a proof contains.
 _PARTS: Final = ("flavor", "host_collect", "guest_collect", "samples")
 
 
@@ -118,7 +118,7 @@ class Certify(JudgingCommand, PolicyCommand):
         from nova_perfvm.measure.report import answer  # noqa: PLC0415
 
         judged, found = self._judged(parsed_args)
-        # Both have much of what was collected.
+        # Private, as record and page contain much of the collected files.
         textfile.replace(parsed_args.output, record.dumps(found), private=True)
         textfile.replace(page_path, page.html(found, judged.comparisons), private=True)
         self.exit_status = exit_code(judged.level, strict=True)
@@ -174,7 +174,7 @@ def _option(name: str) -> str:
 
 
 def _reasons(judged: Judged) -> Iterator[Finding]:
-    """Yield why a promise is not certified, each with whom it is about."""
+    """Yield the reasons for a promise that is not certified, with their subjects."""
     for one in judged.reasons:
         about = ": ".join(filter(None, (one.source, one.subject)))
         yield one._replace(subject=about, source="")

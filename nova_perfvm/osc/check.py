@@ -47,7 +47,7 @@ HOST_CONF: Final = file_argument(
     help="the host's nova.conf, for its CPU sets (default: the snapshot's CPU sets, if "
     "it was saved with --from-nova-db, else the CPUs that its VMs own)",
 )
-# Each finding of ``server check`` has this code.
+# The code of all findings of ``server check``.
 _SERVERS: Final = "hypervisor.three_way"
 _INTERVAL: Final = argument(
     "--interval",

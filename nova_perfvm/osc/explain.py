@@ -224,7 +224,7 @@ def _offered_plan(
     planning = Planning(policy, snapshot, settings.strict, options)
     plan = goals.free(planning, request, 1)
     if not plan.wanted:
-        # With --host, another host may have room.
+        # With --host the request fits, but on another host than HOST.
         yield "there is room for it on another host"
     elif not plan.complete:
         yield f"no plan of {_MOST_MOVES} migrations or fewer makes room"

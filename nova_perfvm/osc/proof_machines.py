@@ -38,7 +38,7 @@ runcmd:
 def host_of(
     parsed_args: argparse.Namespace, there: list[ProofServer], flavor: str
 ) -> str:
-    """Return the host, that of the servers if there are some.
+    """Return the named host, or the host of the given servers.
 
     :raises PerfVMError: when there is none, they are not all on it, or have another
         flavor

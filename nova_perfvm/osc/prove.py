@@ -277,7 +277,7 @@ class Prove(JudgingCommand, ObservingCommand):
         self.write(f"{proof.verdict(judged)}\n")
 
     def _clean_up(self, parsed_args: argparse.Namespace) -> None:
-        """Delete what was made; Ctrl-C does not break that off."""
+        """Delete the created servers and networks; Ctrl-C does not interrupt this."""
         if not self._made:
             return
         if parsed_args.keep:
@@ -291,7 +291,7 @@ class Prove(JudgingCommand, ObservingCommand):
         before = signal.signal(signal.SIGINT, refused)
         try:
             proof_servers.delete(self.cloud, self.proof, self._tell)
-            # Of servers that are gone nothing can be measured any more.
+            # The deleted servers' keys and notes are useless now.
             for kind in ("key", "key.pub", "known", "run"):
                 Path(f"{parsed_args.output}.{kind}").unlink(missing_ok=True)
         finally:
@@ -302,9 +302,9 @@ class Prove(JudgingCommand, ObservingCommand):
 
 
 def _check_files(parsed_args: argparse.Namespace) -> None:
-    """Look, before anything is made, whether files may be written.
+    """Check, before creating servers, that the output files do not exist yet.
 
-    :raises PerfVMError: when what is there may be hours of work
+    :raises PerfVMError: a file exists, which may hold hours of work
     """
     path = f"{parsed_args.output}.run"
     if parsed_args.resume and not parsed_args.servers:
@@ -325,9 +325,9 @@ def _check_files(parsed_args: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _terminated() -> Iterator[list[int]]:
-    """Make SIGTERM and SIGHUP interruptions, which are noted in the list.
+    """Turn SIGTERM and SIGHUP into interruptions, and list the received signals.
 
-    What was to be ignored, as SIGHUP below nohup, stays so.
+    An ignored signal, such as SIGHUP under nohup, stays ignored.
     """
     seen: list[int] = []
 

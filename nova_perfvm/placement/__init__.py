@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Placement counts VMs: what a VM of each class takes, what a host offers."""
+"""How Placement counts VMs: resources that VMs take, and inventories of hosts."""

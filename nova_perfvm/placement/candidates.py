@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement's arithmetic: whether a host's providers have what is asked for.
+"""Decide as Placement whether a host's providers can satisfy a request, and why not.
 
-As ``GET /allocation_candidates`` decides it, for one tree of providers at a
-time.  Nova is told nothing but which hosts are left; here, why the others are
-not.
+The same decision as ``GET /allocation_candidates``, for one provider tree at a time.
+Placement's API returns only the hosts that can; this module gives the reasons for the
+others.
 """
 
 import itertools
@@ -21,16 +21,15 @@ from nova_perfvm.placement.host_schemes import HOST_SCHEMES
 DISABLED = "COMPUTE_STATUS_DISABLED"
 
 
-# Resources of a group, traits that it requires, and those that it forbids.
+# Resources, required traits and forbidden traits of a group.
 _Kind = tuple[frozenset[tuple[str, int]], frozenset[str], frozenset[str]]
 
 
 class Answer(NamedTuple):
-    """What Placement has for one request on one host.
+    """Placement's answer to one request for one host.
 
-    :ivar reasons: why it has nothing; empty if it has
-    :ivar allocation: by provider's UUID, what would be taken of it; of several
-        possibilities the first
+    :ivar reasons: why the host has no candidate; empty if it has one
+    :ivar allocation: the first candidate: {provider's UUID: {resource class: amount}}
     """
 
     reasons: tuple[Reason, ...]
@@ -38,19 +37,22 @@ class Answer(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What has to come of one provider: a group, or one class of the first."""
+    """Resources to take from one provider.
+
+    A suffixed group is one part; each resource class of the unsuffixed group is one.
+    """
 
     group: Group
     resources: Mapping[str, int]
-    # Whether the provider itself needs the group's traits.
+    # Whether this is a suffixed group, so that its provider needs the group's traits.
     whole: bool
 
 
 def ask(view: HostView, demand: Demand, *, isolated: bool) -> Answer:
-    """Return whether a host can give what is asked for.
+    """Return Placement's answer to a request for one host.
 
-    :param isolated: whether aggregates that want a trait are for requests with
-        that trait only: [scheduler]enable_isolated_aggregate_filtering
+    :param isolated: whether aggregates that require a trait admit only requests with
+        that trait: [scheduler]enable_isolated_aggregate_filtering
     """
     if not view.tree:
         return Answer((Reason(const.PLACEMENT_NO_PROVIDER, {}),))
@@ -70,7 +72,10 @@ def ask(view: HostView, demand: Demand, *, isolated: bool) -> Answer:
 
 
 def shortfall(provider: Provider, resource_class: str, amount: int) -> str | None:
-    """Return what keeps a provider from giving an amount; None if nothing does."""
+    """Return why a provider cannot give an amount; None if it can.
+
+    Checks the inventory's max_unit, min_unit, step_size and free capacity.
+    """
     inventory = provider.inventories.get(resource_class)
     if inventory is None:
         return "no inventory"
@@ -87,7 +92,8 @@ def shortfall(provider: Provider, resource_class: str, amount: int) -> str | Non
 
 def _barred(view: HostView, demand: Demand, *, isolated: bool) -> Iterator[Reason]:
     if DISABLED in view.tree[0].traits and view.compute.enabled:
-        # A disabled service says so itself; this one has forgotten to.
+        # The service is enabled, but the trait of a disabled service remains.  For a
+        # disabled service another rule gives the reason.
         yield Reason(
             const.PLACEMENT_TRAIT_FORBIDDEN,
             {"trait": DISABLED, "provider": view.tree[0].name},
@@ -112,7 +118,10 @@ def _parts(demand: Demand) -> Iterator[_Part]:
 
 
 def _traits(view: HostView, group: Group) -> Iterator[Reason]:
-    """Return what the traits of the first group rule out, whatever is free."""
+    """Yield the unsuffixed group's required traits that the host lacks.
+
+    Also yield the forbidden traits of the group that the root provider has.
+    """
     everything = {trait for provider in view.providers for trait in provider.traits}
     for trait in sorted(group.required - everything):
         yield Reason(const.PLACEMENT_TRAIT_MISSING, {"trait": trait})
@@ -124,14 +133,14 @@ def _traits(view: HostView, group: Group) -> Iterator[Reason]:
 
 
 def _suits(provider: Provider, part: _Part) -> bool:
-    """Return whether a provider may be meant, however full it is."""
+    """Return whether a provider's traits suit a part, however full the provider is."""
     if part.group.forbidden & provider.traits:
         return False
     return not part.whole or part.group.required <= provider.traits
 
 
 def _why_not(view: HostView, part: _Part) -> Iterator[Reason]:
-    """Return why no single provider can give a part; nothing if one can."""
+    """Yield the reasons for which every provider fails to give a part."""
     offering = [
         provider
         for provider in view.providers
@@ -154,7 +163,7 @@ def _why_not(view: HostView, part: _Part) -> Iterator[Reason]:
 
 
 def _nowhere(view: HostView, part: _Part, offering: list[Provider]) -> Iterator[Reason]:
-    """Return why no provider is of the right kind, however much is free."""
+    """Yield why no provider suits a part, by its inventories or its traits."""
     if not offering:
         missing = {
             name: amount
@@ -172,7 +181,7 @@ def _nowhere(view: HostView, part: _Part, offering: list[Provider]) -> Iterator[
             yield Reason(const.PLACEMENT_TRAIT_MISSING, {"trait": trait})
         if not absent:
             yield Reason(const.PLACEMENT_GROUPS, {"groups": 1})
-    # Otherwise the first group's traits have been named already.
+    # For the unsuffixed group, _traits() has already yielded the reasons.
 
 
 def _resource(provider: Provider, name: str, amount: int) -> Reason:
@@ -194,15 +203,15 @@ def _resource(provider: Provider, name: str, amount: int) -> Reason:
 
 
 def _alike(part: _Part) -> _Kind:
-    """Return what is the same of groups of which each may have the other's provider."""
+    """Return a key that is equal for parts that could swap their providers."""
     group = part.group
     return frozenset(part.resources.items()), group.required, group.forbidden
 
 
 def _too_many(view: HostView, parts: list[_Part]) -> bool:
-    """Return whether groups that are alike, as of PCI devices, find no room together.
+    """Return whether equal groups, such as PCI devices, exceed the providers' room.
 
-    To find that out by trying takes for ever.
+    Trying all combinations, as :func:`_fill` does, would take too long to find out.
     """
     several: dict[_Kind, list[_Part]] = {}
     for part in parts:
@@ -227,13 +236,17 @@ def _fill(
     parts: list[_Part],
     chosen: list[tuple[_Part, Provider]],
 ) -> list[tuple[_Part, Provider]] | None:
-    """Find providers that give all parts together, trying one after the other."""
+    """Choose a provider for each part by depth-first search; None without a solution.
+
+    :param chosen: the providers chosen so far, for the first parts
+    """
     if len(chosen) == len(parts):
         return chosen if _complete(demand, chosen) else None
     part = parts[len(chosen)]
     providers = view.providers
     if chosen and part.whole and _alike(part) == _alike(chosen[-1][0]):
-        # The others are tried in each other's place.
+        # Of equal parts, a later part skips the providers before the earlier part's:
+        # those combinations have been tried with the parts swapped.
         last = chosen[-1][1]
         providers = tuple(itertools.dropwhile(lambda p: p is not last, providers))
     for provider in providers:
@@ -256,7 +269,7 @@ def _fill(
 
 
 def _complete(demand: Demand, chosen: list[tuple[_Part, Provider]]) -> bool:
-    # The first group's traits may be those of any of its providers.
+    # The providers of the unsuffixed group have to have its traits together.
     traits = {t for part, p in chosen if not part.whole for t in p.traits}
     return demand.groups[0].required <= traits
 

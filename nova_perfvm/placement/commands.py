@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands of the openstack client that change what Placement has of hosts."""
+"""Commands of the openstack client that change providers of hosts in Placement."""
 
 from shlex import quote
 from typing import Final
@@ -20,7 +20,10 @@ def enroll(policy: Policy, host: str, *options: str) -> str:
 
 
 def remove_trait(uuid: str, trait: str) -> str:
-    """Return the command that takes a trait from a provider: it sets the others."""
+    """Return the shell command that removes one trait of a provider, keeping others.
+
+    The client can only set the whole list of traits, so the command lists and filters.
+    """
     return (
         f"{_TRAIT} set $({_TRAIT} list {uuid} -f value -c name | "
         f"grep -vx {quote(trait)} | sed 's/^/--trait /') {uuid}"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request of a class must carry towards Placement, and what it must not.
+"""The contract: resources and traits that a request of a class asks Placement for.
 
-Stated once: the generator writes it into flavors, the filter refuses requests
-that differ from it, and the audit finds servers that do.  Only a flavor may name
-what is the project's own: tenants write the properties of images, and Nova adds
-an image's traits to those of the flavor.  The validators of nova-api do not ask:
-Nova shows them one key at a time, and a contract is about all keys of a flavor.
+Stated once: the generator writes the contract into flavors, the filter refuses requests
+that differ, and the audit finds servers that differ.  Only a flavor may name the
+project's resource classes and traits: tenants write the properties of images, and Nova
+adds an image's traits to the flavor's.  Nova-api's validators of extra specs see one
+key at a time, so they cannot check the contract of a whole flavor.
 """
 
 from collections import Counter
@@ -18,21 +18,21 @@ from nova_perfvm.facts.placement_request import Group, grouped
 from nova_perfvm.placement.schemes import guaranteed_iops, is_ours, scheme_of
 from nova_perfvm.policy import Policy, VMClass
 
-# Amounts that Nova works out itself; a flavor that names another one takes other
-# CPUs or memory than Placement counts.
+# Resource classes whose amounts Nova derives itself.  If a flavor names another amount,
+# the VM uses more or fewer CPUs or memory than Placement counts.
 _NOVAS_OWN: Final = frozenset({"PCPU", "VCPU", "MEMORY_MB"})
 
 
 @dataclass(frozen=True)
 class Contract:
-    """What each VM of a class carries.
+    """Resources and traits that each VM of a class asks Placement for.
 
-    :ivar groups: resources and traits by group, the one without a suffix first
-    :ivar group_policy: None where Nova needs none
-    :ivar left_to_aggregates: forbidden traits that a flavor may leave out where
-        isolated aggregates keep the class's VMs off such hosts
-    :ivar host_traits: required traits that are not the project's own, so that an
-        image may say them as well
+    :ivar groups: the groups of the request, the group without a suffix first
+    :ivar group_policy: value of the extra spec ``group_policy``; None without
+    :ivar left_to_aggregates: forbidden traits that a flavor may leave out, because
+        isolated aggregates keep the class's VMs off hosts with these traits
+    :ivar host_traits: required traits that are not the project's own; the image may
+        require them instead of the flavor
     """
 
     groups: tuple[Group, ...]
@@ -41,9 +41,9 @@ class Contract:
     host_traits: frozenset[str] = frozenset()
 
     def extra_specs(self, *, isolated_aggregates: bool = False) -> dict[str, str]:
-        """Return the contract as a flavor says it.
+        """Return the contract as extra specs of a flavor.
 
-        :param isolated_aggregates: leave out what these aggregates do
+        :param isolated_aggregates: whether to omit ``left_to_aggregates``
         """
         specs = {} if self.group_policy is None else {"group_policy": self.group_policy}
         left_out = self.left_to_aggregates if isolated_aggregates else frozenset()
@@ -59,9 +59,9 @@ class Contract:
 
 
 def contract(policy: Policy, vm_class: VMClass, memory_mb: int) -> Contract:
-    """Return what a VM of a class carries.
+    """Return the contract of a VM of a class.
 
-    :param memory_mb: of the VM
+    :param memory_mb: memory of the VM in MiB
     """
     scheme = scheme_of(policy)
     first, *others = scheme.groups(policy, vm_class, memory_mb)
@@ -71,7 +71,7 @@ def contract(policy: Policy, vm_class: VMClass, memory_mb: int) -> Contract:
     required = first.required | host_traits
     return Contract(
         groups=(Group("", resources, required, first.forbidden), *others),
-        # Nova wants one for several groups; without it the server ends in ERROR.
+        # With several groups Nova needs a group_policy, or the server ends in ERROR.
         group_policy=scheme.group_policy(vm_class) if others else None,
         left_to_aggregates=first.forbidden,
         host_traits=host_traits,
@@ -81,12 +81,12 @@ def contract(policy: Policy, vm_class: VMClass, memory_mb: int) -> Contract:
 def resource_differences(
     expected: Contract | None, request: RequestFacts
 ) -> tuple[list[str], list[str]]:
-    """Return the amounts that a request names and should not, and the reverse.
+    """Return a request's surplus amounts, and the amounts that it lacks, in words.
 
-    Each in words.  A group with a suffix counts as a whole, whatever its suffix:
-    a unit that may come of any child is no unit of a certain one.
+    A group with a suffix is compared as a whole, with its traits but without the
+    suffix: a unit of any child does not replace a unit of a certain child.
 
-    :param expected: None for a request of no class, which may name nothing
+    :param expected: None for a request without a class, for which all is surplus
     """
     wanted = Counter(_amounts(expected.groups if expected else ()))
     found = Counter(_amounts(_groups(request)))
@@ -100,17 +100,19 @@ def resource_differences(
 def trait_differences(
     expected: Contract | None, request: RequestFacts
 ) -> tuple[list[str], list[str]]:
-    """Return the traits that a request names and should not, and the reverse.
+    """Return a request's surplus traits, and the traits that it lacks, in words.
 
-    Those of the group without a suffix, each in words; the others belong to the
-    amounts of their groups.
+    Only traits of the group without a suffix: :func:`resource_differences` compares the
+    other groups with their traits.
+
+    :param expected: None for a request without a class, for which all is surplus
     """
     found = set(_traits(_groups(request)[0]))
     wanted = set(_traits(expected.groups[0])) if expected else set()
     missing = wanted - found
     if expected:
         missing -= {f"{name} forbidden" for name in expected.left_to_aggregates}
-        # Those of hosts an image may require as well.
+        # The image may require the host traits instead of the flavor.
         required = {
             t.name for t in request.traits if (t.group, t.state) == ("", "required")
         }
@@ -119,7 +121,7 @@ def trait_differences(
 
 
 def _groups(request: RequestFacts) -> tuple[Group, ...]:
-    """Return what the flavor names of the project's own, by group."""
+    """Return the project's resources and traits that the flavor names, by group."""
     return grouped(
         (r for r in request.resources if is_ours(r.name)),
         (t for t in request.traits if is_ours(t.name) and t.source == "flavor"),
@@ -127,7 +129,7 @@ def _groups(request: RequestFacts) -> tuple[Group, ...]:
 
 
 def _amounts(groups: Iterable[Group]) -> Iterator[str]:
-    """Put the amounts of groups into words."""
+    """Yield the project's amounts in words: one by one, or by suffixed group."""
     for group in groups:
         amounts = [
             f"{amount} {name}"
@@ -147,7 +149,7 @@ def _traits(group: Group) -> Iterator[str]:
 
 
 def _novas_amount(request: RequestFacts, name: str) -> int:
-    """Return how much Nova asks for where the flavor names no amount."""
+    """Return the amount that Nova itself asks for, of PCPU, VCPU or MEMORY_MB (MiB)."""
     if name == "MEMORY_MB":
         return request.memory_mb
     pinned = sum(cell.pcpus for cell in request.cells)

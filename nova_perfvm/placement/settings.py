@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of nova.conf and placement.conf that a scheme of Placement rests on.
+"""Options of nova.conf and placement.conf that a placement scheme needs.
 
-:mod:`nova_perfvm.generate.options` has them all in one table.
+:mod:`nova_perfvm.generate.options` lists all options in one table.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _FALSE: Final = frozenset({"false", "0", "off", "no"})
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One option, and what it should be.
+    """An option of a configuration file with its required value.
 
     :ivar section: the section of the file, such as ``compute``
-    :ivar values: one line each; none: the option stays unset on purpose, or each
-        host has a value of its own
-    :ivar why: one or two sentences for the comment above it
-    :ivar service: who reads it
-    :ivar default: what holds where the file does not say
-    :ivar otherwise: what comes of any other value
+    :ivar values: the required values, a line each; empty if the option is to stay
+        unset, or differs from host to host
+    :ivar why: one or two sentences for the comment above the option
+    :ivar service: name of the service that reads the option
+    :ivar default: the service's default
+    :ivar otherwise: the consequence of another value
     """
 
     section: str
@@ -50,18 +50,18 @@ class Setting:
 
     @property
     def remedy(self) -> str:
-        """What to do where it has another value."""
+        """The instruction to set the required value."""
         return (
             f"set {self} = {', '.join(self.values)} for {self.service}, and restart it"
         )
 
     def stated(self, value: str | None) -> str:
-        """Return in words what a file says; None if it does not."""
+        """Return the option with a file's value, in words; None means not set."""
         shown = f"not set, which means {self.default}" if value is None else value
         return f"{self} is {shown}"
 
     def fault(self, value: str | None) -> str | None:
-        """Return what a wrong value in a file leads to, None if the value is right."""
+        """Return the consequence of a file's wrong value; None for the right value."""
         (wanted,) = self.values
         found = self.default if value is None else value
         if found == wanted or (
@@ -106,7 +106,7 @@ NO_FALLBACK_QUERY: Final = replace(
     "cpu sets.",
     otherwise="pinned VMs also come to hosts without cpu sets",
 )
-# Nova's default, so that hosts agree that have no option of it.
+# Nova's default, so that hosts without the option agree, too.
 NUMA_PACKING: Final = Setting(
     "compute",
     "packing_host_numa_cells_allocation_strategy",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator declares: classes of VMs, and how hosts serve them."""
+"""The policy that an operator declares: classes of VMs, and how hosts serve them."""
 
 from nova_perfvm.policy.advice import advice
 from nova_perfvm.policy.classes import Disk, VMClass

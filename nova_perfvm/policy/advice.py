@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Say what a valid policy costs, for an operator to weigh."""
+"""Notes on the costs of a valid policy, for an operator to weigh."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,10 @@ from nova_perfvm.policy.room import cell_slots
 
 
 def advice(policy: Policy) -> Iterator[Finding]:
-    """List what a policy costs; none of it is a mistake, or can be mended."""
+    """Yield notes on the costs of a valid policy: CPUs that VMs share with the host.
+
+    Also note that ``placement: units`` needs an option that Nova will remove.
+    """
     for vm_class in policy.pinned_classes:
         path = ("classes", vm_class.name)
         for shape in policy.host_shapes:

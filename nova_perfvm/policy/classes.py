@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM class: what every VM of it looks like, and what it may stand beside."""
+"""A VM class: the size and properties of its VMs, and their neighbours on a host."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ClassName = Annotated[
         "at most 63 long",
     ),
 ]
-# Keys that say something about pinned VMs only, with the value that says nothing.
+# Keys that matter to pinned VMs only, each with its default.
 _PINNED_ONLY: Final[dict[str, object]] = {
     "cpu_thread_policy": None,
     "emulator_threads": None,
@@ -63,9 +63,9 @@ _PINNED_ONLY: Final[dict[str, object]] = {
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """Where a VM's root disk lives.
+    """A VM's root disk.
 
-    :ivar source: ``volume``, a Cinder volume of its own, or ``image``
+    :ivar source: ``volume`` for a Cinder volume per VM, or ``image``
     :ivar volume_type: Cinder volume type for root volumes, None for the default
     :ivar read_iops: guaranteed reads per second, None for no guarantee
     :ivar write_iops: guaranteed writes per second, None for no guarantee
@@ -81,21 +81,22 @@ class Disk:
 class VMClass:
     """One class; the fields are the keys of the policy file.
 
-    :ivar default: the class of flavors that name none and are not pinned
-    :ivar vcpus: exactly as many vCPUs has each VM; None for any number
-    :ivar former_vcpus: sizes in vCPUs that a running VM may still have, of
-        before ``vcpus`` was changed; no new one gets them
+    :ivar default: whether unpinned flavors that name no class belong to this class
+    :ivar vcpus: number of vCPUs of every VM; None for any number
+    :ivar former_vcpus: earlier values of ``vcpus``, which running VMs may still have;
+        new VMs cannot
     :ivar cpu_thread_policy: Nova's ``hw:cpu_thread_policy``; None for Nova's
         default, which is ``prefer``
-    :ivar smt: what one vCPU owns on an SMT host: a core, or one thread of it
+    :ivar smt: whether a vCPU owns a core (``cores``) or a thread on an SMT host
     :ivar emulator_threads: Nova's ``hw:emulator_threads_policy``; None leaves
         QEMU's own threads on the VM's CPUs
-    :ivar numa_nodes: over how many NUMA nodes a VM is split; None says nothing
-    :ivar max_per_host: at most so many VMs of the class on a host
-    :ivar exclusive: ``host``: never on a host with VMs of another class;
-        ``cell``: never on their NUMA node; ``none``
-    :ivar mem_page_size: Nova's ``hw:mem_page_size``; None says nothing
-    :ivar host_traits: traits of Placement that hosts of its VMs must have
+    :ivar numa_nodes: number of NUMA nodes that a VM is split over; None leaves it to
+        Nova, which puts a pinned VM on one
+    :ivar max_per_host: most VMs of the class on a host; None for any number
+    :ivar exclusive: ``host``: no VM of another class on the same host; ``cell``: none
+        on the same NUMA node; ``none``: no restriction
+    :ivar mem_page_size: Nova's ``hw:mem_page_size``; None for any page size
+    :ivar host_traits: Placement traits that hosts must have for VMs of the class
     """
 
     name: ClassName = field(metadata=NAME)
@@ -103,7 +104,7 @@ class VMClass:
     vcpus: VCPUs | None = None
     former_vcpus: Annotated[
         tuple[VCPUs, ...],
-        Expected("a list of numbers of vCPUs, such as [20]"),
+        Expected("a list of vCPU numbers, such as [20]"),
         EACH_ONCE,
     ] = ()
     cpu_policy: Literal["dedicated", "shared"] = "shared"
@@ -124,13 +125,13 @@ class VMClass:
     flavors: FlavorTemplate | None = field(default=None, metadata=LEFT_OUT)
 
     def __post_init__(self) -> None:
-        """Make sizes of the flavors' ``memory_gb``, which have its vCPUs."""
+        """Add a flavor size with the class's vCPUs for each entry of ``memory_gb``."""
         if self.flavors and self.flavors.memory_gb and self.vcpus is not None:
             object.__setattr__(self, "flavors", self.flavors.of_memory(self.vcpus))
 
     @property
     def custom_name(self) -> str:
-        """The class in names of Placement, such as ``HP_20`` for ``hp-20``."""
+        """The class's part of Placement's names, such as ``HP_20`` for ``hp-20``."""
         name: str = os_resource_classes.normalize_name(self.name)
         return name.removeprefix(os_resource_classes.CUSTOM_NAMESPACE)
 
@@ -141,13 +142,13 @@ class VMClass:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The vCPUs that VMs of it have, today's first; empty for any number."""
+        """``vcpus``, then ``former_vcpus``; empty for a class without ``vcpus``."""
         return () if self.vcpus is None else (self.vcpus, *self.former_vcpus)
 
     def of_size(self, vcpus: int) -> VMClass:
-        """Return the class as it is for its VMs of a former size.
+        """Return a copy of the class with a former size as its ``vcpus``.
 
-        For any other number of vCPUs it is the class itself.
+        Return the class itself if ``vcpus`` is no former size.
         """
         if vcpus not in self.former_vcpus:
             return self
@@ -156,59 +157,59 @@ class VMClass:
 
     @property
     def cells_per_vm(self) -> int:
-        """NUMA nodes that one VM occupies; Nova puts pinned VMs on one."""
+        """Number of NUMA nodes that a VM occupies; 1 unless the class says more."""
         return self.numa_nodes or 1
 
     @property
     def cell_vcpus(self) -> int:
-        """Pinned vCPUs of one VM on each of its cells; 0 if it is not pinned."""
+        """Pinned vCPUs of a VM per NUMA node; 0 for a class that shares CPUs."""
         if not self.pinned or self.vcpus is None:
             return 0
         return self.vcpus // self.cells_per_vm
 
     @property
     def least_cell_vcpus(self) -> int:
-        """``cell_vcpus`` of its smallest VMs, of former sizes, too."""
+        """``cell_vcpus`` of the class's smallest size, former sizes included."""
         return min(self.sizes) // self.cells_per_vm if self.cell_vcpus else 0
 
     @property
     def _emulator_pcpus(self) -> int:
-        """Physical CPUs of its own that QEMU takes for one VM.
+        """Physical CPUs that Nova pins for a VM's emulator threads: 0 or 1.
 
-        Nova takes it on the VM's first cell only; for VMs of several cells counting
-        it on each is an upper bound.
+        Nova pins one on the VM's first NUMA node only, so for VMs with several NUMA
+        nodes a sum over the nodes is an upper bound.
         """
         return 1 if self.emulator_threads == "isolate" else 0
 
     @property
     def cell_pcpus(self) -> int:
-        """Physical CPUs that one VM takes on each of its cells."""
+        """Physical CPUs that a VM takes per NUMA node, emulator threads included."""
         return self.cell_vcpus + self._emulator_pcpus if self.cell_vcpus else 0
 
     @property
     def cell_sizes(self) -> tuple[int, ...]:
-        """``cell_pcpus`` of each of its sizes, today's first; empty if not pinned."""
+        """``cell_pcpus`` of each of ``sizes``; empty for a class that shares CPUs."""
         sizes = self.sizes if self.pinned else ()
         return tuple(n // self.cells_per_vm + self._emulator_pcpus for n in sizes)
 
     @property
     def vm_pcpus(self) -> int:
-        """Physical CPUs that one VM takes on its host; 0 if it is not pinned."""
+        """Physical CPUs that a VM pins on its host; 0 for a class that shares CPUs."""
         pinned = self.pinned and self.vcpus is not None
         return (self.vcpus or 0) + self._emulator_pcpus if pinned else 0
 
     @property
     def flavor_names(self) -> tuple[str, ...]:
-        """The names of its flavors, by size."""
+        """The names of the class's flavors, in the order of their sizes."""
         of = self.flavors
         return tuple(of.name_of(self.name, size) for size in of.sizes) if of else ()
 
     def capped(self, vms: int) -> int:
-        """Return how many VMs a host may have, of a number that fit it."""
+        """Return ``vms``, the VMs that fit a host, capped at ``max_per_host``."""
         return vms if self.max_per_host is None else min(vms, self.max_per_host)
 
     def mistakes(self) -> Iterator[Mistake]:
-        """List what does not go together, whatever the policy's hosts are."""
+        """Yield the contradictions between keys of this class alone."""
         for key, nothing in _PINNED_ONLY.items():
             value = getattr(self, key)
             if value != nothing and not self.pinned:
@@ -248,7 +249,7 @@ class VMClass:
                     yield Mistake((key,), message)
             return
         if vcpus in self.former_vcpus:
-            message = f"{vcpus} is the size that VMs have today: remove it"
+            message = f"{vcpus} is the current vcpus of the class: remove it"
             yield Mistake(("former_vcpus",), message)
         for key, size in (
             ("numa_nodes", vcpus),
@@ -259,18 +260,18 @@ class VMClass:
                 yield Mistake((key,), f"{message}: change one of the two")
 
     def _dropped_keys(self, flavors: FlavorTemplate) -> Iterator[Mistake]:
-        """List keys of flavors that say nothing of any flavor."""
+        """Yield a mistake for a key below ``flavors`` that makes no flavor."""
         if flavors.memory_gb and self.vcpus is None and not self.pinned:
             yield Mistake(
                 ("flavors", "memory_gb"),
-                "makes a flavor of each size for a class with vcpus, and this has "
-                "none: use sizes, such as [{vcpus: 2, memory_gb: 4, root_gb: 20}]",
+                "makes flavors with the class's vcpus, which the class lacks: "
+                "use sizes, such as [{vcpus: 2, memory_gb: 4, root_gb: 20}]",
             )
         elif flavors.root_gb and not flavors.memory_gb:
             message = "is for the flavors of memory_gb, which is missing: remove it"
             yield Mistake(("flavors", "root_gb"), message)
         elif self.vcpus is None and not self.pinned and not flavors.sizes:
-            yield Mistake(("flavors",), "names flavors of no size: give sizes")
+            yield Mistake(("flavors",), "declares no flavor: give sizes")
 
     def memory_fault(self, memory_gb: int) -> str | None:
         """Return why no VM of the class can have so much memory, None if it can.

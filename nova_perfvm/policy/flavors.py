@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flavors of a class: a pattern of their names, and their sizes."""
+"""The flavors of a class: the pattern of their names, and their sizes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ class FlavorSize:
 class FlavorTemplate:
     """The flavors of a class.
 
-    :ivar name: pattern with the fields ``{class}``, ``{vcpus}``,
+    :ivar name: pattern of the names, with the fields ``{class}``, ``{vcpus}``,
         ``{memory_gb}`` and ``{root_gb}``
-    :ivar memory_gb: sizes of memory of further flavors, which have the vCPUs of the
-        class and ``root_gb``; a class with vCPUs has made ``sizes`` of them
-    :ivar sizes: one flavor each
+    :ivar memory_gb: memory of each further flavor in GiB.  These flavors have the
+        class's vCPUs and ``root_gb``; a class with ``vcpus`` moves them to ``sizes``
+    :ivar root_gb: root disk in GiB of the flavors of ``memory_gb``
+    :ivar sizes: the flavors
     """
 
     name: Annotated[str, NAME_PATTERN]
@@ -46,7 +47,7 @@ class FlavorTemplate:
     ] = field(default=(), metadata=LEFT_OUT)
 
     def name_of(self, class_name: str, size: FlavorSize) -> str:
-        """Fill the pattern for one size."""
+        """Return the flavor's name: the pattern filled for one size."""
         return self.name.format_map(
             {
                 "class": class_name,
@@ -57,6 +58,6 @@ class FlavorTemplate:
         )
 
     def of_memory(self, vcpus: int) -> FlavorTemplate:
-        """Return it with ``sizes`` made of ``memory_gb``."""
+        """Return a copy whose ``sizes`` include the flavors of ``memory_gb``."""
         made = [FlavorSize(vcpus, gb, self.root_gb) for gb in self.memory_gb]
         return FlavorTemplate(self.name, (*self.sizes, *made))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's own limits on flavors: names, memory, and shares of NUMA nodes."""
+"""Nova's own limits on flavors: names, memory, and even shares of NUMA nodes."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from nova_perfvm.documents.keys import matching
 
 # How Nova's request writes the page sizes of the policy, in KiB.
 PAGE_SIZES_KB: dict[str, int] = {"2MB": 2048, "1GB": 1048576}
-# What nova-api's schema for names of flavors allows.
+# Longest flavor name that nova-api's schema accepts.
 _MAX_NAME: Final = 255
 _NAME_FIELDS: Final = ("class", "memory_gb", "root_gb", "vcpus")
 NAME_PATTERN: Final = matching(
@@ -19,7 +19,7 @@ NAME_PATTERN: Final = matching(
 
 
 def name_fault(name: str) -> str | None:
-    """Return why no flavor can have a name, None if one can."""
+    """Return why nova-api refuses a flavor name; None if it accepts the name."""
     stripped = name.strip().lstrip("-")
     if name and name.isprintable() and name == stripped and len(name) <= _MAX_NAME:
         return None
@@ -30,9 +30,8 @@ def name_fault(name: str) -> str | None:
 
 
 def even_share(amount: int, nodes: int) -> int | None:
-    """Return what each NUMA node of a VM gets of its vCPUs, or of its MiB.
+    """Return a VM's vCPUs (or MiB) per NUMA node; None if they do not divide evenly.
 
-    None where that is no whole number: nova-api then refuses the request
-    (nova.virt.hardware, ``_get_numa_topology_auto``).
+    nova-api refuses uneven shares (nova.virt.hardware, ``_get_numa_topology_auto``).
     """
     return None if amount % nodes else amount // nodes

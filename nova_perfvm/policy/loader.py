@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The policy file: text in, a valid policy or all of its mistakes out."""
+"""Load the policy file: return a valid policy, or raise all mistakes of the file."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from nova_perfvm.policy.default import DEFAULT_DOCUMENT, DEFAULT_TEXT
 KIND: Final = "policy"
 # The name under which the built-in policy appears in messages.
 BUILT_IN: Final = "built-in policy"
-# What names it in place of a file; a file of that name is ./builtin.
+# The path that stands for the built-in policy; ./builtin names a file.
 BUILT_IN_NAME: Final = "builtin"
 
 
 def load(path: str | Path | None = None) -> Policy:
-    """Read a policy file, or give the built-in policy without one.
+    """Return the policy of a file, or the built-in policy.
 
-    :param path: of the file; ``builtin`` or None for the built-in policy
-    :raises DocumentError: with every mistake of the file, or that it cannot be
-        read; there is no fall-back
+    :param path: path of the file; ``builtin`` or None for the built-in policy
+    :raises DocumentError: the file cannot be read, or has mistakes; the error lists
+        all of them
     """
     text = DEFAULT_TEXT
     if path is not None and path != BUILT_IN_NAME:
@@ -32,16 +32,16 @@ def load(path: str | Path | None = None) -> Policy:
 
 
 def title(path: str | Path | None) -> str:
-    """Return what a policy is called in messages; see :func:`load`."""
+    """Return the name of a policy in messages; see :func:`load`."""
     return BUILT_IN if path in {None, BUILT_IN_NAME} else str(path)
 
 
 def parse(text: str, source: str = "policy") -> Policy:
     """Return the policy that a YAML text declares.
 
-    A key that is missing at the top has the built-in policy's value; one that is
-    missing in a class has the value that asks for nothing (``classes`` is taken as
-    a whole, so that a class can be left out).
+    A missing top-level key takes its value from the built-in policy.  A missing key of
+    a class takes the default of :class:`~nova_perfvm.policy.classes.VMClass`, whatever
+    the built-in class of that name has.
 
     :param source: the text's name in messages
     :raises DocumentError: with every mistake of the text, each with its line

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The policy: what an operator declares once."""
+"""The policy: its keys, its digest, and the contradictions between classes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Acceptable = Annotated[
         lambda code: LEVELS.get(code, Level.FAILURE) is not Level.FAILURE,
     ),
 ]
-# What the traits of enrolled hosts go on with.
+# Beginnings of class names that would collide with the traits of enrolled hosts.
 _PROJECT_NAMES: Final = tuple(
     trait.removeprefix(const.CUSTOM_PREFIX)
     for trait in (const.TRAIT_ELASTIC, const.TRAIT_CHILD, const.TRAIT_CELLS)
@@ -49,10 +49,10 @@ _PROJECT_NAMES: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Elastic:
-    """What all elastic hosts have in common.
+    """Settings of all elastic hosts.
 
-    :ivar slots: child providers of each, where hosts are to grow; None for as many
-        as VMs fit the largest host shape
+    :ivar slots: child providers per host, to leave room for larger hosts; None for as
+        many as VMs fit the largest host shape
     """
 
     slots: Slots | None = None
@@ -62,13 +62,13 @@ class Elastic:
 class Policy:
     """Every key of ``perfvm.yaml``; see the sample file for their meaning.
 
-    A policy may be built that makes no sense; :func:`policy_mistakes` lists what is
-    wrong with it, and the loader never returns such a one.
+    The constructor accepts contradictory values: :func:`policy_mistakes` lists them.
+    The loader returns only policies without mistakes.
 
     :ivar host_shapes: the host shapes the policy is written for, at least one
     :ivar classes: in the order of the file
-    :ivar accept: codes of findings that are to stay: notes, as far as they are no
-        failures.  Not part of the digest, as it changes nothing that is enforced
+    :ivar accept: codes of findings that the operator accepts: the audit reports these
+        as notes.  Failures cannot be accepted.  Not part of the digest
     """
 
     host_shapes: Annotated[
@@ -93,7 +93,7 @@ class Policy:
 
     @cached_property
     def default_class(self) -> VMClass:
-        """The class of flavors that name none and are not pinned."""
+        """The class of unpinned VMs whose flavor names no class."""
         return next(vm_class for vm_class in self.classes if vm_class.default)
 
     @cached_property
@@ -104,7 +104,7 @@ class Policy:
     def get_class(self, name: str) -> VMClass:
         """Return a class by name.
 
-        :raises UnknownClassError: when the policy declares none of that name
+        :raises UnknownClassError: the policy declares no class of that name
         """
         try:
             return self.by_name[name]
@@ -112,9 +112,11 @@ class Policy:
             raise UnknownClassError(name, self.by_name) from None
 
     def pinned_class(self, name: str | None) -> VMClass:
-        """Return a pinned class by name, or the only one that there is.
+        """Return the pinned class of a name, or without a name the only pinned class.
 
-        :raises PerfVMError: when that is none, or not the only one
+        :raises UnknownClassError: the policy declares no class of that name
+        :raises PerfVMError: the named class is not pinned; or no name is given, and the
+            policy has no pinned class or several
         """
         found = self.pinned_classes
         if name is not None:
@@ -127,26 +129,23 @@ class Policy:
 
     @property
     def lists_flavors(self) -> bool:
-        """Return whether it says which flavors there are; it need not."""
+        """Whether any class of the policy declares flavors."""
         return any(c.flavors and c.flavors.sizes for c in self.classes)
 
     def manages(self, labels: Collection[str]) -> bool:
-        """Return whether the rules hold on a host.
+        """Return whether the rules apply to a host.
 
-        :param labels: the classes that aggregates reserve it for
+        :param labels: names of the classes that aggregates reserve the host for
         """
         return self.managed_hosts == "all" or bool(labels)
 
     def as_document(self) -> dict[str, Any]:
-        """Return the policy as the policy file has it, every key written out."""
+        """Return the content of a policy file with every key, as plain values."""
         return as_document("policy", self, whole=True)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of what the policy has enforced, in hex.
-
-        Neither the file's comments nor what is accepted are part of it.
-        """
+        """SHA-256 (hex) of all keys but ``accept``, whatever the file's layout."""
         enforced = self.as_document()
         del enforced["kind"], enforced["accept"]
         text = json.dumps(
@@ -155,7 +154,7 @@ class Policy:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def mistakes(self) -> Iterator[Mistake]:
-        """List what does not go together of several classes, or of hosts."""
+        """Yield contradictions between classes, and between classes and host shapes."""
         for vm_class in self.pinned_classes:
             yield from self._misfits(vm_class, ("classes", vm_class.name))
         if sum(vm_class.default for vm_class in self.classes) != 1:
@@ -176,7 +175,7 @@ class Policy:
             )
 
     def _misfits(self, vm_class: VMClass, path: KeyPath) -> Iterator[Mistake]:
-        """Say why no host of the policy takes VMs of a pinned class."""
+        """Yield the reasons for which no host shape takes VMs of a pinned class."""
         fits = any(shape_slots(vm_class, shape) for shape in self.host_shapes)
         splits = vm_class.cell_vcpus * vm_class.cells_per_vm == vm_class.vcpus
         if splits and not fits:
@@ -201,7 +200,7 @@ class Policy:
             )
 
     def _name_mistakes(self) -> Iterator[Mistake]:
-        """Say which classes would share names of flavors, slots or traits."""
+        """Yield the classes whose names of flavors or in Placement collide."""
         flavors: dict[str, str] = {}
         for vm_class in self.classes:
             for name in vm_class.flavor_names:
@@ -219,11 +218,11 @@ class Policy:
             if owner != vm_class.name or name.startswith(_PROJECT_NAMES):
                 yield Mistake(
                     ("classes", vm_class.name),
-                    f"is {const.CUSTOM_PREFIX}{name} to Placement, as another class or "
-                    "an elastic host is: give the class another name",
+                    f"becomes {const.CUSTOM_PREFIX}{name} in Placement, which another "
+                    "class or the elastic hosts use: give the class another name",
                 )
 
 
 def policy_mistakes(policy: Policy) -> list[Mistake]:
-    """List everything that makes a policy unusable."""
+    """List every mistake of a policy; empty for a valid policy."""
     return read_value(Policy, written(policy))[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each value of ``placement`` requires of a policy.
+"""The restrictions that each value of ``placement`` puts on a policy.
 
 The schemes themselves are in :mod:`nova_perfvm.placement.schemes`.
 """

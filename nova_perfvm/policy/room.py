@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many VMs hosts have room for, as far as CPUs go."""
+"""Count the VMs that fit empty hosts by their CPUs."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,12 +8,12 @@ from nova_perfvm.policy.shapes import HostShape
 
 
 def groups_of(shares: Sequence[int], cells_per_vm: int) -> int:
-    """Count the VMs that fit when each takes a share of k different cells.
+    """Count the VMs that fit if each takes a share on ``cells_per_vm`` NUMA nodes.
 
-    :param shares: how many each cell has
+    With k nodes per VM, m VMs fit if and only if the nodes together have k * m shares,
+    counting at most m of each node, as a VM takes its shares on different nodes.
 
-    m VMs fit exactly when the cells, none giving more than m shares, have k * m
-    together: each VM then takes its k shares from different cells.
+    :param shares: number of free shares on each NUMA node
     """
     if cells_per_vm == 1:
         return sum(shares)
@@ -24,13 +24,13 @@ def groups_of(shares: Sequence[int], cells_per_vm: int) -> int:
 
 
 def cell_slots(vm_class: VMClass, shape: HostShape) -> int:
-    """Count the shares of each NUMA node; 0 for a class whose CPUs are not known."""
+    """Count the shares per NUMA node of a shape; 0 for a class that is not pinned."""
     need = vm_class.cell_pcpus
     return shape.cell_cpus(vm_class.smt) // need if need else 0
 
 
 def shape_slots(vm_class: VMClass, shape: HostShape) -> int:
-    """Count the VMs that an empty host of a shape holds, capped by max_per_host."""
+    """Count the VMs that fit an empty host of a shape, at most ``max_per_host``."""
     shares = [cell_slots(vm_class, shape)] * shape.cells
     return vm_class.capped(groups_of(shares, vm_class.cells_per_vm))
 

@@ -13,7 +13,7 @@ PATTERN = r"[1-9]\d{0,3}x[1-9]\d{0,3}(x[1-9]\d?)?"
 
 @dataclass(frozen=True, slots=True, order=True)
 class HostShape:
-    """A symmetric host.
+    """A host whose NUMA nodes are equal.
 
     :ivar cells: NUMA nodes of the host
     :ivar cores: physical cores per NUMA node
@@ -45,5 +45,5 @@ class HostShape:
         return self.cells * self.cores * self.threads
 
     def cell_cpus(self, smt: str) -> int:
-        """CPUs per node that VMs may own: cores, or threads if ``smt`` says so."""
+        """CPUs per NUMA node that VMs may own: cores, or threads with ``threads``."""
         return self.cores * (self.threads if smt == "threads" else 1)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules: whether a request may come to a host, and if not, why.
+"""The rules: whether a host may take a request, and the reason if it may not.
 
-Pure functions of policy and facts.  Each rule is stated once, in a file of its own:
-its check, and for each of its reasons the code, the words, what the audit makes of
-a server that runs against it, and what can be done to the host.  A file that is put
-into ``request`` or ``host`` is a rule; see :mod:`nova_perfvm.rules.rule`.
+Pure functions of policy and facts.  Each file in ``request`` and ``host`` states one
+rule: its check and, for each reason to refuse, the code, message, remedy and audit
+code.  A new file there is a new rule; see :mod:`nova_perfvm.rules.rule`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -54,7 +53,7 @@ _HOST_RULES: Final = rules_of(host_rules, HostRule)
 
 
 def _chains(rules: Iterable[HostRule]) -> _Chains:
-    """Group the checks by state of host and kind of VM, so that only those run."""
+    """Group the checks by state of host and kind of VM."""
     rules = tuple(rules)
     return {
         state: {
@@ -68,13 +67,13 @@ def _chains(rules: Iterable[HostRule]) -> _Chains:
 
 
 _HOST_CHECKS: Final = _chains(_HOST_RULES)
-# Of a server that is there already, only these say something: the others would
-# find the server itself in its way.
+# Checks for servers that already run on the host.  The remaining checks count VMs or
+# free CPUs, so they would find the server itself in its way.
 _PLACE_CHECKS: Final = _chains(
     rule for rule in _HOST_RULES if all(r.audit for r in rule.refusals)
 )
 
-# Every reason for which a rule refuses, by its code.
+# Every rule's refusals, by code.
 REFUSALS: Final[Mapping[str, Refusal]] = {
     refusal.code: refusal
     for refusals in (
@@ -87,17 +86,17 @@ REASON_CODES: Final = frozenset(REFUSALS)
 
 
 def decide(policy: Policy, request: RequestFacts, host: HostFacts) -> Decision:
-    """Return whether a host may take a request, and why not.
+    """Return whether a host may take a request, and the reasons if it may not.
 
-    A request that is not of the class it claims is refused everywhere, with
-    all that is wrong with it; only then is the host looked at.
+    A request that breaks rules of its class is refused on every host, with all its
+    reasons; the rules about the host run only for a correct request.
     """
     reasons = check_request(policy, request) or check_host(policy, request, host)
     return Decision(not reasons, reasons)
 
 
 def describe(reason: Reason) -> str:
-    """Return one sentence for a reason, with its figures."""
+    """Return the message of a reason, with its figures filled in."""
     refusal = REFUSALS[reason.code]
     if refusal.words is None:
         return refusal.meaning.replace("``", "")
@@ -105,10 +104,10 @@ def describe(reason: Reason) -> str:
 
 
 def check_request(policy: Policy, request: RequestFacts) -> tuple[Reason, ...]:
-    """List all that keeps a request from being of the class it claims.
+    """List every rule of its class that a request breaks.
 
-    A request that claims none is right by definition, as the default class takes
-    any size, unless it names what is the project's own.
+    A request whose flavor names no class can break only the rules that concern
+    every request, such as requiring the project's traits without a class.
     """
     return _of_class(policy, request, _REQUEST_RULES)
 
@@ -116,13 +115,13 @@ def check_request(policy: Policy, request: RequestFacts) -> tuple[Reason, ...]:
 def check_image(
     policy: Policy, request: RequestFacts, labels: frozenset[str]
 ) -> tuple[Reason, ...]:
-    """List what a new image takes from a server that is rebuilt with it.
+    """List the rules that a server breaks when it is rebuilt with a new image.
 
-    A rebuild keeps flavor, NUMA topology (nova-api sees to that) and host, so
-    only what an image alone decides is judged: multiqueue, which a flavor without a
-    class does not promise, and traits, for which the next move would ask Placement.
+    A rebuild keeps the flavor, the NUMA topology (nova-api ensures it) and the host,
+    so only two rules apply: the one on multiqueue, for a flavor with a class on a
+    managed host; and the one on traits, which the next move would ask Placement for.
 
-    :param labels: of the server's host
+    :param labels: classes that the aggregates of the server's host name
     """
     rules = [
         rule
@@ -149,19 +148,19 @@ def _of_class(
 def check_host(
     policy: Policy, request: RequestFacts, host: HostFacts
 ) -> tuple[Reason, ...]:
-    """List why a host may not take a request; empty when it may.
+    """Return the first reason for which a host may not take a request, or ().
 
-    The request is taken to be of its class (:func:`check_request`).  The first
-    reason is the one to act on, and the rules behind it are not asked.
+    Call it for requests that pass :func:`check_request`.  Rules after the first
+    refusal do not run.
     """
     return _first(policy, request, host, _HOST_CHECKS)
 
 
 def vms_by_pins(policy: Policy, request: RequestFacts, host: HostFacts) -> int | None:
-    """Count the VMs that a host's pins are, where it matters who else is there.
+    """Count the VMs that own a host's pinned CPUs, if the host's other VMs matter.
 
-    See :func:`nova_perfvm.rules.host.unreported.vms_by_pins`.  Where it is not
-    None, ask :func:`check_host` again with the host's ``unpinned``.
+    See :func:`nova_perfvm.rules.host.unreported.vms_by_pins`.  Where the result is not
+    None, call :func:`check_host` again with ``unpinned`` filled into the host's facts.
     """
     vm_class = resolve_class(policy, request)
     if vm_class is None or not vm_class.pinned or not policy.manages(host.labels):
@@ -172,9 +171,9 @@ def vms_by_pins(policy: Policy, request: RequestFacts, host: HostFacts) -> int |
 def check_placed(
     policy: Policy, request: RequestFacts, host: HostFacts
 ) -> tuple[Reason, ...]:
-    """List why a server that is on a host should not be there, whoever else is.
+    """Return the first reason for which a server should not run on its host, or ().
 
-    What servers do to each other is not looked at: the server itself would count.
+    Conflicts with other VMs are left out: their rules would count the server itself.
     """
     return _first(policy, request, host, _PLACE_CHECKS)
 
@@ -182,6 +181,7 @@ def check_placed(
 def _first(
     policy: Policy, request: RequestFacts, host: HostFacts, chains: _Chains
 ) -> tuple[Reason, ...]:
+    """Return the first refusal of the checks for this state of host and kind of VM."""
     vm_class = resolve_class(policy, request)
     if host.labels:
         kinds = chains["labelled"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host's NUMA nodes have, in an operator's words, and how they are called."""
+"""NUMA nodes of a host: describe their room, rank them, check their physnet names."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -16,10 +16,9 @@ from nova_perfvm.rules.slots import cell_cpus, is_foreign, memory_fits, no_sum
 def describe_cells(
     policy: Policy, request: RequestFacts, host: HostFacts
 ) -> tuple[str, ...]:
-    """Return one line per NUMA node with the arithmetic of a pinned request.
+    """Describe each NUMA node of a host: free and needed pCPUs and memory, and pins.
 
-    Empty for requests that are not pinned and of a class: nothing is counted
-    per cell for those.
+    Return one line per NUMA node; none unless the request is of a pinned class.
     """
     vm_class = resolve_class(policy, request)
     if vm_class is None or not vm_class.pinned or not request.cells:
@@ -37,7 +36,7 @@ def describe_cells(
         if page_size_kb is not None and not memory_fits(
             cell, memory_mb, page_size_kb, now=True
         ):
-            line += " in pages of the requested size, which it has not"
+            line += " in pages of the requested size: too few are free"
         if cell.pinned_cpus:
             line += f"; pinned {cpuset.format_cpus(cell.pinned_cpus)}"
         if is_foreign(vm_class, len(cell.pinned_cpus)):
@@ -51,17 +50,17 @@ def describe_cells(
 def landing_rank(
     nodes: tuple[int, ...], free_cpus: int, free_devices: int, *, asks: bool
 ) -> tuple[int, int, int, tuple[int, ...]]:
-    """Return the key to sort the NUMA nodes by that a VM may come to: the first wins.
+    """Return the sort key of a set of NUMA nodes for a VM: the VM gets the lowest.
 
-    The fullest nodes come first, so that whole ones stay free for large VMs.  For a VM
-    without PCI devices the nodes with the fewest come before that, as Nova sorts them
-    (numa_fit_instance_to_host in nova/virt/hardware.py).  For a VM with some, the
-    caller puts the nodes near its devices first; here the number of devices decides
-    between nodes of equal room.
+    A VM without PCI devices goes to the nodes with the fewest free PCI devices, as in
+    Nova (numa_fit_instance_to_host in nova/virt/hardware.py), then to those with the
+    fewest free CPUs, so that empty nodes stay free for large VMs.  A VM with PCI
+    devices goes to the nodes with the fewest free CPUs, then the most free devices;
+    the caller has to sort by distance to its devices first.
 
-    :param nodes: by ID, the least first
-    :param free_cpus: dedicated CPUs of them that nobody owns
-    :param free_devices: PCI devices of them that nobody has, of all kinds
+    :param nodes: IDs of the NUMA nodes, ascending
+    :param free_cpus: free dedicated CPUs on the nodes
+    :param free_devices: free PCI devices on the nodes, of all kinds
     :param asks: whether the VM asks for PCI devices
     """
     if asks:
@@ -72,10 +71,13 @@ def landing_rank(
 def unnamed(
     physnets: Mapping[int, AbstractSet[str]], nodes: AbstractSet[int]
 ) -> list[int]:
-    """Return the NUMA nodes of a host whose network in name only is not theirs alone.
+    """Return the NUMA nodes of a host that lack their marker physnet or have another's.
 
-    :param physnets: physical networks that have affinity to each node
-    :param nodes: those that VMs are to come to; others need have none
+    The marker of node N is ``const.CELL_PHYSNET`` followed by N: a physical network
+    that exists in Nova's configuration only, to bind a VM to the node.
+
+    :param physnets: physical networks with affinity to each node, by node ID
+    :param nodes: nodes that need their marker; other nodes may go without
     """
     found = []
     for node, every in physnets.items():

@@ -6,11 +6,10 @@ from nova_perfvm.policy import Policy, VMClass
 
 
 def resolve_class(policy: Policy, request: RequestFacts) -> VMClass | None:
-    """Return the class of a request.
+    """Return the class that the flavor names, or the default class if it names none.
 
-    The class that the flavor names; else the default class, unless the request
-    is pinned: a pinned VM of no class belongs to none (None), as does one whose
-    flavor names a class that is not declared.
+    None for a pinned request whose flavor names no class, and for a flavor that names
+    a class that the policy does not declare.
     """
     if request.class_name is not None:
         return policy.by_name.get(request.class_name)
@@ -20,6 +19,6 @@ def resolve_class(policy: Policy, request: RequestFacts) -> VMClass | None:
 
 
 def is_former_size(policy: Policy, request: RequestFacts) -> bool:
-    """Return whether only a server that runs with it may have the request's size."""
+    """Return whether the request has a former size, which only running servers keep."""
     vm_class = policy.by_name.get(request.class_name or "")
     return vm_class is not None and request.vcpus in vm_class.former_vcpus

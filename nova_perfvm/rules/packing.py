@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scores of the hosts that may take a VM: the best is the one that loses least.
+"""Score the hosts for a VM: the best host loses the fewest slots.
 
-Nova spreads VMs by default.  Where a host may serve either kind of VM, one
-unpinned VM on it takes all its slots, so that spreading a few of them leaves no
-slot free; here VMs are packed instead.
+Nova spreads VMs by default.  On a host that may serve pinned and unpinned VMs, one
+unpinned VM takes all slots, so spreading a few unpinned VMs leaves no slot free;
+these scores pack VMs instead.
 
-A score is a whole number of points from -100 to 100.  0 is "no matter": no slot
-is won or lost, and Nova's own weighers shall decide.  Scores that differ, differ
-by a point or more, so that a multiplier can be chosen that outvotes them.
+A score is an integer from -100 to 100.  0 means that no slot is won or lost: Nova's
+own weighers decide.  Unequal scores differ by at least a point, so that an operator
+can choose a multiplier that outvotes the other weighers.
 """
 
 from typing import Final
@@ -25,15 +25,15 @@ FULL_SCALE: Final = 100
 NEUTRAL: Final = 0
 WORST: Final = -FULL_SCALE
 
-# An unpinned VM.  A host whose slots others have taken already loses nothing
-# now, but comes back later: the more VMs must leave, the less likely soon.
+# For an unpinned VM: a host whose slots unpinned VMs already block loses none now.  The
+# more VMs block it, the higher its score, as it will not become empty soon.
 BROKEN: Final = -50
 MOST_COMPANY: Final = 40
-# A host that can still give its slots loses them, the fewer the better.
+# For an unpinned VM: a host with free slots loses them; fewer slots score higher.
 UNTOUCHED: Final = -75
 
-# A pinned VM: first where its kind is, and there, and otherwise, first where
-# no unpinned VM could come, then where the fewest slots are free.
+# For a pinned VM: hosts with VMs of its class before hosts without; among equals,
+# hosts closed to unpinned VMs first, then hosts with the fewest free slots.
 OCCUPIED: Final = 50
 EMPTY: Final = -50
 RESERVED: Final = 25
@@ -41,10 +41,10 @@ MOST_SLOTS: Final = 20
 
 
 def score(policy: Policy, request: RequestFacts, host: HostFacts) -> int:
-    """Return how well a request that a host may take is placed there, in points.
+    """Return the score of a host for a request, from -100 to 100; the highest wins.
 
-    Only hosts that :func:`nova_perfvm.rules.decide` allows are worth comparing;
-    the others get low scores, or 0 where the policy has no say.
+    Compare only hosts that :func:`nova_perfvm.rules.decide` allows.  0 for a host that
+    the policy does not manage, and for a request without a class.
     """
     vm_class = resolve_class(policy, request)
     if vm_class is None or not policy.manages(host.labels):
@@ -57,8 +57,8 @@ def score(policy: Policy, request: RequestFacts, host: HostFacts) -> int:
 
 
 def _score_shared(policy: Policy, host: HostFacts) -> int:
-    """Judge a host for a VM that shares CPUs by the slots it would take."""
-    # With disjoint cpu sets the VM gets CPUs that no slot is made of.
+    """Score a host for a VM that shares CPUs by the slots that the VM would take."""
+    # On a host with disjoint cpu sets, slots consist of dedicated CPUs only.
     if host_mode(host) != "open":
         return NEUTRAL
     points = NEUTRAL
@@ -74,11 +74,14 @@ def _score_shared(policy: Policy, host: HostFacts) -> int:
 
 
 def _cost(vm_class: VMClass, host: HostFacts, slots: int) -> int:
-    """Judge an open host by the number of slots that it can give when it is empty."""
+    """Score an open host for an unpinned VM by the slots of one exclusive class.
+
+    :param slots: slots of the class on the host when it is empty
+    """
     pins = [len(cell.pinned_cpus) for cell in host.cells if cell.pinned_cpus]
     if pins and max(pins) >= vm_class.least_cell_vcpus:
         return WORST
-    # Fewer pins than one VM's share are of VMs that the policy does not know.
+    # Fewer pins than one VM of the class has belong to VMs of no class.
     strays = bool(pins) and vm_class.exclusive == "host"
     others, _ = unpinned_vms(vm_class, host)
     if others or strays:
@@ -89,7 +92,7 @@ def _cost(vm_class: VMClass, host: HostFacts, slots: int) -> int:
 def _score_pinned(
     policy: Policy, vm_class: VMClass, request: RequestFacts, host: HostFacts
 ) -> int:
-    """Judge a host for a pinned VM by what it opens and what it fills up."""
+    """Score a host for a pinned VM by its VMs of the class and its free slots."""
     mode = host_mode(host)
     mine = count_vms(vm_class, host).least
     free = _free_slots(vm_class, request, host, mode)
@@ -106,7 +109,7 @@ def _score_pinned(
 def _free_slots(
     vm_class: VMClass, request: RequestFacts, host: HostFacts, mode: str
 ) -> int:
-    """Count the VMs like the requested one that still fit, page sizes aside."""
+    """Count the VMs like the requested one that still fit, whatever the page size."""
     memory_mb = max((cell.memory_mb for cell in request.cells), default=0)
     shares = []
     for cell in host.cells:
@@ -122,7 +125,7 @@ def _free_slots(
 
 
 def _serves_shared(policy: Policy, host: HostFacts) -> bool:
-    """Return whether VMs of a class that shares CPUs may come to an open host."""
+    """Return whether the host's labels admit a class whose VMs share CPUs."""
     if not host.labels:
         return True
     return any(not c.pinned for c in policy.classes if c.name in host.labels)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file of :mod:`nova_perfvm.rules` declares: one rule.
+"""The types of a rule: its check and its refusals.
 
-A rule is a check, and the refusals that it has.  Each file of the packages
-``request`` and ``host`` has one, called ``RULE``; it is found there.
+Each file of :mod:`nova_perfvm.rules.request` and :mod:`nova_perfvm.rules.host` declares
+one rule in its constant ``RULE``.
 """
 
 import importlib
@@ -14,12 +14,12 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 from nova_perfvm.facts import HostFacts, Reason, RequestFacts
 from nova_perfvm.policy import Policy, VMClass
 
-# The class of a request, or None where a rule is about VMs of none, too.
+# The class of a request; a rule that also judges VMs without a class takes None.
 Class = TypeVar("Class", bound=VMClass | None)
 
 
 class RequestCase(NamedTuple, Generic[Class]):
-    """What a rule about a request alone is asked."""
+    """The arguments of a rule about a request alone."""
 
     policy: Policy
     vm_class: Class
@@ -27,9 +27,10 @@ class RequestCase(NamedTuple, Generic[Class]):
 
 
 class HostCase(NamedTuple, Generic[Class]):
-    """What a rule about one host is asked.
+    """The arguments of a rule about one host.
 
-    :ivar vm_class: if pinned, as it is for VMs of the request's size
+    :ivar vm_class: the request's class; if pinned, reduced to the request's vCPUs
+        (:meth:`nova_perfvm.policy.VMClass.of_size`)
     """
 
     policy: Policy
@@ -41,26 +42,26 @@ class HostCase(NamedTuple, Generic[Class]):
 RequestCheck = Callable[[RequestCase[Any]], Iterable[Reason]]
 HostCheck = Callable[[HostCase[Any]], Reason | None]
 
-# VMs of a class that owns CPUs, of one that shares them, and pinned VMs of none.
+# VMs of a pinned class, VMs of a class that shares CPUs, pinned VMs without a class.
 Kind = Literal["pinned", "shared", "classless"]
 KINDS: Final[tuple[Kind, ...]] = ("pinned", "shared", "classless")
-# Hosts that the policy leaves alone, those that it manages, and of these the ones
-# that aggregates reserve for classes.
+# Hosts that the policy does not manage, managed hosts without labels, and hosts that
+# aggregates reserve for classes (labels).
 State = Literal["unmanaged", "managed", "labelled"]
 STATES: Final[tuple[State, ...]] = ("unmanaged", "managed", "labelled")
 
 
 class Refusal(NamedTuple):
-    """One of the reasons for which a rule refuses.
+    """One reason for which a rule refuses.
 
-    :ivar code: dotted, stable, never reused; its first word says what has to
-        change: the request as a whole, the flavor, or the host
-    :ivar meaning: what it means, as the documentation has it
-    :ivar advice: what to do about it, likewise; ``none`` and why, if nothing
-    :ivar words: one sentence of the reason's figures; None for its meaning
-    :ivar audit: the audit's code for a server that runs against it; empty where
-        the audit looks at what servers do to each other instead
-    :ivar remedy: what the audit proposes for such a server
+    :ivar code: dotted, stable, never reused; its first word names the thing to
+        change: ``request``, ``flavor`` or ``host``
+    :ivar meaning: the explanation in the documentation
+    :ivar advice: the remedy in the documentation; ``none`` and why, if there is none
+    :ivar words: makes the message from the figures; None to use ``meaning``
+    :ivar audit: the audit's code for a running server that breaks the rule; empty for
+        rules about other VMs on the host, which the audit judges by itself
+    :ivar remedy: the action that the audit proposes for such a server
     """
 
     code: str
@@ -71,18 +72,18 @@ class Refusal(NamedTuple):
     remedy: Literal["resize", "migrate", "rebuild"] = "resize"
 
     def because(self, **figures: Any) -> Reason:
-        """Return it as the reason of a refusal, with its figures."""
+        """Return the reason with this code and these figures."""
         return Reason(self.code, figures)
 
 
 class RequestRule(NamedTuple):
-    """A rule about a request alone: whether it is of the class that it claims.
+    """A rule about a request alone.
 
-    :ivar order: place among the rules: of all that is wrong, what is found first
-        is listed first
-    :ivar check: yields all that the rule has against a request
-    :ivar claimed: whether it is about requests only whose flavor names a class
-    :ivar image: whether an image alone can break it, as a rebuild's can
+    :ivar order: position among the rules, the lowest first; reasons are listed so
+    :ivar check: yields a reason for each mistake of a request
+    :ivar claimed: whether the rule applies only to flavors that name a class
+    :ivar image: whether a new image alone can break the rule, so that a rebuild has to
+        be checked
     """
 
     order: int
@@ -93,14 +94,14 @@ class RequestRule(NamedTuple):
 
 
 class HostRule(NamedTuple):
-    """A rule about one host, which says whether a request may come there.
+    """A rule about a request on one host.
 
-    :ivar order: place among the rules: the first that refuses is the one to act on
-    :ivar check: returns what the rule has against a host, or None.  It runs once
-        per host in nova-scheduler's inner loop: where it lets pass, let it make
-        nothing
-    :ivar hosts: which it is about
-    :ivar vms: which it is about
+    :ivar order: position among the rules, the lowest first; the first refusal counts
+    :ivar check: returns the reason to refuse, or None.  It runs once per host in
+        nova-scheduler's inner loop, so it must not allocate objects for a host that
+        it lets pass
+    :ivar hosts: states of the hosts that the rule applies to
+    :ivar vms: kinds of the VMs that the rule applies to
     """
 
     order: int
@@ -114,7 +115,10 @@ Rule = TypeVar("Rule", RequestRule, HostRule)
 
 
 def rules_of(package: ModuleType, kind: type[Rule]) -> tuple[Rule, ...]:
-    """Return the rules of the files of a package, in their order."""
+    """Import the files of a package and return their rules, sorted by ``order``.
+
+    :raises TypeError: the ``RULE`` of a file is of another kind
+    """
     found: list[Rule] = []
     for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         rule = importlib.import_module(info.name).RULE

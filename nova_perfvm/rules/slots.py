@@ -19,11 +19,12 @@ _NO_LIMIT: Final[Mapping[str, float]] = {}
 
 
 class VMCount(NamedTuple):
-    """How many VMs own some pinned CPUs, as far as the number of pins tells.
+    """The number of VMs of a class, estimated from the number of pinned CPUs.
 
-    :ivar least: at least so many; of several sizes, mostly large ones
-    :ivar most: at most so many
-    :ivar vcpus: the fewest vCPUs that they have
+    :ivar least: lowest possible number of VMs
+    :ivar most: highest possible number of VMs
+    :ivar vcpus: lowest possible number of their vCPUs; where the pins are no sum of
+        the class's sizes, the vCPUs of ``least`` VMs of the largest size
     """
 
     least: int
@@ -32,17 +33,18 @@ class VMCount(NamedTuple):
 
 
 def host_mode(host: HostFacts) -> str:
-    """Return how a host divides its CPUs.
+    """Return the host mode: how a host divides its CPUs.
 
-    ``dedicated``: all may be pinned, none shared; ``shared``: the reverse;
-    ``mixed``: it has both kinds, disjoint; ``open``: no cpu set is configured
-    and each CPU may be either; ``none``: it reports no CPUs at all.
+    ``dedicated``: all CPUs may be pinned; ``shared``: all CPUs are shared; ``mixed``:
+    dedicated and shared CPUs, disjoint; ``open``: no cpu set is configured, and each
+    CPU may be pinned or shared; ``none``: the host reports no CPUs.
     """
     shared = dedicated = overlap = False
     for cell in host.cells:
         if cell.pcpuset:
             dedicated = True
-            # Nova refuses overlapping sets, so one common CPU tells.
+            # Nova refuses overlapping cpu sets, so a common CPU means that neither is
+            # configured.
             overlap = overlap or not cell.pcpuset.isdisjoint(cell.cpuset)
         if cell.cpuset:
             shared = True
@@ -56,59 +58,63 @@ def host_mode(host: HostFacts) -> str:
 
 
 def cell_cpus(vm_class: VMClass, cell: NUMACell) -> tuple[int, int]:
-    """Count the CPUs of a cell that VMs of a class may own, and the free ones.
+    """Return how many CPUs (or cores, with ``smt: cores``) VMs of a class may own.
 
-    The second is below 0 where more are pinned than the class would allow.
+    :returns: the usable and the free CPUs of the NUMA node; free is below 0 where more
+        CPUs are pinned than are usable
     """
     pins = len(cell.pinned_cpus)
     if vm_class.smt == "cores" and _has_threads(cell):
         usable, free = cell.count_cores()
-        # A vCPU owns a core even where Nova pinned two to one core's threads.
+        # Each pinned CPU counts as a core, even where Nova pinned both threads of one.
         return usable, min(free, usable - pins)
     usable = len(cell.pcpuset)
     return usable, usable - pins
 
 
 def free_cpus(vm_class: VMClass, cell: NUMACell) -> AbstractSet[int]:
-    """Return the free CPUs that VMs of a class may own: one of each free core."""
+    """Return the IDs of the free CPUs that VMs of a class may own.
+
+    With ``smt: cores``, one thread of each core without pinned threads.
+    """
     free = cell.free_pcpus
     if vm_class.smt != "cores":
         return free
-    # A core of which a thread is pinned is not free.
     cores = [c & free for c in cell.siblings if c.isdisjoint(cell.pinned_cpus)]
     single = free - frozenset().union(*cell.siblings)
     return single | {min(core) for core in cores if core}
 
 
 def is_foreign(vm_class: VMClass, pins: int) -> bool:
-    """Return whether the pins on a cell cannot come from VMs of this class alone.
+    """Return whether VMs of this class alone cannot make up the pins on a NUMA node.
 
-    That is: whether they are no sum of the CPUs of its VMs, of former sizes, too.
-    Others whose pins happen to be such a sum cannot be told from its VMs, and
-    each former size makes more sums.
+    The pins are foreign if they are no sum of the class's sizes, former sizes
+    included.  Pins of other VMs that happen to be such a sum go unnoticed.
+
+    :param pins: number of pinned CPUs on the NUMA node
     """
     if pins % vm_class.cell_pcpus == 0:
         return False
     shares = vm_class.cell_sizes
     if vm_class.cells_per_vm > 1 and vm_class.emulator_threads == "isolate":
-        # Isolated emulator threads take their CPU on a VM's first cell only.
+        # Nova pins the emulator threads' CPU on a VM's first NUMA node only.
         shares += tuple(share - 1 for share in shares)
     return _terms(shares, pins) is None
 
 
 def no_sum(sizes: Sequence[int]) -> str:
-    """Return the words for a number of pins that VMs of these sizes cannot have."""
+    """Return "no multiple of 20" or "no sum of 18 and 20", for use in messages."""
     if len(sizes) == 1:
         return f"no multiple of {sizes[0]}"
     return f"no sum of {', '.join(map(str, sizes[:-1]))} and {sizes[-1]}"
 
 
 def count_vms(vm_class: VMClass, host: HostFacts) -> VMCount:
-    """Count the VMs of the class that own a host's pinned CPUs; parts count as one.
+    """Count the VMs of a class from the number of a host's pinned CPUs, rounded up.
 
-    Without former sizes the number is exact.  With them it is where no other sum
-    of sizes makes as many pins: 20 pins are one VM of 20 vCPUs if the class has 18
-    and 20, but one VM or two if it has 10 and 20.
+    With former sizes, several counts can be possible: 20 pins are one VM if the class
+    has the sizes 18 and 20, but one VM or two if it has 10 and 20.  The pins are all
+    taken for the class's, even where VMs of other classes own some.
     """
     pins = sum(len(cell.pinned_cpus) for cell in host.cells)
     if not vm_class.former_vcpus:
@@ -125,7 +131,10 @@ def count_vms(vm_class: VMClass, host: HostFacts) -> VMCount:
 
 @lru_cache(maxsize=4096)
 def _terms(sizes: tuple[int, ...], total: int) -> tuple[int, int] | None:
-    """Return how few and how many of these sizes add up to a total, if any do."""
+    """Return the fewest and the most terms of ``sizes`` that add up to ``total``.
+
+    None if no sum of the sizes is the total.
+    """
     found: list[tuple[int, int] | None] = [(0, 0)]
     for part in range(1, total + 1):
         rests = [found[part - size] for size in sizes if size <= part]
@@ -137,10 +146,10 @@ def _terms(sizes: tuple[int, ...], total: int) -> tuple[int, int] | None:
 
 
 def _has_threads(cell: NUMACell) -> bool:
-    """Return whether CPUs that may be pinned can share a core, told without a loop.
+    """Return whether two CPUs of ``pcpuset`` may share a core, without a loop.
 
-    Nova lists a sibling set for each core of the cell that either cpu set
-    touches, so on a cell of one kind of CPUs equal counts mean no SMT.
+    Nova lists a sibling set for each core with a CPU in either cpu set.  If every CPU
+    of the node is in ``pcpuset``, equal numbers of cores and CPUs mean no SMT.
     """
     if not cell.siblings:
         return False
@@ -155,12 +164,13 @@ def node_fits(
     *,
     ratios: Mapping[str, float] = _NO_LIMIT,
 ) -> bool:
-    """Return whether Nova would put one NUMA node of a VM on one of a host.
+    """Return whether Nova would put a NUMA node of a VM on this NUMA node of a host.
 
-    As ``_numa_fit_instance_cell`` of :mod:`nova.virt.hardware` decides.
+    Follows ``_numa_fit_instance_cell`` of :mod:`nova.virt.hardware`.
 
-    :param extra: CPUs for the emulator threads besides
-    :param ratios: allocation ratios of the host's resource classes, for unpinned VMs
+    :param guest: the VM's NUMA node
+    :param extra: additional CPUs for isolated emulator threads
+    :param ratios: allocation ratios by resource class; they limit unpinned VMs only
     """
     if not guest.pcpus:
         used = cell.memory_usage_mb + guest.memory_mb
@@ -176,7 +186,7 @@ def node_fits(
     if guest.pcpus and not _threads_fit(cell, guest, extra):
         return False
     size_kb = guest.page_size_kb
-    # Only VMs without huge pages and pins overcommit the memory of a node.
+    # Only an unpinned VM without a page size may overcommit the node's memory.
     now = bool(guest.pcpus or size_kb is not None)
     # Where the host reports page pools, Nova counts pages, not memory_usage.
     cell = cell._replace(memory_usage_mb=0) if cell.mempages else cell
@@ -195,7 +205,7 @@ def _threads_fit(cell: NUMACell, guest: RequestCell, extra: int) -> bool:
             for number in range(2, threads + 1)
         )
     if guest.cpu_thread_policy == "isolate" and threads > 1:
-        # Nova isolates by reserving siblings on hosts without cpu_dedicated_set alone.
+        # Nova reserves the sibling threads only on hosts without cpu_dedicated_set.
         whole = sum(core == threads for core in cores)
         left = sum(map(bool, cores)) - guest.pcpus
         return cell.pcpuset == cell.cpuset and whole >= guest.pcpus and left >= extra
@@ -205,20 +215,21 @@ def _threads_fit(cell: NUMACell, guest: RequestCell, extra: int) -> bool:
 def memory_fits(
     cell: NUMACell, memory_mb: int, page_size_kb: int | None, *, now: bool
 ) -> bool:
-    """Return whether a cell has the memory, now or when it is empty.
+    """Return whether a NUMA node has the memory, in pages of the requested size.
 
-    :param memory_mb: the VM's memory on this cell, in MiB
-    :param page_size_kb: as :class:`nova_perfvm.facts.RequestCell` has it
+    Stricter than Nova in one point: where a host reports page pools and the request
+    names no page size, Nova compares with the total of the smallest pool, used pages
+    included, and so overcommits the node.
 
-    Stricter than Nova in one point: where a host reports page pools and the
-    request names no page size, Nova looks at the smallest pool alone, whose
-    use it does not count, and so overcommits the cell.
+    :param memory_mb: the VM's memory on this NUMA node, in MiB
+    :param page_size_kb: see :class:`nova_perfvm.facts.RequestCell`
+    :param now: whether memory in use counts; False for an empty node
     """
     left = cell.memory_mb - (cell.memory_usage_mb if now else 0)
     if left < memory_mb:
         return False
     if page_size_kb is None:
-        # min() of nothing: a host that reports no pools has memory of any kind.
+        # Without page pools, the memory check above is the only one.
         smallest = min(cell.mempages, default=None)
         return smallest is None or _pool_fits(smallest, memory_mb, now=now)
     pools = sorted(cell.mempages)
@@ -240,10 +251,11 @@ def _pool_fits(pool: PagePool, memory_mb: int, *, now: bool) -> bool:
 def host_slots(
     vm_class: VMClass, cells: Iterable[NUMACell], memory_mb: int | None = None
 ) -> int:
-    """Count the VMs of a class that an empty host holds, capped by max_per_host.
+    """Count the VMs of a class that fit an empty host, at most ``max_per_host``.
 
-    :param memory_mb: memory of each VM in MiB; None for the class's smallest
-        flavor, or for any memory, where the host tells its own, if it declares none
+    :param memory_mb: memory of each VM in MiB; None for that of the class's smallest
+        flavor, or, if the class declares no flavors, 1 MiB where the host reports
+        memory and 0 where it does not
     """
     cells = tuple(cells)
     if memory_mb is None:
@@ -254,14 +266,14 @@ def host_slots(
     for cell in cells:
         count = cell_cpus(vm_class, cell)[0] // vm_class.cell_pcpus
         if share_mb:
-            # On a node without memory that of the host itself makes it negative.
+            # Memory reserved for the host makes the figure of an empty node negative.
             count = min(count, max(0, cell.memory_mb) // share_mb)
         shares.append(count)
     return vm_class.capped(groups_of(shares, vm_class.cells_per_vm))
 
 
 def smallest_size(vm_class: VMClass) -> FlavorSize | None:
-    """Return the size of a class's smallest flavor, by memory; None without flavors."""
+    """Return the class's flavor size with the least memory; None without flavors."""
     if vm_class.flavors is None:
         return None
     return min(

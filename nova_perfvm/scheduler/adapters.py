@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's scheduler objects to the facts that the rules judge.
+"""Make the facts that the rules judge of Nova's scheduler objects.
 
-host_facts() runs once per host and request: it reads each Nova field once,
+host_facts() runs once per host and request: it reads each field of Nova's objects once,
 copies no set, and reads page pools only when a rule asks for them.
 """
 
@@ -30,10 +30,10 @@ from nova_perfvm.printable import first_line
 
 
 def _reader(*fields: str) -> Callable[[Any], tuple[Any, ...]]:
-    """Return what reads these fields of an object of Nova's.
+    """Return a function that reads these fields of a versioned object of Nova.
 
-    One by one through the object's properties they would cost more than all rules
-    together, so they are taken from where versioned objects store them.
+    The function reads the attributes in which the object stores its fields: reading
+    the properties would cost more time than all rules together.
     """
     stored = operator.attrgetter(*(f"_obj_{field}" for field in fields))
     declared = operator.attrgetter(*fields)
@@ -42,14 +42,13 @@ def _reader(*fields: str) -> Callable[[Any], tuple[Any, ...]]:
         try:
             return stored(thing)
         except AttributeError:
-            # A field that is not set, or another way of storing them: ask properly,
-            # and let Nova raise what it raises.
+            # A field is not set, or Nova stores fields otherwise: read the properties.
             return declared(thing)
 
     return read
 
 
-# In the order of the facts.
+# In the order of the fields of NUMACell and PagePool.
 _read_cell = _reader(
     "id", "cpuset", "pcpuset", "pinned_cpus", "memory", "memory_usage", "siblings"
 )
@@ -59,10 +58,10 @@ _NOTHING: frozenset[str] = frozenset()
 
 
 def request_facts(spec_obj: objects.RequestSpec) -> RequestFacts:
-    """Return what a request asks for, flavor and image taken together.
+    """Return the facts of a request, from its flavor and image.
 
-    The NUMA topology is Nova's own reading of both, so an image that asks for
-    pinning is seen with any flavor.
+    The NUMA topology is the one that nova-api derived from both, so the facts show an
+    image's request for pinned CPUs, too.
     """
     flavor = spec_obj.flavor
     topology = spec_obj.numa_topology
@@ -92,7 +91,7 @@ def request_facts(spec_obj: objects.RequestSpec) -> RequestFacts:
         cells=cells,
         emulator_threads=emulator_threads,
         multiqueue=_multiqueue(spec_obj),
-        # Requests from before Rocky do not know.
+        # Requests from before Rocky lack the field.
         volume_backed=spec_obj.is_bfv if "is_bfv" in spec_obj else None,
         resources=resources,
         traits=traits,
@@ -100,7 +99,7 @@ def request_facts(spec_obj: objects.RequestSpec) -> RequestFacts:
 
 
 def _image_traits(spec_obj: objects.RequestSpec) -> Sequence[str]:
-    """Return the traits of the image, or of the volume's copy of its metadata."""
+    """Return the traits that the image requires, or a volume's copy of its metadata."""
     if "image" not in spec_obj or spec_obj.image is None:
         return ()
     traits: Sequence[str] = spec_obj.image.properties.get("traits_required", ())
@@ -113,17 +112,18 @@ def _multiqueue(spec_obj: objects.RequestSpec) -> bool:
             spec_obj.flavor, spec_obj.image
         )
     except exception.FlavorImageConflict:
-        # nova-api refuses such a pair; on a rebuild it may come this far, and
-        # the driver would refuse it.
+        # Flavor and image contradict each other.  nova-api refuses that, except for a
+        # rebuild, which the virt driver would refuse later.
         return False
     return wanted
 
 
 def host_facts(host_state: host_manager.HostState) -> HostFacts:
-    """Return what Nova knows about a host.
+    """Return the facts of a host.
 
-    Aggregates tell whether the policy manages it, and so have to be readable; the
-    rest is for the rules to refuse where it is not.
+    An error in the host's NUMA topology or figures goes into ``unreadable``, so that a
+    rule refuses the host.  Errors in its aggregates, which say whether the policy
+    manages the host, are raised.
     """
     reserved = _reserved(host_state.aggregates)
     try:
@@ -136,7 +136,7 @@ def host_facts(host_state: host_manager.HostState) -> HostFacts:
             ]
         )
         counts = host_state.vcpus_used, host_state.num_instances
-    except Exception as exc:  # noqa: BLE001  whatever it is, other hosts go on
+    except Exception as exc:  # noqa: BLE001  the other hosts are still judged
         return HostFacts(
             host_state.host,
             host_state.nodename,
@@ -149,19 +149,16 @@ def host_facts(host_state: host_manager.HostState) -> HostFacts:
 
 
 def in_words(error: Exception) -> str:
-    """Return an error as one line of a log, its type if it cannot be printed."""
+    """Return an error as one line for the log; its type alone if str() fails."""
     kind = type(error).__name__
     try:
         return f"{kind}: {first_line(error)}"
-    except Exception:  # noqa: BLE001  it must not stop the request
+    except Exception:  # noqa: BLE001  an unprintable error must not fail the request
         return kind
 
 
 class _PagePools(Sequence[PagePool]):
-    """The page pools of a cell, read when somebody asks.
-
-    A full host is refused without them.
-    """
+    """The page pools of a NUMA node, read on access: full hosts are refused without."""
 
     __slots__ = ("_cell",)
 
@@ -177,7 +174,7 @@ class _PagePools(Sequence[PagePool]):
     def __iter__(self) -> Iterator[PagePool]:
         for pool in self._cell.mempages:
             size_kb, total, used = _read_pool(pool)
-            # Computes from before Pike report none, and Nova takes 0.
+            # Computes from before Pike report no reserved pages; Nova assumes 0.
             reserved = pool.reserved if "reserved" in pool else 0
             yield PagePool(size_kb, total - reserved, used)
 
@@ -185,7 +182,7 @@ class _PagePools(Sequence[PagePool]):
 def _reserved(
     aggregates: list[objects.Aggregate],
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the labels of a host, and the traits that its aggregates isolate by."""
+    """Return a host's labels, and the project's traits that its aggregates require."""
     if not aggregates:
         return _NOTHING, _NOTHING
     metadata = [aggregate.metadata for aggregate in aggregates]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tells hosts from each other for whoever fits NUMA topologies onto them."""
+"""Compare the states of hosts, so that equal hosts are judged once."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import Any, Final
 from nova.objects import base
 from nova.scheduler.host_manager import HostState
 
-# What an object of Nova's holds beside its fields, and no verdict rests on.
+# Attributes of Nova's objects without effect on verdicts.
 _ASIDE: Final = frozenset({"_changed_fields", "_context"})
 
 
 def state_of(host_state: HostState) -> Hashable:
-    """Return the same for two hosts where each request fits onto both or neither.
+    """Return a key that is equal for hosts onto which the same NUMA topologies fit.
 
-    :raises TypeError: when hashed, for what has no hash
+    Hashing the key raises TypeError if a part of the host's state has no hash.
     """
     return (
         host_state.cpu_allocation_ratio,
         host_state.ram_allocation_ratio,
         _state(host_state.numa_topology),
-        # The cells with devices are tried last, and which comes first matters: Nova
-        # writes into the topology while it tries.
+        # Nova tries NUMA nodes with PCI devices last.  The order matters, as Nova
+        # writes into the request's topology on each try.
         frozenset(free_devices(host_state).items()),
     )
 
 
 def _state(value: Any) -> Hashable:
-    """Return what tells a value of Nova's objects from another, all that it holds."""
+    """Return a key of everything that a value holds, objects of Nova included."""
     if isinstance(value, base.NovaObject):
-        # The attributes behind the fields: reading these is half of the cost.
+        # Reading the attributes costs half as much as reading the fields.
         return tuple(
             [
                 (name, _state(each))

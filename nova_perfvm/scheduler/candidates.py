@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of a host's allocation candidates Nova claims.
+"""Let Nova try each free child provider of an elastic host.
 
-On an elastic host each free child provider makes a candidate.  Nova
-(nova/scheduler/manager.py, ``_schedule``) claims the first candidate of each HostState
-that has passed the filters, one after the other, until a claim succeeds.  So a claim
-that meets another one on the same
-child would end on that host, whatever else is free there.  Here a host becomes
-one HostState for each of its free children: a request is refused only when
-every child is taken.
+Placement returns an allocation candidate for each free child provider of a host.  Nova
+(nova/scheduler/manager.py, ``_schedule``) tries to claim only the first candidate of
+each HostState, one HostState after the other.  If another request has just claimed the
+same child, Nova gives up the host, though other children are free.  So this module
+makes a HostState for each free child: a request fails only if every child is taken.
 
-What is granted does not depend on any of this: Placement sees to that.
+Placement alone decides whether a claim succeeds.
 """
 
 from __future__ import annotations
@@ -23,27 +21,28 @@ from nova.scheduler.host_manager import HostState
 
 from nova_perfvm import constants as const
 
-# Placement's allocation request, as HostState has it.
+# An allocation request of Placement, as in HostState.allocation_candidates.
 Candidate = dict[str, Any]
-# With more hosts than this a claim that fails has other hosts to go to, and the
-# filters behind this one would have to judge each child of each of them.
+# With more hosts than this, a failed claim has enough other hosts, and an attempt for
+# each child would multiply the work of the filters that follow.
 MANY_HOSTS = 16
 
 
 class Attempt(HostState):
-    """One claim that Nova may try: a host's state, and candidates to begin with.
+    """A copy of a HostState with some of the host's candidates, for Nova to claim.
 
-    :ivar by_host: all attempts of the request, those at one host together; weak,
-        as Nova holds those that count, and a ring of them would be garbage with
-        all that their hosts have
-    :ivar over: whether another attempt stands for the host from now on
-    :ivar claimed_for: the server for which the last claim succeeded, on any of
-        the request's hosts
+    :ivar by_host: the request's attempts, a list for each host.  Weak references, as
+        Nova keeps the attempts in use, and a cycle of strong references would leave
+        hosts' data to the garbage collector
+    :ivar over: whether another attempt now represents the host, so that filters skip
+        this one
+    :ivar claimed_for: UUID of the server for which the request's last claim succeeded,
+        on whichever host
     """
 
     def __init__(self, host_state: HostState) -> None:
-        # No super(): this is the state of that host, not of a new one.  The
-        # filters to come write their limits into it.
+        # No super().__init__(), which would reset the state.  ``limits`` is copied, as
+        # the filters that follow write into it.
         vars(self).update(vars(host_state))
         self.limits = dict(host_state.limits)
         self.by_host: Sequence[Sequence[weakref.ref[Attempt]]] = ()
@@ -51,20 +50,20 @@ class Attempt(HostState):
         self.claimed_for: str | None = None
 
     def consume_from_request(self, spec_obj: objects.RequestSpec) -> None:
-        """Take note of a claim that has succeeded.
+        """Update the request's attempts after a successful claim on this one.
 
-        nova/scheduler/manager.py calls it then, in ``_consume_selected_host``.
+        Called by ``_consume_selected_host`` of nova/scheduler/manager.py.
 
-        Afterwards one attempt stands for each host, with all candidates but
-        those of the child that was claimed.  Among these Nova looks for hosts
-        for the request's next server, and for alternates.
+        Afterwards one attempt represents each host, with all candidates except those
+        of the claimed child.  From these attempts Nova selects hosts for the request's
+        next server, and alternates.
         """
         super().consume_from_request(spec_obj)
         kept = self.kept()
         for here in self.by_host:
             attempts = [a for ref in here if (a := ref()) is not None]
             if not attempts:
-                # The filters behind this one have refused the host.
+                # A later filter has refused the host, so Nova has dropped its attempts.
                 continue
             left = [c for a in attempts for c in a.allocation_candidates]
             stands = next((a for a in attempts if a.allocation_candidates), attempts[0])
@@ -77,22 +76,25 @@ class Attempt(HostState):
                 attempt.claimed_for = spec_obj.instance_uuid
 
     def kept(self) -> Callable[[Candidate], bool]:
-        """Return what tells the candidates of the host that a claim has left."""
+        """Return a predicate: whether a candidate is still free after this claim."""
         claimed = {child_of(c) for c in self.allocation_candidates[:1]}
         return lambda candidate: child_of(candidate) not in claimed
 
 
 def current(hosts: Iterable[HostState]) -> list[HostState]:
-    """Return the hosts of a request, each once, as its last claim left them."""
+    """Return the hosts without attempts that are ``over``: each host once."""
     return [host for host in hosts if not (isinstance(host, Attempt) and host.over)]
 
 
 def attempts(
     hosts: Sequence[HostState], spec_obj: objects.RequestSpec
 ) -> list[HostState]:
-    """Return what Nova shall try to claim for a VM that takes a whole child.
+    """Return an attempt for each free child of the hosts, for a VM that takes a child.
 
-    :param hosts: those that may take the VM, each once
+    With more than ``MANY_HOSTS`` hosts, return one attempt for each host.  Return the
+    hosts themselves if the VM already has its host.
+
+    :param hosts: hosts that passed the filter, each once
     """
     if has_its_host(hosts, spec_obj):
         return list(hosts)
@@ -102,8 +104,8 @@ def attempts(
         children = by_child(host.allocation_candidates, _turn(spec_obj))
         if len(hosts) > MANY_HOSTS:
             children = [[c for candidates in children for c in candidates]]
-        # A host that the request has claimed stays the same object, by which Nova
-        # keeps it from being an alternate.
+        # An attempt of an earlier claim stays the same object: Nova compares objects to
+        # exclude the claimed host from the alternates.
         first = host if isinstance(host, Attempt) else Attempt(host)
         here = [first, *(Attempt(first) for _ in children[1:])]
         for attempt, candidates in zip(here, children, strict=False):
@@ -116,9 +118,9 @@ def attempts(
 
 
 def has_its_host(hosts: Iterable[HostState], spec_obj: objects.RequestSpec) -> bool:
-    """Return whether the VM has its host, and others are looked for.
+    """Return whether a claim for the VM has succeeded, so Nova now seeks alternates.
 
-    Nova asks once more after the last server of a request, for alternates.
+    Nova runs the filters once more for alternates, after a request's last server.
     """
     return any(
         isinstance(host, Attempt) and host.claimed_for == spec_obj.instance_uuid
@@ -127,19 +129,19 @@ def has_its_host(hosts: Iterable[HostState], spec_obj: objects.RequestSpec) -> b
 
 
 def check(host: HostState) -> None:
-    """Raise whatever Nova raises where a host lacks what its attempts are made of."""
+    """Raise Nova's error if a host lacks ``limits`` or readable candidates."""
     dict(host.limits)
     by_child(host.allocation_candidates, 0)
 
 
 def by_child(candidates: Iterable[Candidate], start: int) -> list[list[Candidate]]:
-    """Divide candidates by the children that they take, beginning at ``start``.
+    """Group candidates by child provider, and rotate the groups by ``start``.
 
-    The same candidates with ``start + 1`` begin with the next child.  Those of
-    one child stay in Placement's order: they differ in what is not ours, such as
-    PCI devices or bandwidth.
+    Candidates of one child keep Placement's order: they differ in other resources, such
+    as PCI devices or bandwidth.
 
     :param candidates: Placement's allocation requests, as HostState has them
+    :param start: number of the child that comes first, modulo the number of children
     """
     groups: dict[tuple[str, ...], list[Candidate]] = {}
     for candidate in candidates:
@@ -150,7 +152,7 @@ def by_child(candidates: Iterable[Candidate], start: int) -> list[list[Candidate
 
 
 def child_of(candidate: Candidate) -> tuple[str, ...]:
-    """Return the UUIDs of the providers that a candidate takes units of."""
+    """Return the sorted UUIDs of the providers whose units a candidate takes."""
     return tuple(
         sorted(
             provider
@@ -161,10 +163,10 @@ def child_of(candidate: Candidate) -> tuple[str, ...]:
 
 
 def _turn(spec_obj: objects.RequestSpec) -> int:
-    """Return a number that tells a request from those made at the same time.
+    """Return the ID of the request's record, to spread requests over the children.
 
-    That of its record: creates at the same time have neighbouring numbers, and
-    so seldom meet on a child.  Where they do, as moves may, which keep the
-    number of the server's creation, the next attempt finds another child.
+    Servers created at the same time have consecutive IDs, so their requests begin with
+    different children.  A move keeps the ID of the server's creation, so two requests
+    may begin with the same child; the loser's next attempt tries another child.
     """
     return spec_obj.id if "id" in spec_obj else 0

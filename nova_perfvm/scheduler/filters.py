@@ -36,19 +36,19 @@ LOG = logging.getLogger(__name__)
 
 
 class PerfVMFilter(filters.BaseHostFilter):
-    """Keep VMs of each class where the policy wants them, and others away.
+    """Pass the hosts that the policy allows for a request.
 
-    The filter judges what the scheduler knows: a host's NUMA nodes and pins,
-    which are as old as the compute's last report.  Two schedulers at once, or
-    an operator who forces a host, go past it, as past any filter.
+    The filter judges a host's NUMA nodes and pins as nova-compute last reported them.
+    It cannot stop two schedulers that choose the same host at once, nor an operator who
+    forces a host; no filter can.
 
-    One instance serves all threads of the process: it holds the policy, which
-    never changes, and which hosts could not be read last.
+    One instance serves all threads of the process.  It holds the policy, which never
+    changes, and the hosts that it could not read last.
     """
 
-    # A rebuild with a new image stays on its host, where the server itself
-    # takes the slot that it needs, so hosts are not judged.  But the image may
-    # turn off what the class promises (multiqueue), and nobody else looks.
+    # A rebuild stays on its host, whose slot the server itself occupies, so the host's
+    # room is not judged.  But the new image may turn off multiqueue, which the class
+    # promises, and no other check sees that.
     RUN_ON_REBUILD = True
 
     def __init__(self) -> None:
@@ -65,21 +65,21 @@ class PerfVMFilter(filters.BaseHostFilter):
     def filter_all(
         self, filter_obj_list: Iterable[HostState], spec_obj: objects.RequestSpec
     ) -> list[HostState]:
-        """Return the hosts that may take the request, as often as Nova shall try.
+        """Return the hosts that may take the request.
 
-        All hosts are judged here, not one by one, because what is wrong with
-        the request itself is found and said once, and so is the summary.
+        An elastic host comes as several HostStates, one for each free child
+        (:func:`.candidates.attempts`).  All hosts are judged in one call, so that the
+        request's own mistakes and the summary are logged once.
 
-        In mode ``observe`` the hosts are returned as they came, whatever happens
-        here: it turns the filter off.
+        In mode ``observe`` all hosts pass, even if judging them raises an error.
         """
         if self._freezes:
-            # Not before: what Nova holds for good it reads after its filters.
+            # Not in __init__: Nova loads more permanent objects after its filters.
             garbage.freeze()
         started = time.perf_counter()
         hosts = candidates.current(filter_obj_list)
         if all(host.hypervisor_type == const.IRONIC for host in hosts):
-            # Nodes of bare metal, which only a request for such has.
+            # Only requests for bare metal come with Ironic nodes.
             return hosts
         observes = conf.observes(nova_conf.CONF)
         try:
@@ -107,15 +107,18 @@ class PerfVMFilter(filters.BaseHostFilter):
         *,
         observes: bool,
     ) -> list[HostState]:
-        """Judge the hosts, log it, and return those that may take the request.
+        """Return the hosts that may take the request, and log one summary line.
 
-        A line a request: ``etc/nova_perfvm/mtail/perfvm.mtail`` counts them.
+        ``etc/nova_perfvm/mtail/perfvm.mtail`` counts these lines.
+
+        :param started: time.perf_counter() at the start of the request
+        :param observes: whether the mode is ``observe``, for the wording of the log
         """
         rejects = "would reject" if observes else "rejected"
         at_home = None
         if scheduler_utils.request_is_rebuild(spec_obj):
-            # A user can have said so, in a scheduler hint; and Nova claims
-            # nothing for such a request.
+            # Nova claims nothing for a rebuild.  A user can pretend one by a scheduler
+            # hint, so look at the server's record.
             request = request._replace(claimed=False)
             at_home = instances.rebuilt_on(spec_obj.instance_uuid)
         reasons = () if at_home else rules.check_request(self.policy, request)
@@ -168,9 +171,9 @@ class PerfVMFilter(filters.BaseHostFilter):
     def _check(
         self, request: RequestFacts, host: HostFacts, seen: residents.Residents
     ) -> tuple[Reason, ...]:
-        """Return why a host may not take a request.
+        """Return why a host may not take a request; empty if it may.
 
-        Who is on it is looked up last, as that takes queries.
+        The VMs on the host are looked up last, as that needs database queries.
         """
         reasons = rules.check_host(self.policy, request, host)
         if reasons:
@@ -199,10 +202,10 @@ class PerfVMFilter(filters.BaseHostFilter):
     ) -> tuple[HostFacts, tuple[Reason, ...]]:
         """Return a host's facts, and why it may not take a request.
 
-        A host whose facts cannot be read is refused, and the others are judged.
+        An error while judging the host refuses this host alone.
 
-        :param seen: who is on the hosts
-        :param at_home: host and node of a server that is rebuilt there
+        :param seen: the VMs on the request's hosts
+        :param at_home: host and node on which the request rebuilds its server
         """
         name = unreadable.name_of(host_state)
         try:
@@ -213,7 +216,7 @@ class PerfVMFilter(filters.BaseHostFilter):
                 reasons = self._check(request, host, seen)
             if not reasons and self._divides(request):
                 candidates.check(host_state)
-        except Exception as exc:  # noqa: BLE001  a host's, whatever it is
+        except Exception as exc:  # noqa: BLE001  the other hosts are still judged
             error = adapters.in_words(exc)
             host = HostFacts(*name, (), unreadable=error)
             reasons = (UNREADABLE.because(error=error),)
@@ -224,13 +227,13 @@ class PerfVMFilter(filters.BaseHostFilter):
         return host, reasons
 
     def _divides(self, request: RequestFacts) -> bool:
-        """Return whether Nova shall try each free child of a host."""
+        """Return whether Nova is to try each free child of a host for the request."""
         return scheme_of(self.policy).tries_each(request)
 
     def _request(self, spec_obj: objects.RequestSpec) -> RequestFacts:
-        """Return what is asked for; of a former size, with the server's vCPUs today.
+        """Return the request's facts; for a former size also the server's vCPUs.
 
-        To look that up takes queries, so it is done for no other request.
+        Looking up the server needs database queries, so other requests go without.
         """
         request = adapters.request_facts(spec_obj)
         if rules.is_former_size(self.policy, request):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep Python's garbage collector from searching what nova-scheduler never frees.
+"""Keep Python's garbage collector from searching objects that are never freed.
 
-A request for hundreds of hosts makes so many objects that CPython's collector then
-searches all that the process holds.  Most of that is modules and what belongs to
-them, which stay until the process ends.
+A request for hundreds of hosts creates so many objects that CPython's collector runs
+through all objects of the process.  Most of these belong to modules, which stay until
+the process ends.
 """
 
 import functools
@@ -14,15 +14,15 @@ from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
-# functools.cache takes none: the first requests come in several threads.
+# functools.cache does not lock, and the first requests come in several threads.
 _LOCK = threading.Lock()
 
 
 def freeze() -> int:
-    """Let the collector pass by what there is now, and return how many objects.
+    """Exempt all present objects from garbage collection, and return their number.
 
-    Only the first call in a process does anything; others wait for it.  What is
-    frozen is still freed when nothing refers to it; only cycles of it would stay.
+    Only the first call in a process has an effect; concurrent calls wait.  Reference
+    counting still frees exempt objects, except those in reference cycles.
     """
     with _LOCK:
         return _freeze()
@@ -30,7 +30,7 @@ def freeze() -> int:
 
 @functools.cache
 def _freeze() -> int:
-    # Garbage that is there would be kept for ever.
+    # First collect garbage, which freezing would keep for ever.
     gc.collect()
     gc.freeze()
     count = gc.get_freeze_count()

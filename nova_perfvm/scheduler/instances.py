@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read from Nova's databases what a request does not prove about its server.
+"""Look up the record of a request's server in Nova's databases.
 
-A request says what its user asked for, scheduler hints included, but not whether it
-makes a server or moves one.  The record of the server does: that of a new server is
-in no cell yet, or has no host; that of a server that is moved has the source host, or
-says that it is shelved and offloaded.  The record keeps the old flavor until a resize
-is done, so it also shows a resize from another size or class.
+A request does not say whether it creates a server or moves one; scheduler hints, which
+users set, may lie.  The server's record tells: a new server is in no cell yet, or has
+no host; a server that moves has its source host, or is shelved and offloaded.  The
+record keeps the old flavor until a resize ends, so it shows the old size and class.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ Devices: TypeAlias = "list[objects.InstancePCIRequest]"
 
 
 def find(instance_uuid: str) -> objects.Instance | None:
-    """Return a server's record, flavor and PCI requests included, as it is now.
+    """Return a server's current record, with flavor and PCI requests.
 
-    None for a server that has no record in any cell: one that is being created,
-    or that is gone.  It takes two queries, so ask only where it matters.
+    None for a server without a record in any cell: a new or a deleted server.  The
+    lookup costs two database queries.
     """
     context = nova_context.get_admin_context()
     try:
@@ -46,10 +45,9 @@ def find(instance_uuid: str) -> objects.Instance | None:
 
 
 def rebuilt_on(instance_uuid: str) -> tuple[str, str] | None:
-    """Return host and node of a server that is being rebuilt where it is.
+    """Return host and node of a server during its rebuild, at other times None.
 
-    None if it is not.  An evacuation is a rebuild, too, and gives the host that
-    the server leaves.
+    Nova evacuates by rebuilding: for an evacuation the host is the one that failed.
     """
     instance = find(instance_uuid)
     if instance is None or instance.task_state != task_states.REBUILDING:
@@ -58,12 +56,12 @@ def rebuilt_on(instance_uuid: str) -> tuple[str, str] | None:
 
 
 def migrates_live(spec_obj: objects.RequestSpec) -> bool:
-    """Return whether a request is that of a live migration.
+    """Return whether a request is for a live migration.
 
-    It costs two queries, for moves alone.
+    Costs two database queries, for moves only.
     """
     if "ignore_hosts" not in spec_obj or not spec_obj.ignore_hosts:
-        # Nova names the source there.
+        # A live migration always excludes the source host.
         return False
     instance = find(spec_obj.instance_uuid)
     return instance is not None and instance.task_state == task_states.MIGRATING
@@ -78,7 +76,7 @@ def devices_claimed(spec_obj: objects.RequestSpec) -> Devices | None:
     policy of flavor and image: ResourceTracker._move_claim.  An alias that
     nova-scheduler does not know is assumed to have Nova's default policy.
 
-    It costs two queries.
+    Costs two database queries.
     """
     instance = _built(spec_obj.instance_uuid)
     if instance is None:
@@ -95,7 +93,7 @@ def devices_claimed(spec_obj: objects.RequestSpec) -> Devices | None:
 
 
 def with_policy(asked: Devices, policy: str) -> Devices:
-    """Return copies of PCI requests, those of the flavor with a NUMA policy."""
+    """Return copies of PCI requests, with a new NUMA policy except for ports."""
     copies = [one.obj_clone() for one in asked]
     for one in copies:
         if one.source != one.NEUTRON_PORT:
@@ -104,7 +102,7 @@ def with_policy(asked: Devices, policy: str) -> Devices:
 
 
 def _built(instance_uuid: str) -> objects.Instance | None:
-    """Return the record of a server that has a host or is offloaded, else None."""
+    """Return the record of a server with a host, or of an offloaded one; else None."""
     instance = find(instance_uuid)
     if instance is None or not (
         instance.host or instance.vm_state == vm_states.SHELVED_OFFLOADED
@@ -114,15 +112,16 @@ def _built(instance_uuid: str) -> objects.Instance | None:
 
 
 def running_vcpus(spec_obj: objects.RequestSpec) -> int | None:
-    """Return how many vCPUs the server has in the class that its request names.
+    """Return the current vCPUs of a request's server.
 
-    None for a new server, and for one of another class.  It costs two queries.
-    Where they fail nobody can tell, and the request is taken for a move: a new
-    server of a former size can be deleted, one that cannot be evacuated is lost.
+    None for a new server, and for a server of another class.  Costs two database
+    queries.  If these fail, return the request's vCPUs, as if the request moved the
+    server: a wrongly admitted new server can be deleted, but refusing to evacuate a
+    server would lose it.
     """
     try:
         instance = _built(spec_obj.instance_uuid)
-    except Exception as exc:  # noqa: BLE001  whatever it is, nobody can tell
+    except Exception as exc:  # noqa: BLE001  any failure leaves the server unknown
         LOG.warning(
             "Cannot look up whether server %s exists (%s), so it is taken for one that "
             "runs with the %d vCPUs of the request.",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixes of known bugs that the source of the installed Nova shows.
+"""Find fixes of known bugs in the source of the installed Nova.
 
-Checkouts of git and packages of distributors may have a fix that the release of the
-same version lacks.
+A git checkout or a distributor's package may contain a fix that the release of the same
+version lacks.
 """
 
 import functools
@@ -10,7 +10,7 @@ import re
 from importlib import resources
 from typing import Final
 
-# {number on Launchpad: (file of the package nova, what it has with the fix alone)}
+# {bug number on Launchpad: (file of the package nova, pattern found only with the fix)}
 _FIXES: Final = {
     2144660: ("compute/claims.py", r"(?m)^ {12}pci_stats = self"),
     2151252: ("compute/api.py", r"startswith\(['\"]_nova['\"]\)"),
@@ -21,9 +21,9 @@ _FIXES: Final = {
 
 @functools.cache
 def has_fix(number: int) -> bool | None:
-    """Return whether Nova's source has the fix of a bug; None where it cannot tell.
+    """Return whether Nova's source has the fix of a bug; None if it cannot be told.
 
-    :param number: Launchpad's
+    :param number: number of the bug on Launchpad
     """
     try:
         path, pattern = _FIXES[number]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of Nova that are no API of Nova's, and that this package rests on.
+"""Internal functions, methods and classes of Nova on which this package depends.
 
 ``nova_internals.yaml`` lists each part, the reason, and the hashes of its source in the
 releases that the tests ran with.
@@ -18,15 +18,15 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 _FILE: Final = "nova_internals.yaml"
-# Characters of the hashes in the file.
+# Length of the hashes in the file, in hex digits.
 _LENGTH: Final = 16
 
 
 class Internal(NamedTuple):
     """A function, method or class of Nova.
 
-    :ivar why: what this package does with it, or copies of it
-    :ivar hashes: of its source, by the major release of Nova
+    :ivar why: how this package uses the part, or what it copies
+    :ivar hashes: hash of the part's source by major release of Nova
     """
 
     why: str
@@ -41,21 +41,24 @@ def internals() -> Mapping[str, Internal]:
 
 
 def is_known(name: str, found: Any = None) -> bool:
-    """Return whether a part of Nova has a source that the tests ran with.
+    """Return whether the source of a part of Nova is one that the tests ran with.
 
-    :param name: one of :func:`internals`
-    :param found: what stands in its place; None for what the installed Nova has
+    :param name: a name of :func:`internals`
+    :param found: the object to look at; None for the installed Nova's
     """
     return source_hash(found or _named(name)) in internals()[name].hashes.values()
 
 
 def unknown() -> Iterator[str]:
-    """Yield the names of parts that the installed Nova lacks, or has otherwise."""
+    """Yield the names of parts that the installed Nova lacks or has changed."""
     return (name for name in internals() if not is_known(name))
 
 
 def source_hash(part: Any) -> str | None:
-    """Return the hash of a source without comments and layout; None without source."""
+    """Return the hash of an object's source, comments and layout aside.
+
+    None if the source cannot be found.
+    """
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(part)))
     except (OSError, TypeError, SyntaxError):

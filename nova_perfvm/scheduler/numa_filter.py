@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's NUMATopologyFilter, asked once for hosts that are alike."""
+"""Nova's NUMATopologyFilter, run once for all hosts in the same state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nova_perfvm.scheduler import (
 
 LOG = logging.getLogger(__name__)
 
-# The method of Nova's filter that is replaced.
+# The method of Nova's filter that PerfVMNUMATopologyFilter replaces.
 REPLACED: Final = (
     "nova.scheduler.filters.numa_topology_filter.NUMATopologyFilter.host_passes"
 )
@@ -31,24 +31,23 @@ REPLACED: Final = (
 class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
     """Return the verdicts of Nova's NUMATopologyFilter at a fraction of its cost.
 
-    Nova copies the whole request for each host, because what fits the topology
-    onto a host writes into it.  Here the topology alone is copied, and hosts whose
-    cells are in the same state are judged once per request: an idle rack has one
-    verdict.  Hosts, limits and candidates are left as Nova's filter leaves them.
+    Nova copies the whole request for each host, because fitting the topology onto a
+    host writes into the request.  This filter copies the topology alone, and judges
+    hosts in the same state once per request: the hosts of an idle rack share one
+    verdict.  Hosts, limits and candidates end up as after Nova's filter.
 
-    Nova's own code judges host by host where that is not sure to be the same: for
-    requests of PCI devices, for hosts whose state cannot be compared, and for all
-    where Nova's method is not the one that this was written for.
+    Nova's own code judges each host where sharing a verdict could be wrong: for
+    requests with PCI devices, for hosts whose state cannot be compared, and for all
+    hosts if Nova's method is not a known one (``REPLACED``).
 
-    Candidates that take CPUs of NUMA nodes (``placement: cells``) are judged by
-    :mod:`~nova_perfvm.scheduler.steering`, each on its nodes.  That is needed whatever
-    Nova's method is: another one judges these hosts before, by what else it asks.  It
-    is needed for a server whose user pretends a rebuild by a hint, too; a real rebuild
-    has no candidates.
+    :mod:`~nova_perfvm.scheduler.steering` judges candidates that take CPUs of NUMA
+    nodes (``placement: cells``), each on its nodes.  If Nova's method is unknown, it
+    judges these hosts first.  Steering applies to a rebuild that a user pretends by a
+    hint, too; a real rebuild has no candidates.
     """
 
     def __init__(self) -> None:
-        """Look once whether Nova's method is the known one."""
+        """Check whether Nova's method is a known one, and log a warning if not."""
         super().__init__()
         self._replaces = nova_internals.is_known(REPLACED, type(self).host_passes)
         self._unnamed = unreadable.UnreadableHosts(type(self).__name__, "steer VMs on")
@@ -63,13 +62,13 @@ class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
         self, filter_obj_list: Iterable[HostState], spec_obj: objects.RequestSpec
     ) -> Iterator[HostState]:
         """Yield the hosts onto whose cells the request's NUMA topology fits."""
-        # Of its own, as threads share this filter.
+        # A new object for each request, as threads share this filter.
         judge = NUMATopologyOfOneRequest() if self._replaces else self
         hosts = candidates.current(filter_obj_list)
         steered = steering.Steering(spec_obj, hosts, self._unnamed)
         for host in hosts:
             if steered.concerns(host):
-                # What an earlier server of the request has claimed stays as it is.
+                # A copy, so that claims of the request's earlier servers keep theirs.
                 claim = steering.SteeredHost(host)
                 if self._may_steer(claim, spec_obj):
                     yield from steered.claims(claim)
@@ -77,7 +76,10 @@ class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
                 yield host
 
     def _may_steer(self, host_state: HostState, spec_obj: objects.RequestSpec) -> bool:
-        """Return whether nothing but the room on its nodes can speak against a host."""
+        """Return whether a host passes all of Nova's checks but that of its room.
+
+        An unknown method of Nova is run as a whole.
+        """
         if not self._replaces:
             return bool(self._filter_one(host_state, spec_obj))
         return bool(
@@ -88,19 +90,19 @@ class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
 
 
 class NUMATopologyOfOneRequest(numa_topology_filter.NUMATopologyFilter):
-    """Nova's filter for one request: it remembers what it has said of hosts."""
+    """Nova's filter for one request, with a memory of verdicts by state of host."""
 
     def __init__(self) -> None:
-        """Know nothing yet."""
+        """Start without verdicts."""
         super().__init__()
         self._known: dict[Hashable, _Verdicts] = {}
 
     def host_passes(self, host_state: HostState, spec_obj: objects.RequestSpec) -> bool:
-        """Return what Nova's method returns, and leave the host as that does."""
+        """Return Nova's verdict, and change the host as Nova's method does."""
         requests, wanted = spec_obj.pci_requests, spec_obj.numa_topology
         devices = requests and requests.requests
         if devices or (wanted and not host_state.numa_topology):
-            # With devices each candidate counts, and their pools differ.
+            # With PCI devices each candidate has its own verdict, as pools differ.
             return bool(super().host_passes(host_state, spec_obj))
         if not self._satisfies_cpu_policy(
             host_state, spec_obj.flavor.extra_specs, spec_obj.image.properties
@@ -111,20 +113,23 @@ class NUMATopologyOfOneRequest(numa_topology_filter.NUMATopologyFilter):
         try:
             verdicts = self._verdicts(host_state, wanted)
         except TypeError:
-            # Something in the state of the host has no hash.
+            # A part of the host's state has no hash.
             return bool(super().host_passes(host_state, spec_obj))
         return self._fits(host_state, spec_obj, verdicts)
 
     def _fits(
         self, host_state: HostState, spec_obj: objects.RequestSpec, verdicts: _Verdicts
     ) -> bool:
-        """Keep the candidates of a host that are fit, and set its limits."""
+        """Drop the candidates of a host that do not fit, and set the host's limits.
+
+        Return whether any candidate fits.
+        """
         limits = objects.NUMATopologyLimits(
             cpu_allocation_ratio=host_state.cpu_allocation_ratio,
             ram_allocation_ratio=host_state.ram_allocation_ratio,
         )
         if "network_metadata" in spec_obj and spec_obj.network_metadata:
-            # Each host's own, as Nova's are.
+            # A copy for each host, as in Nova.
             limits.network_metadata = spec_obj.network_metadata.obj_clone()
         fits = verdicts.on(host_state, limits)
         if not self.filter_candidates(host_state, lambda _candidate: next(fits)):
@@ -141,7 +146,7 @@ class NUMATopologyOfOneRequest(numa_topology_filter.NUMATopologyFilter):
     def _verdicts(
         self, host_state: HostState, wanted: objects.InstanceNUMATopology
     ) -> _Verdicts:
-        """Return what is known of hosts in the state of this one."""
+        """Return the verdicts on hosts in the same state as this host."""
         state = alike.state_of(host_state)
         verdicts = self._known.get(state)
         if verdicts is None:
@@ -150,13 +155,12 @@ class NUMATopologyOfOneRequest(numa_topology_filter.NUMATopologyFilter):
 
 
 class _Verdicts:
-    """What Nova says of hosts in one state, for the first candidate, the next...
+    """Nova's verdicts on the first, second... candidate of hosts in one state.
 
-    Without PCI devices one candidate is as good as another, but Nova gives all of
-    a host the same copy of the topology, with what fitting the one before wrote
-    into it: the second verdict can be another than the first.  It also writes while
-    it tries the host's cells one after the other: the size of pages that it has
-    chosen on the first, though the VM did not fit there, is asked of the next.
+    Without PCI devices all candidates of a host are equal, but their verdicts can
+    differ: Nova uses one copy of the request's topology for all of them, and each try
+    writes into it.  Each NUMA node of the host that Nova tries writes, too: the page
+    size chosen on the first node, even if the VM did not fit, is required of the next.
     """
 
     def __init__(self, wanted: objects.InstanceNUMATopology) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which VMs are on a host, or may come back to it, as Nova's databases have it now.
+"""Look up the VMs that are on a host, or may come back to it, in Nova's databases.
 
-A host's own figures leave VMs out: one that was moved there, until nova-compute's
-next periodic task, and one that was moved away and may come back.  Where Placement
-keeps no class from another, these would let both meet.
+A host's own figures lack a VM that has just moved there, until nova-compute's next
+periodic task, and a VM that has moved away but may come back.  Where Placement does not
+keep classes apart, VMs of two classes could meet because of that.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from oslo_db import exception as db_exception
 from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.scheduler.unreadable import name_of
 
-# A server, and which of its NUMA topologies counts on the host: its own, or that of
-# before its move, or that of after it.
+# UUID of a server, and the NUMA topology that counts on the host: the server's own, or
+# the old or new one of its move.
 _Stay = tuple[str, Literal["own", "old", "new"]]
 
 
 class Residents:
-    """The VMs on the hosts of one request; nothing is asked before it matters."""
+    """The VMs on the hosts of one request, looked up on demand."""
 
     def __init__(self, hosts: Iterable[HostState]) -> None:
-        """Know nothing yet of these hosts."""
+        """Start without queries; `hosts` are all hosts of the request."""
         self._hosts = hosts
         self._failed: dict[str, db_exception.DBError] = {}
         self._contexts: dict[str, nova_context.RequestContext] = {}
@@ -38,21 +38,21 @@ class Residents:
 
     @functools.cached_property
     def _cells(self) -> Mapping[str, str]:
-        """The cell of each host; an odd one is refused when it is judged."""
+        """The UUID of the Nova cell of each host; empty for a host without one."""
         return {name_of(h)[0]: getattr(h, "cell_uuid", "") for h in self._hosts}
 
     def unpinned(self, host: str, pinned: int) -> int:
-        """Count the VMs on a host that own no CPUs, its unfinished moves included.
+        """Count the unpinned VMs on a host, VMs in unfinished moves included.
 
-        It takes two queries of a cell's database, for all of its hosts, and one
-        more where a host has more VMs than are known to be pinned.
+        Costs two queries of the Nova cell's database for all of its hosts, and a third
+        for a host with more VMs than `pinned`.
 
-        :param pinned: VMs that the host's pins are
-        :raises DBError: when the database fails; for its other hosts at once
+        :param pinned: number of VMs that own the host's pinned CPUs
+        :raises DBError: the database fails; raised again for other hosts of the cell
         """
         cell = self._cells[host]
         if cell in self._failed:
-            # Each would wait for it as long.
+            # Do not wait for the same timeout on each host.
             raise self._failed[cell]
         try:
             return self._count(cell, host, pinned)
@@ -80,12 +80,16 @@ class Residents:
         )
 
     def _look(self, cell: str) -> Mapping[str, set[_Stay]]:
-        """Return the servers of each of a cell's hosts."""
+        """Return the servers on, moving to or moving from each host of a Nova cell.
+
+        :param cell: UUID of the Nova cell
+        """
         admin = nova_context.get_admin_context()
         mapping = objects.CellMapping.get_by_uuid(admin, cell)
         with nova_context.target_cell(admin, mapping) as context:
             self._contexts[cell] = context
-        # Before the hosts: a move that ends meanwhile is seen on its new one.
+        # Read moves before hosts: a server whose move ends in between is then found on
+        # its new host.
         moves = objects.MigrationList.get_by_filters(
             context, {"status": list(UNFINISHED)}
         )
@@ -106,19 +110,19 @@ class Residents:
 
 
 def _is_there(server: Any, host: str) -> bool:
-    """Return whether a server is on a host, or is being moved to it or from it.
+    """Return whether a server with a record for the host is there, or is still moving.
 
-    The record of a move stays unfinished for ever where a compute died in the middle
-    of it.  Nova's resource tracker looks at the server for that, too.
+    If a compute dies during a move, the move's record stays unfinished for ever.  So
+    the server's own state decides, as in Nova's resource tracker.
     """
     moves = server.task_state is not None or server.vm_state == vm_states.RESIZED
     return moves or server.host == host
 
 
 def _pinned(server: Any, which: str) -> bool:
-    """Return whether a server owns CPUs, by one of its NUMA topologies."""
+    """Return whether the NUMA topology `which` of a server has pinned CPUs."""
     topology = server.numa_topology
     if which != "own" and server.migration_context is not None:
-        # A resize changes it, and is not over.
+        # An unfinished resize: the topology differs between the two hosts.
         topology = getattr(server.migration_context, f"{which}_numa_topology")
     return topology is not None and any(cell.pcpuset for cell in topology.cells)

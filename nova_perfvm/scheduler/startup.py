@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens when nova-scheduler starts: the policy is read, the mode is logged."""
+"""Read the policy when nova-scheduler starts, and log the policy and the mode."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ LOG = logging.getLogger(__name__)
 def read_policy(reader: str) -> Policy:
     """Return the policy that nova.conf names, or the built-in one.
 
-    :param reader: who enforces it, for the log
-    :raises SystemExit: when the file cannot be used, or the mode is none.  Every
-        mistake is in the log by then, a line each, and the process ends as for any
-        other mistake in its configuration: with that list, not with a traceback.
+    :param reader: name of the filter or weigher, for the log
+    :raises SystemExit: the file has mistakes or cannot be read, or the mode is
+        invalid.  Each mistake is logged as a line before, and the process ends with
+        the list of mistakes instead of a traceback
     """
     try:
         path = conf.policy_file(nova_conf.CONF)

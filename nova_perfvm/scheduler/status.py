@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program ``nova-perfvm-status``, which says so where there is no Nova."""
+"""The program ``nova-perfvm-status``; without Nova it explains where to run it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nova_perfvm.findings import CANNOT_TELL
 def main(argv: list[str] | None = None) -> int:
     """Run the checks of :mod:`nova_perfvm.scheduler.upgrade_check`.
 
-    :returns: the exit status: the worst check's code, or that nothing was checked
+    :returns: exit status: the worst check's code; ``CANNOT_TELL`` without Nova
     """
     try:
         from nova_perfvm.scheduler import upgrade_check  # noqa: PLC0415 - Nova's

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep nova-compute to the NUMA nodes that Placement gives to a VM.
+"""Make nova-compute use the NUMA nodes that Placement allocates to a VM.
 
-With ``placement: cells`` each NUMA node of a host is a provider, and a candidate takes
-CPUs of some.  nova-compute knows nothing of that and chooses by itself; but it obeys
-the limits of a claim, and these can name physical networks, of which each has affinity
-to nodes.  So hosts have one in name only for each node, and here the limits name those
-of the candidate.
+With ``placement: cells`` each NUMA node of a host is a resource provider, and a
+candidate takes CPUs of some nodes.  nova-compute does not read the allocation and
+chooses nodes by itself, but it obeys the limits of a claim.  Limits can name physical
+networks, which have affinity to NUMA nodes.  So nova.conf declares a marker network for
+each node, and this module puts the markers of the candidate's nodes into the limits.
 
 For a server that moves, nova-compute claims other PCI devices than the request names:
-see :func:`.instances.devices_claimed`.  A candidate has to fit both requests.
+see :func:`.instances.devices_claimed`.  A candidate has to fit both sets of devices.
 
-A Nova without the fix of LP 2153425, which came with Nova 34, loses the limits of live
-migrations: nova-conductor asks the host without them.  There the candidate comes first
-whose nodes nova-compute would choose by itself.  nova-scheduler knows these nodes if
-both services have the same
+Without the fix of LP 2153425 (Nova 34), nova-conductor drops the limits of live
+migrations.  There, the candidate whose nodes nova-compute would choose anyway comes
+first.  nova-scheduler predicts these nodes correctly if both services have the same
 ``[compute]packing_host_numa_cells_allocation_strategy``.
 """
 
@@ -40,9 +39,9 @@ from nova_perfvm.scheduler.instances import Devices
 
 LOG = logging.getLogger(__name__)
 
-# Numbers of NUMA nodes, the least first.
+# IDs of NUMA nodes, ascending.
 Nodes = tuple[int, ...]
-# Drawbacks that a candidate has or not, the weightiest first.
+# For each drawback, the gravest first, whether a candidate has it.
 Rank = tuple[bool, ...]
 _REMEDY = (
     "nova-compute does not know its NUMA nodes by name: take [neutron]physnets and "
@@ -52,23 +51,23 @@ _REMEDY = (
 
 
 class SteeredHost(candidates.Attempt):
-    """One claim on NUMA nodes of a host.
+    """An attempt to claim certain NUMA nodes of a host.
 
-    Nova reads the limits of all claims of a request at the end.  So each pass of the
-    filter makes these anew: what an earlier server of the request has claimed keeps
-    its limits.  Those of one host are equal, as Nova takes no host for an alternate
-    that equals one that was claimed.
+    Nova reads the limits of all claims at the end of a request.  So each pass of the
+    filter makes new objects, and the claims of earlier servers keep their limits.
+    Objects for the same host compare equal, as Nova excludes hosts from the alternates
+    that equal a claimed host.
     """
 
     def __eq__(self, other: object) -> bool:
-        """Return whether it is the same host."""
+        """Return whether both are for the same host and node."""
         return isinstance(other, HostState) and self._name == (
             other.host,
             other.nodename,
         )
 
     def __hash__(self) -> int:
-        """Return the same for the same host."""
+        """Return the hash of host and node."""
         return hash(self._name)
 
     @property
@@ -76,15 +75,15 @@ class SteeredHost(candidates.Attempt):
         return self.host, self.nodename
 
     def kept(self) -> Callable[[Candidate], bool]:
-        """Return that all are left: a node may have room for the next VM."""
+        """Keep all candidates: the claimed nodes may have room for the next VM."""
         return lambda _candidate: True
 
 
 class Steering:
-    """The candidates of one request, each judged on its NUMA nodes.
+    """Judges the candidates of one request on the NUMA nodes that they take.
 
-    :param hosts: all that the request may come to
-    :param unnamed: remembers those whose nodes have no names
+    :param hosts: all hosts of the request
+    :param unnamed: log of the hosts whose NUMA nodes lack marker networks
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class Steering:
         self._known: dict[Hashable, dict[Nodes, Rank | None]] = {}
 
     def concerns(self, host_state: HostState) -> bool:
-        """Return whether Placement knows the NUMA nodes that the request takes."""
+        """Return whether candidates of the host take CPUs of NUMA node providers."""
         return bool(
             self._spec.numa_topology
             and host_state.numa_topology
@@ -112,12 +111,15 @@ class Steering:
         )
 
     def claims(self, host: SteeredHost) -> list[SteeredHost]:
-        """Return the claims that Nova may try on a host, one for the same nodes.
+        """Return the attempts on a host: one for each set of NUMA nodes that fits.
 
-        First come those that :meth:`_rank` and then :func:`.landing_rank` put first.
-        Requests at the same time all begin there, and Nova tries one candidate of each
-        HostState: so there are several, unless there are many hosts to go to.
-        Candidates of the same nodes stay in Placement's order.
+        :meth:`_rank`, then :func:`.landing_rank` sort the attempts.  Concurrent
+        requests all begin with the same nodes, and Nova tries one candidate of each
+        HostState; the further attempts give it other nodes.  With many hosts, or if
+        nova-compute does not see the limits, one attempt has all candidates that fit.
+        Candidates for the same nodes keep Placement's order.
+
+        A host whose nodes lack marker networks gets no attempt, and is logged.
         """
         cells = host.numa_topology.cells
         numbers = {
@@ -127,7 +129,8 @@ class Steering:
         offered = []
         for candidate in host.allocation_candidates:
             taken = _nodes_taken(candidate)
-            # What takes others is not of this host, or of one that was another then.
+            # Skip candidates on other hosts' nodes, or on nodes of a former provider of
+            # this host.
             if taken and taken <= numbers.keys():
                 nodes = tuple(sorted(numbers[uuid] for uuid in taken))
                 offered.append((nodes, candidate))
@@ -171,23 +174,27 @@ class Steering:
         return claims
 
     def _ranks(self, host: SteeredHost) -> dict[Nodes, Rank | None]:
-        """Return the ranks found for hosts in the same state, by NUMA nodes."""
+        """Return the ranks found so far for hosts in the same state, by NUMA nodes."""
         if self._asks:
-            # With devices each candidate counts, and their pools differ.
+            # With PCI devices each candidate has its own rank, as pools differ.
             return {}
         try:
             return self._known.setdefault(alike.state_of(host), {})
         except TypeError:
-            # Something in the state of the host has no hash.
+            # A part of the host's state has no hash.
             return {}
 
     def _rank(
         self, host: SteeredHost, nodes: Nodes, candidate: Candidate
     ) -> Rank | None:
-        """Return the sort key of a candidate; None if it does not fit the nodes."""
+        """Return the drawbacks of a candidate; None for one that does not fit.
+
+        First: nova-compute loses the limits and would choose other nodes.  Then those
+        of :meth:`_devices_rank`.
+        """
         limits = self._limits(host, nodes)
         for devices in self._devices:
-            # It fits onto others, too, where the VM has more nodes than the candidate.
+            # Nova may choose other nodes if the VM has more nodes than the candidate.
             if self._fit(host, candidate, limits, devices) != nodes:
                 return None
         unlike = self._loses_limits and (
@@ -198,7 +205,11 @@ class Steering:
     def _devices_rank(
         self, host: SteeredHost, nodes: Nodes, candidate: Candidate
     ) -> Rank:
-        """Return whether devices claimed are not the candidate's, and whether far."""
+        """Return two drawbacks of a candidate of a request with PCI devices.
+
+        First: nova-compute would claim other devices than the request names.  Second:
+        no suitable devices are on the candidate's NUMA nodes.
+        """
         if not self._asks:
             return ()
         guest = [objects.InstanceNUMACell(id=node) for node in nodes]
@@ -214,7 +225,7 @@ class Steering:
 
     @functools.cached_property
     def _devices(self) -> tuple[Devices, ...]:
-        """The PCI requests of the request, and nova-compute's where they differ."""
+        """The request's PCI requests, and for a move also those nova-compute claims."""
         if not self._asks:
             return ([],)
         asked = self._spec.pci_requests.requests
@@ -228,7 +239,7 @@ class Steering:
 
     @functools.cached_property
     def _loses_limits(self) -> bool:
-        """Whether nova-compute claims without the limits that are set here."""
+        """Whether nova-compute will not see the limits that this module sets."""
         obeys = nova_fixes.has_fix(const.LP_LOST_LIMITS)
         return not obeys and instances.migrates_live(self._spec)
 
@@ -242,7 +253,7 @@ class Steering:
         """Return the NUMA nodes that nova-compute would choose; empty if none fit."""
         fit = hardware.numa_fit_instance_to_host(
             host.numa_topology,
-            # Nova writes into it.
+            # A copy, as Nova writes into the topology.
             self._spec.numa_topology.obj_clone(),
             limits=limits,
             pci_requests=devices,
@@ -256,7 +267,7 @@ class Steering:
         return tuple(sorted(cell.id for cell in fit.cells)) if fit else ()
 
     def _limits(self, host: SteeredHost, nodes: Nodes) -> objects.NUMATopologyLimits:
-        """Return the limits of a claim on these nodes, the request's networks kept."""
+        """Return a claim's limits: the nodes' marker networks and the request's own."""
         physnets, tunneled = {f"{const.CELL_PHYSNET}{node}" for node in nodes}, False
         if "network_metadata" in self._spec and self._spec.network_metadata:
             physnets |= self._spec.network_metadata.physnets
@@ -282,7 +293,7 @@ def _nodes_taken(candidate: Candidate) -> frozenset[str]:
 
 
 def _are_named(cells: list[objects.NUMACell], nodes: set[int]) -> bool:
-    """Return whether some of a host's NUMA nodes have their networks, each its own."""
+    """Return whether `nodes` have their marker networks, and no node has another's."""
     physnets = {
         cell.id: cell.network_metadata.physnets if "network_metadata" in cell else set()
         for cell in cells

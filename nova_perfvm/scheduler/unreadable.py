@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log hosts that cannot be judged, each of them once."""
+"""Log each unreadable host once, and once more when it is readable again."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ Host = tuple[str, str]
 
 
 def name_of(host_state: Any) -> Host:
-    """Return a host and its node for the log, also where these are odd themselves."""
+    """Return a host's name and node as printable text; ``unknown`` if unreadable."""
     return _text(host_state, "host"), _text(host_state, "nodename")
 
 
 def _text(host_state: Any, name: str) -> str:
     try:
         return one_line(printable(str(getattr(host_state, name))))
-    except Exception:  # noqa: BLE001  whatever it is, the host has no name
+    except Exception:  # noqa: BLE001  a host without a readable name
         return "unknown"
 
 
 class UnreadableHosts:
-    """Which hosts could not be judged when they were last asked about.
+    """The hosts whose last judgement failed; threads share the object.
 
-    Threads share it.  A host is well again when a request of the flavor for which it
-    was not is: requests of others may not come to what cannot be read.
+    A host counts as readable again only after a request with the flavor for which it
+    failed: other flavors may be judged without the unreadable field.
 
-    :ivar reader: who judges, for the log
-    :ivar does: what it cannot do, for the log
+    :ivar reader: name of the filter or weigher, for the log
+    :ivar does: verb for the log, such as ``read``
     """
 
     def __init__(self, reader: str, does: str = "read") -> None:
@@ -44,7 +44,7 @@ class UnreadableHosts:
         self._flavors: dict[Host, str] = {}
 
     def found(self, host: Host, flavor: str, error: str) -> None:
-        """Log that a host cannot be judged, unless that is known."""
+        """Remember that a host cannot be judged; log the host's first failure."""
         with self._lock:
             known = host in self._flavors
             self._flavors[host] = flavor
@@ -54,9 +54,9 @@ class UnreadableHosts:
             )
 
     def read(self, host: Host, flavor: str) -> None:
-        """Log that a host can be judged again, if it could not be before."""
+        """Log that a host can be judged again, if this flavor failed before."""
         if self._flavors.get(host) != flavor:
-            # Nearly always.
+            # The usual case, without the lock.
             return
         with self._lock:
             known = self._flavors.pop(host, None) is not None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nova-perfvm-status upgrade check``: whether Nova still has what we rest on.
+"""``nova-perfvm-status upgrade check``: whether Nova still fits this package.
 
-Run on a controller, with its nova.conf, before and after an upgrade of Nova or
-of this package.  It starts nothing and asks no service.
+Run it on a controller, with its nova.conf, before and after an upgrade of Nova or of
+this package.  The check reads only the installed Nova and its configuration.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _CODES: Final = {
     Level.FAILURE: Code.FAILURE,
 }
 
-# Of each option that a scheme rests on: the codes for a wrong value, and for a Nova
-# that has it no more.
+# For each option that a scheme needs: the codes for a wrong value, and for a Nova
+# without the option.
 _OF_OPTIONS: Final = {
     FALLBACK_QUERY.option: (codes.FALLBACK_QUERY, codes.FALLBACK_GONE),
     ISOLATED_AGGREGATES.option: (codes.ISOLATION, codes.ISOLATION),
@@ -54,12 +54,12 @@ HINTS_TAKEN: Final = 2151252
 
 
 def installed_bugs(installed: str) -> tuple[Release, tuple[KnownBug, ...]]:
-    """Return the release of the installed Nova, and which known bugs it has.
+    """Return the release of the installed Nova, and its known bugs.
 
-    A fix that the source of Nova shows counts, whatever the version is.  The version of
-    a checkout of git names no release, so there the source alone tells.
+    A fix in Nova's source counts, whatever the version.  For a git checkout, whose
+    version names no release, the source alone decides.
 
-    :raises ReleaseError: when its version is not that of a release
+    :raises ReleaseError: the version is not that of a release
     """
     release, is_git = Release.parse(installed), Version(installed).is_prerelease
     found = []
@@ -78,7 +78,7 @@ def _policy() -> Policy | None:
 
 
 def _result(found: Iterable[Finding]) -> Result:
-    """Return findings as the result of a check, as notes what the policy accepts."""
+    """Return the result of a check: findings that the policy accepts become notes."""
     policy = _policy()
     judged = [one.judged_with(policy.accept if policy else ()) for one in found]
     details = "; ".join(
@@ -89,26 +89,26 @@ def _result(found: Iterable[Finding]) -> Result:
 
 
 class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
-    """The checks, in the order of what rests on what."""
+    """The checks of ``nova-perfvm-status upgrade check``."""
 
     def check_policy(self) -> Result:
-        """Return whether nova-scheduler would start with the policy file."""
+        """Check that nova-scheduler would start with the policy file."""
         try:
             path = conf.policy_file(nova_conf.CONF)
             policy = loader.load(path)
         except DocumentError as exc:
             return Result(Code.FAILURE, str(exc))
         found = _result(advice(policy))
-        # Compared with the digest of the policy that operators hold.
+        # Operators compare it with the digest of their own copy.
         digest = f"{loader.title(path)}, SHA-256 {policy.digest}"
         return Result(found.code, "; ".join(filter(None, (digest, found.details))))
 
     def check_filters(self) -> Result:
-        """Return whether nova.conf loads and enables the filter, in a good order."""
+        """Check that nova.conf loads and enables the filters, in the right order."""
         return _result(_filters())
 
     def check_mode(self) -> Result:
-        """Return whether the filter and the weigher decide, or only watch."""
+        """Check whether filter and weigher decide, or only observe ([perfvm]mode)."""
         conf.register_opts(nova_conf.CONF)
         try:
             mode = nova_conf.CONF.perfvm.mode
@@ -117,7 +117,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         return _result(options.judge_mode(mode))
 
     def check_rebuild_hint(self) -> Result:
-        """Return whether a user can make Nova claim nothing for a server."""
+        """Check whether users can make Nova skip the claim in Placement by a hint."""
         installed = importlib.metadata.version("nova")
         try:
             release, bugs = installed_bugs(installed)
@@ -137,7 +137,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         return _result([_of_nova(codes.HINTS_TAKEN, words)])
 
     def check_known_bugs(self) -> Result:
-        """Return which known bugs this Nova has; VMs are looked at by a command."""
+        """List the known bugs of this Nova, and the command that finds affected VMs."""
         installed = importlib.metadata.version("nova")
         try:
             release, bugs = installed_bugs(installed)
@@ -147,21 +147,21 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         if not found:
             return _result(())
         if Version(installed).is_prerelease:
-            # The version of a checkout of git names no release.
+            # A git checkout's version names no release, only the major one.
             release = Release(release.major)
         command = f"openstack perfvm known-bugs --to {release}"
         found.append(f"whom they hit, and what to do first: {command}")
         return Result(Code.SUCCESS, "; ".join(found))
 
     def check_settings(self) -> Result:
-        """Return whether the options are right on which the policy's scheme rests."""
+        """Check the options of nova.conf that the policy's placement scheme needs."""
         policy = _policy()
         if policy is None:
             return Result(Code.WARNING, "not checked: the policy cannot be read")
         return _result(_settings(policy))
 
     def check_internals(self) -> Result:
-        """Return which parts of Nova differ from those that the tests ran with."""
+        """Check that Nova's internal parts are as in the releases that were tested."""
         found = [
             f"{name} ({nova_internals.internals()[name].why})"
             for name in nova_internals.unknown()
@@ -192,7 +192,10 @@ def _of_nova(code: str, words: str) -> Finding:
 
 
 def _filters() -> Iterator[Finding]:
-    """Judge the filters that nova.conf enables, and whether this Nova has them."""
+    """Yield findings on the filters that nova.conf loads and enables.
+
+    Also note if Nova's NUMATopologyFilter is unknown, so that ours saves no time.
+    """
     group = nova_conf.CONF.filter_scheduler
     enabled = list(group.enabled_filters)
     yield from enabled_filters.judge(enabled, _policy())
@@ -232,7 +235,7 @@ def _settings(policy: Policy) -> Iterator[Finding]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run ``nova-perfvm-status``; the worst check's code is the exit code."""
+    """Run the checks and return the worst check's code as exit status."""
     code: int = upgradecheck.main(
         nova_conf.CONF,
         project="nova",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scheduler weigher: VMs go where they cost the fewest slots."""
+"""The scheduler weigher: it prefers the host that loses the fewest slots."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ from nova_perfvm.scheduler import adapters, startup, unreadable
 class PerfVMWeigher(weights.BaseHostWeigher):
     """Pack VMs so that whole slots stay free; see :mod:`nova_perfvm.rules.packing`.
 
-    One instance serves all threads of the process: it holds the policy, which
-    never changes, and which hosts could not be read last.
+    One instance serves all threads of the process.  It holds the policy, which never
+    changes, and the hosts that it could not read last.
     """
 
-    # Left to itself Nova stretches what it is given over 0 to 1, and a host's
-    # score would depend on which others are in the list.  With both ends named
-    # it divides by 100 and no more: scores come out as -1 to 1, and 0 stays 0,
-    # so "no matter" is the same under any multiplier, of either sign.
+    # With these limits Nova divides scores by 100: weights lie between -1 and 1, and 0
+    # stays 0 under any multiplier.  Without them Nova would stretch the scores over 0
+    # to 1, and a host's weight would depend on the other hosts.
     minval = 0
     maxval = packing.FULL_SCALE
 
@@ -39,13 +38,13 @@ class PerfVMWeigher(weights.BaseHostWeigher):
         self._unreadable = unreadable.UnreadableHosts("PerfVMWeigher")
 
     def weight_multiplier(self, host_state: HostState) -> float:
-        """Return the option's value, or that of the host's aggregates."""
+        """Return the multiplier of the host's aggregates, or else the option's."""
         default: float = nova_conf.CONF.perfvm.weight_multiplier
         try:
             multiplier: float = scheduler_utils.get_weight_multiplier(
                 host_state, "perfvm_weight_multiplier", default
             )
-        except Exception:  # noqa: BLE001  told where the host is judged
+        except Exception:  # noqa: BLE001  _score() logs an unreadable host
             return default
         return multiplier
 
@@ -54,11 +53,10 @@ class PerfVMWeigher(weights.BaseHostWeigher):
         weighed_obj_list: Sequence[weights.WeighedHost],
         weight_properties: objects.RequestSpec,
     ) -> list[int]:
-        """Return each host's score in points, higher being better.
+        """Return each host's score from -100 to 100; the highest is the best.
 
-        All hosts at once, because the request is the same for all; and because
-        Nova's own method would cut off the scores below 0.  In mode ``observe`` it
-        has no say.
+        Overrides Nova's method, which would cut off scores below 0.  In mode
+        ``observe`` every host scores 0.
         """
         if conf.observes(nova_conf.CONF):
             return [packing.NEUTRAL] * len(weighed_obj_list)
@@ -68,17 +66,17 @@ class PerfVMWeigher(weights.BaseHostWeigher):
     def _weigh_object(
         self, host_state: HostState, weight_properties: objects.RequestSpec
     ) -> int:
-        """Judge one host; Nova's weight handler uses :meth:`weigh_objects`."""
+        """Score one host; Nova's weight handler uses :meth:`weigh_objects`."""
         return self._score(adapters.request_facts(weight_properties), host_state)
 
     def _score(self, request: RequestFacts, host_state: HostState) -> int:
-        """Return a host's points; the fewest there are if it cannot be judged."""
+        """Return a host's score; the lowest score if the host cannot be judged."""
         name = unreadable.name_of(host_state)
         try:
             host = adapters.host_facts(host_state)
             points = packing.score(self.policy, request, host)
             error = fault(host)
-        except Exception as exc:  # noqa: BLE001  a host's, whatever it is
+        except Exception as exc:  # noqa: BLE001  the other hosts are still scored
             points, error = packing.WORST, adapters.in_words(exc)
         if error:
             self._unreadable.found(name, request.flavor, error)

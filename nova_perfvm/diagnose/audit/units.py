@@ -136,7 +136,7 @@ def check_flavors(subject: Subject) -> Iterator[Finding]:
 def _flavor_fault(policy: Policy, server: Server) -> str:
     """Return how a server's flavor differs from its class's contract; else empty.
 
-    Empty also for servers that do not match their class: another check reports these.
+    Empty for servers that do not match their class, too: another check reports them.
     """
     name, misfits = class_or_misfits(policy, server)
     if misfits:

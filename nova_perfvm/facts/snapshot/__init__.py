@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that is read of a cloud, as it was at one time: frozen values, and a file."""
+"""The snapshot of a cloud at one time, as frozen values and as a file."""
 
 from nova_perfvm.facts.snapshot.cells import assume_cells
 from nova_perfvm.facts.snapshot.document import dumps, load, loads

@@ -23,13 +23,12 @@ def assume_cells(
     memory_mb: int,
     servers: Iterable[Server] = (),
 ) -> tuple[HostCell, ...]:
-    """Return the cells of a host if all are alike.
+    """Return the NUMA nodes of a host, assuming that all have the same hardware.
 
-    A host that has CPUs of both kinds is taken to have each on NUMA nodes of
-    its own if that is how the numbers divide, as ``host config --mode mixed``
-    makes it, where a dedicated cell may give one thread of each core and a shared
-    one gives all; one that has only VCPU to have no cpu set, so that each CPU may
-    be either kind.
+    A host with PCPU and VCPU has each kind on NUMA nodes of its own, if the totals
+    divide so, as ``host config --mode mixed`` makes it: a dedicated node then has one
+    thread of each core or all threads, a shared node all.  A host with VCPU alone has
+    no cpu set, so each CPU may be of either kind.
 
     :param pcpus: total of PCPU that Placement has for the host
     :param vcpus: total of VCPU
@@ -66,7 +65,7 @@ def assume_cells(
 
 
 def _divided(shape: HostShape, pcpus: int, vcpus: int) -> tuple[list[int], list[int]]:
-    """Return how many CPUs of each cell are dedicated, and how many shared."""
+    """Return the numbers of dedicated and of shared CPUs of each NUMA node."""
     cells = shape.cells
     if not pcpus:
         return _evenly(cells, vcpus), _evenly(cells, vcpus)
@@ -80,8 +79,8 @@ def _divided(shape: HostShape, pcpus: int, vcpus: int) -> tuple[list[int], list[
 
 
 def _dedicated_cells(shape: HostShape, pcpus: int, vcpus: int) -> int:
-    """Count the cells that are dedicated if each has CPUs of one kind; or give 0."""
-    # VMs that share get all threads of their cells, others one of each core, or all.
+    """Count the dedicated NUMA nodes if each node has one kind of CPUs; else 0."""
+    # Shared nodes give all threads; dedicated nodes give one thread of a core, or all.
     for threads in (1, shape.threads):
         for some in range(1, shape.cells):
             shared = shape.cells - some
@@ -95,7 +94,7 @@ def _evenly(cells: int, cpus: int) -> list[int]:
 
 
 def _numbers(shape: HostShape, taken: set[int]) -> list[Iterator[int]]:
-    """Return for each cell numbers of CPUs that no server is known to own."""
+    """Return, for each NUMA node, IDs of CPUs that no known server owns."""
     per_cell = shape.cores * shape.threads
 
     def numbers(index: int) -> Iterator[int]:
@@ -109,7 +108,7 @@ def _numbers(shape: HostShape, taken: set[int]) -> list[Iterator[int]]:
 
 
 def _siblings(shape: HostShape, own: list[int]) -> tuple[frozenset[int], ...]:
-    """Pair CPUs where all threads of the cell's cores can be owned."""
+    """Return sibling sets of CPUs, if all threads of the node's cores can be owned."""
     if shape.threads == 1 or len(own) != shape.cores * shape.threads:
         return ()
     cpus = iter(own)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server groups of Nova: servers that are to share a host, or are not to."""
+"""Server groups of Nova, which keep servers on one host or apart."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ServerGroup:
     id: str
     name: str
     policy: str
-    # A text of a request names the group, not all that are in it.
+    # Not in repr(), as messages about a request name only the group.
     members: frozenset[str] = field(default=frozenset(), repr=False)
     max_server_per_host: int = 1
 

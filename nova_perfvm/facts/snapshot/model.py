@@ -120,17 +120,17 @@ class ComputeHost:
 
     @property
     def interrupted(self) -> bool:
-        """Return whether an enroll that was cut off left its service disabled."""
+        """Return whether an interrupted enroll left the host's service disabled."""
         return not self.enabled and self.disabled_reason == DISABLED_REASON
 
     @property
     def cells_told(self) -> bool:
-        """Return whether somebody has said what its NUMA nodes are."""
+        """Return whether the host's NUMA nodes are known, not assumed."""
         return self.cells_source not in {ASSUMED, UNKNOWN}
 
     @property
     def cpus(self) -> frozenset[int]:
-        """Return the CPUs of its NUMA nodes, of either kind."""
+        """Return the shared and dedicated CPUs of the host's NUMA nodes."""
         none: frozenset[int] = frozenset()
         return none.union(*(cell.cpuset | cell.pcpuset for cell in self.cells))
 
@@ -141,13 +141,13 @@ class ComputeHost:
 
     @property
     def threads(self) -> int:
-        """How many threads its cores have at most."""
+        """The most threads of a core of the host."""
         return max((len(s) for c in self.cells for s in c.siblings), default=1)
 
     def divided(
         self, dedicated: frozenset[int], shared: frozenset[int] = frozenset()
     ) -> "ComputeHost":
-        """Return it with CPUs that VMs may own, and others that they share."""
+        """Return the host with its CPUs restricted to these cpu sets."""
         usable = dedicated | shared
         cells = (
             replace(
@@ -162,10 +162,10 @@ class ComputeHost:
 
     @property
     def division_assumed(self) -> bool:
-        """Return whether nobody knows on which cells its dedicated CPUs are.
+        """Return whether the NUMA nodes of the dedicated CPUs are a guess.
 
-        So where cells are assumed and the CPUs of either kind do not fill whole
-        ones: each cell was given some of both, for want of anything better.
+        That is the case where NUMA nodes are assumed, and neither kind of CPUs fills
+        whole nodes: each node was then given some CPUs of both kinds.
         """
         return (
             self.cells_source == ASSUMED
@@ -244,7 +244,7 @@ class Snapshot:
     bare_metal: int = 0
 
     def mistakes(self) -> Iterator[Mistake]:
-        """List names that stand for two things."""
+        """Yield a mistake for each ID that two objects of a kind share."""
         for key, ids in (
             ("hosts", [host.provider for host in self.hosts]),
             ("providers", [provider.uuid for provider in self.providers]),
@@ -270,11 +270,11 @@ class Snapshot:
 
     @cached_property
     def root_volume_by_server(self) -> dict[str, RootVolume]:
-        """The volume that each server boots from, by the server's ID."""
+        """The boot volume of each server, by the server's ID."""
         return {volume.server: volume for volume in self.root_volumes}
 
     def image_of(self, server: Server) -> Image | None:
-        """Return the image that a server was booted from, if it is to be seen."""
+        """Return the image of a server, or None if the snapshot lacks the image."""
         return self._image_by_id.get(server.image or "")
 
     @cached_property
@@ -283,7 +283,7 @@ class Snapshot:
 
     @cached_property
     def servers_by_host(self) -> dict[str, tuple[Server, ...]]:
-        """The servers that are on each host, by the service's name."""
+        """The servers on each host, by the service's name."""
         found: dict[str, list[Server]] = {host.host: [] for host in self.hosts}
         for server in self.servers:
             if server.host is not None:
@@ -292,19 +292,19 @@ class Snapshot:
 
     @cached_property
     def group_by_server(self) -> dict[str, ServerGroup]:
-        """The server group that each server is in, by the server's ID."""
+        """The server group of each server, by the server's ID."""
         return {m: group for group in self.server_groups or () for m in group.members}
 
     def hosts_of(self, group: ServerGroup) -> frozenset[str]:
-        """Return the hosts that servers of a group are on."""
+        """Return the names of the hosts with servers of a group."""
         found = (self.server_by_id.get(member) for member in group.members)
         return frozenset(server.host for server in found if server and server.host)
 
     @cached_property
     def held_by_ports(self) -> dict[str, dict[str, dict[str, int]]]:
-        """What servers hold for their ports, by the server's ID and the provider.
+        """Allocations of Neutron's providers below the hosts', for ports of servers.
 
-        Providers of Neutron have it, below those of the hosts.
+        {server's ID: {provider's UUID: {resource class: amount}}}
         """
         found: dict[str, dict[str, dict[str, int]]] = {}
         for provider in self.providers:
@@ -343,9 +343,9 @@ class Snapshot:
 
     @cached_property
     def children_by_host(self) -> dict[str, tuple[Provider, ...]]:
-        """The providers named as children of elastic hosts, by their host's provider.
+        """The providers with names of children, by the name of their host's provider.
 
-        That is told by their names, whatever trees they are in.
+        The names alone count, whatever trees the providers are in.
         """
         found: dict[str, list[Provider]] = {}
         for provider in self.providers:
@@ -354,10 +354,10 @@ class Snapshot:
         return {host: tuple(children) for host, children in found.items()}
 
     def is_seen(self, provider: Provider) -> bool:
-        """Return whether all is here that could have something of a provider.
+        """Return whether the snapshot shows the host of a provider.
 
-        While a cell is down any that belongs to no host may belong to one of its
-        hosts, as these need not be called like their providers.
+        While a Nova cell is down, a provider without a host may belong to a host of
+        that cell, whose name can differ from the provider's.
         """
         return not self.unseen_hosts or (provider.root or provider.uuid) in self._roots
 
@@ -372,7 +372,7 @@ class Snapshot:
 
     @cached_property
     def aggregates_by_host(self) -> dict[str, tuple[Aggregate, ...]]:
-        """The aggregates that each host is in, by the service's name."""
+        """The aggregates of each host, by the service's name."""
         found: dict[str, tuple[Aggregate, ...]] = {}
         for aggregate in self.aggregates:
             for host in aggregate.hosts:
@@ -386,7 +386,7 @@ class Snapshot:
 
     @cached_property
     def migrating(self) -> frozenset[str]:
-        """IDs of the servers with a migration that is not over."""
+        """IDs of the servers with an unfinished migration."""
         return frozenset(m.server for m in self.migrations if not m.awaits_source)
 
     @cached_property

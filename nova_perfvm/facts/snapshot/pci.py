@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PCI devices of hosts, and what servers ask for of them."""
+"""PCI devices of hosts, and servers' requests for PCI devices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POLICIES: Final = (LEGACY, "preferred", REQUIRED, SOCKET)
 
 @dataclass(frozen=True)
 class PCIPool:
-    """Devices of a host that are alike: free ones, or those of a server.
+    """Equal PCI devices of a host: the free devices, or those of a server.
 
     :ivar node: the NUMA node that they are on; None where the host does not tell
     :ivar tags: by what else Nova tells devices apart: ``vendor_id``, ``product_id``,
@@ -84,7 +84,7 @@ def returned(
     found = list(pools)
     for device in devices:
         for index, pool in enumerate(found):
-            # What a device was divided into, or is called, no database has.
+            # Nova's databases lack some tags of pools: compare the device's tags only.
             if pool.node == device.node and device.tags.items() <= pool.tags.items():
                 found[index] = replace(pool, count=pool.count + device.count)
                 break

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a snapshot to the facts of hosts that the rules judge."""
+"""Make the facts of hosts that the rules judge of a snapshot."""
 
 from nova_perfvm.facts import HostFacts, NUMACell
 from nova_perfvm.facts.placement_request import isolating_traits
@@ -7,10 +7,10 @@ from nova_perfvm.facts.snapshot.model import ComputeHost, Snapshot
 
 
 def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
-    """Return a host as the scheduler sees it, at the time of the snapshot.
+    """Return the facts of a host at the time of the snapshot.
 
-    A server that is resized counts everywhere by what it is now; no API shows what
-    it was, or is going to be.
+    A server in a resize counts with its present size on each of its hosts: no API shows
+    the other size.
     """
     servers = snapshot.servers_by_host.get(host.host, ())
     moving = snapshot.moving_by_host.get(host.host, ())

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova and Placement keep of a cloud, as frozen values.
+"""The resources of a cloud in Nova, Placement and Glance, as frozen values.
 
-Memory is in MiB, disk in GiB.  Each value has what the APIs show; what is
-concluded from it is elsewhere.
+Memory is in MiB, disk in GiB.  The values are those of the APIs, without conclusions.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ OFFLOADED: Final = "SHELVED_OFFLOADED"
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What a provider has of one resource class, as Placement counts it."""
+    """A provider's inventory of one resource class, with Placement's limits."""
 
     total: int
     max_unit: int
@@ -36,7 +35,7 @@ class Inventory:
 
     @property
     def capacity(self) -> int:
-        """How much may be allocated."""
+        """The allocatable amount."""
         return int((self.total - self.reserved) * self.allocation_ratio)
 
 
@@ -44,13 +43,12 @@ class Inventory:
 class Provider:
     """One resource provider.
 
-    :ivar generation: Placement refuses a change that names an older one
+    :ivar generation: Placement refuses changes that name an older generation
     :ivar inventories: by resource class
-    :ivar allocations: by consumer, which is mostly a server's ID: what it takes
-        of each resource class
-    :ivar aggregates: UUIDs of the aggregates that Placement knows it to be in
-    :ivar parent: UUID of the provider above it; None at the top of a tree
-    :ivar root: UUID of the top of its tree
+    :ivar allocations: {consumer, mostly a server's ID: {resource class: amount}}
+    :ivar aggregates: UUIDs of the provider's aggregates in Placement
+    :ivar parent: UUID of the parent provider; None at the root of a tree
+    :ivar root: UUID of the root of the provider's tree
     """
 
     uuid: str
@@ -65,14 +63,14 @@ class Provider:
 
     @cached_property
     def elastic_traits(self) -> frozenset[str]:
-        """The traits that say that it is enrolled; more than one is a mistake."""
+        """The traits of an enrolled host; several of them are a mistake."""
         return elastic_traits(self.traits)
 
     @property
     def detached(self) -> bool:
-        """Whether it is below nothing, has nothing and nobody holds any of it.
+        """Whether the provider has no parent, inventories, traits and allocations.
 
-        So enrolling leaves a child that a host is no longer to have.
+        Enrolling leaves a surplus child of a host in this state.
         """
         return self.parent is None and not (
             self.inventories or self.traits or self.allocations
@@ -80,10 +78,10 @@ class Provider:
 
     @property
     def mode(self) -> str:
-        """How a host divides its CPUs, as far as Placement tells of its provider.
+        """The mode of the provider's host, from its inventories of PCPU and VCPU.
 
-        ``dedicated``: all may be pinned; ``mixed``: some; ``open``: no cpu set
-        is configured, or all CPUs are shared, which no API tells apart.
+        ``dedicated``: all CPUs may be pinned; ``mixed``: some; ``open``: no cpu set is
+        configured, or all CPUs are shared: the APIs do not show the difference.
         """
         if self.total("PCPU"):
             return "mixed" if self.total("VCPU") else "dedicated"
@@ -95,18 +93,18 @@ class Provider:
         return found.total if found else 0
 
     def used(self, resource_class: str) -> int:
-        """Return how much of a resource class is allocated."""
+        """Return the allocated amount of a resource class."""
         return sum(taken.get(resource_class, 0) for taken in self.allocations.values())
 
     def overused(self) -> Iterator[tuple[str, int, int]]:
-        """Return (resource class, used, capacity) where more is used than there is."""
+        """Yield (resource class, used, capacity) where the use exceeds the capacity."""
         for name, inventory in self.inventories.items():
             used = self.used(name)
             if used > inventory.capacity:
                 yield name, used, inventory.capacity
 
     def without(self, consumers: AbstractSet[str]) -> Provider:
-        """Return it as it is without the allocations of some consumers."""
+        """Return the provider without the allocations of some consumers."""
         if consumers.isdisjoint(self.allocations):
             return self
         kept = {c: r for c, r in self.allocations.items() if c not in consumers}
@@ -114,17 +112,17 @@ class Provider:
 
     @property
     def gives_all_units(self) -> bool:
-        """Return whether one VM may take all of its units; not without any."""
+        """Return whether the provider has units, and one VM may take all of them."""
         found = self.inventories.get(const.RC_UNIT)
         return found is not None and found.max_unit == found.total
 
     def units(self) -> dict[str, int]:
-        """Return the units that each consumer holds, those without left out."""
+        """Return {consumer: number of units}, without consumers that hold no units."""
         held = self.held_of_child().items()
         return {c: taken[const.RC_UNIT] for c, taken in held if const.RC_UNIT in taken}
 
     def held_of_child(self) -> dict[str, dict[str, int]]:
-        """Return what each consumer holds of what only child providers have."""
+        """Return each consumer's amounts of the resource classes of child providers."""
         found = {
             consumer: {n: a for n, a in resources.items() if n in const.CHILD_CLASSES}
             for consumer, resources in self.allocations.items()
@@ -215,7 +213,7 @@ class Server:
 
     @property
     def embedded(self) -> Flavor:
-        """Its flavor as it was when the server got it."""
+        """The server's embedded flavor."""
         return Flavor(
             id=self.flavor,
             name=self.flavor,
@@ -228,59 +226,59 @@ class Server:
 
     @property
     def volume_backed(self) -> bool:
-        """Return whether its root disk is a volume."""
+        """Return whether the server's root disk is a volume."""
         return self.image is None or self.volume_root
 
     @property
     def known(self) -> bool:
-        """Return whether its cell tells more than that it exists, as one that is down.
+        """Return whether Nova shows the server's details; not while its cell is down.
 
-        Every flavor has a vCPU.
+        Without details the server has 0 vCPUs; every flavor has at least 1.
         """
         return bool(self.vcpus)
 
     @property
     def busy(self) -> bool:
-        """Return whether Nova may be about to change what is allocated to it.
+        """Return whether Nova may be about to change the server's allocations.
 
-        Migrations show more of that.
+        The snapshot's migrations show further changes.
         """
         return self.task is not None or not self.known or self.status in _BUSY
 
     @property
     def owns_cpus(self) -> bool:
-        """Return whether it owns CPUs; where nobody looked, its flavor says it."""
+        """Return whether the server owns CPUs, by its flavor if pins are unknown."""
         if self.pinned is None:
             return self.extra_specs.get(const.CPU_POLICY) == "dedicated"
         return self.pinned
 
     @property
     def pins_hidden(self) -> bool:
-        """Return whether its flavor gives it CPUs, and nobody could look up which."""
+        """Return whether the server owns CPUs of its host that are unknown."""
         return self.pinned is None and self.owns_cpus and self.host is not None
 
     @property
     def built(self) -> bool:
-        """Return whether it has come to a host once, so that it can be moved."""
+        """Return whether the server has a host or is offloaded, so that it can move."""
         return self.host is not None or self.status == OFFLOADED
 
     @property
     def pins(self) -> dict[int, int]:
-        """{vCPU: CPU of its host that it owns}."""
+        """{vCPU: owned CPU of the host}."""
         return {v: c for cell in self.cells or () for v, c in cell.cpu_pinning.items()}
 
     @property
     def pinned_cpus(self) -> frozenset[int]:
-        """CPUs of its host that it owns."""
+        """The host's CPUs that the server owns."""
         return frozenset(self.pins.values())
 
 
-# Enrolling marks the aggregates that it creates; others are somebody else's.
+# Metadata of the aggregates that enrolling creates.
 CREATED: Final = {const.CREATED_BY_KEY: "enroll"}
 
 
 def isolating(trait: str) -> dict[str, str]:
-    """Return the metadata by which an aggregate keeps out who does not ask for it."""
+    """Return the metadata of an aggregate that admits only requests with a trait."""
     return {f"trait:{trait}": "required"}
 
 
@@ -296,27 +294,27 @@ class Aggregate:
 
     @cached_property
     def required_traits(self) -> frozenset[str]:
-        """The traits without which a request is kept off its hosts."""
+        """The traits that the aggregate requires of requests for its hosts."""
         return required_traits(self.metadata)
 
     @property
     def elastic_traits(self) -> frozenset[str]:
-        """Those of them that enrolled hosts have."""
+        """The traits of enrolled hosts among ``required_traits``."""
         return elastic_traits(self.required_traits)
 
     @property
     def labels(self) -> frozenset[str]:
-        """The classes that it reserves its hosts for."""
+        """The classes that the aggregate reserves its hosts for."""
         return labels_of(self.metadata)
 
     @property
     def isolates(self) -> bool:
-        """Return whether requests without units stay away."""
+        """Return whether the aggregate keeps requests without units off its hosts."""
         return bool(self.elastic_traits)
 
     @property
     def made_by_enroll(self) -> bool:
-        """Return whether enrolling made it, and nobody has added to it."""
+        """Return whether enrolling made the aggregate, whose metadata is unchanged."""
         keys = {f"trait:{trait}" for trait in self.elastic_traits}
         return (
             self.isolates
@@ -328,9 +326,9 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Flavor:
-    """A flavor as it is today.
+    """A flavor.
 
-    :ivar other_disks_gb: its ephemeral disk and its swap
+    :ivar other_disks_gb: size of the ephemeral disk and swap
     """
 
     id: str
@@ -342,7 +340,7 @@ class Flavor:
     other_disks_gb: int = 0
 
 
-# What Glance has of every image; all else that is text is a property.
+# Glance's standard fields of an image; other fields with text are properties.
 IMAGE_MEMBERS: Final = frozenset(
     {
         *("checksum", "container_format", "created_at", "direct_url", "disk_format"),
@@ -356,12 +354,12 @@ IMAGE_MEMBERS: Final = frozenset(
 
 @dataclass(frozen=True)
 class Image:
-    """An image; of its properties those that are text.
+    """An image, with the properties that are text.
 
-    :ivar hidden: whether lists leave it out; servers can be made of it still
-    :ivar owner: ID of the project that owns it; empty if none does
+    :ivar hidden: whether lists omit the image; servers can still boot from it
+    :ivar owner: ID of the owning project; empty without owner
     :ivar visibility: public, community, shared or private
-    :ivar disk_format: such as ``qcow2``; empty where nobody looked
+    :ivar disk_format: such as ``qcow2``; empty if unknown
     """
 
     id: str
@@ -377,14 +375,14 @@ class Image:
 
     @property
     def title(self) -> str:
-        """Its name in one line, or its ID if it has none."""
+        """The image's name in one line, or the ID of a nameless image."""
         return one_line(self.name) or self.id
 
     def belongs_to_tenant(self, project: str) -> bool:
-        """Return whether a tenant may have written what it says.
+        """Return whether a tenant may have written the image's properties.
 
-        Only administrators make images public.  Nothing shows who has set a tag
-        or a property of one that is not.
+        Only administrators make images public.  For other images Glance does not show
+        who has set a tag or property.
 
         :param project: ID of the administrators' project
         """
@@ -393,10 +391,10 @@ class Image:
 
 @dataclass(frozen=True)
 class Migration:
-    """A migration, resize or evacuation that is not over, or awaits its source.
+    """An unfinished move, or an evacuation that awaits its source host.
 
-    :ivar id: its UUID, which holds allocations of the source meanwhile; while an
-        evacuation awaits its source, the server holds them
+    :ivar id: UUID of the migration, the consumer of the allocations on the source; for
+        an evacuation awaiting its source, the consumer is the server
     :ivar kind: migration, resize, live-migration or evacuation
     """
 
@@ -409,5 +407,5 @@ class Migration:
 
     @property
     def awaits_source(self) -> bool:
-        """Whether it ends when nova-compute runs again on the host that failed."""
+        """Whether this evacuation ends when nova-compute runs again on the source."""
         return (self.kind, self.status) == ("evacuation", "done")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is on a host, and holds what of its child providers."""
+"""The VMs on a host, and their allocations of its child providers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import NamedTuple
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.policy import VMClass
 
-# By name of the child, the amounts by resource class.
+# {name of the child provider: {resource class: amount}}
 Holding = Mapping[str, Mapping[str, int]]
 
 
 class Resident(NamedTuple):
     """A consumer of a host's providers.
 
-    :ivar server: None for a migration, or what is left of one
-    :ivar vm_class: the server's; None where it is of no class
-    :ivar held: what it holds of the host's children
+    :ivar consumer: UUID of the server or migration
+    :ivar server: the server; None for a migration, or a leftover allocation
+    :ivar vm_class: the server's class; None without a class
+    :ivar held: allocations of the host's child providers
     """
 
     consumer: str
@@ -28,7 +29,7 @@ class Resident(NamedTuple):
 
 
 def in_words(holding: Holding) -> str:
-    """Say what is held, or should be, of which child; empty for nothing."""
+    """Return a holding as "AMOUNT CLASS of CHILD, ..."; empty for no allocation."""
     return ", ".join(
         f"{amount} {name} of {child}"
         for child, taken in sorted(holding.items())
@@ -37,7 +38,7 @@ def in_words(holding: Holding) -> str:
 
 
 class Division(NamedTuple):
-    """What residents need, by their UUIDs, or why that cannot be."""
+    """Amounts that residents lack, by consumer UUID, and faults that forbid them."""
 
     needs: Mapping[str, Holding]
     faults: tuple[str, ...] = ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schemes: how Placement counts VMs, by the policy's key ``placement``.
+"""The placement schemes: how Placement counts VMs, by the policy's key ``placement``.
 
 A :class:`Scheme` states what VMs ask of Placement, and a
 :class:`nova_perfvm.placement.host_schemes.HostScheme` what hosts have there.  Nothing
@@ -21,7 +21,7 @@ SCHEMES: Final[dict[str, Scheme]] = {s.name: s for s in (SLOTS, UNITS, CELLS, NO
 
 
 def scheme_of(policy: Policy) -> Scheme:
-    """Return the scheme that a policy names."""
+    """Return the scheme that a policy's key ``placement`` names."""
     return SCHEMES[policy.placement]
 
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells: each NUMA node of a dedicated host is a provider with CPUs and memory.
+"""The scheme ``cells``: each NUMA node of a dedicated host is a resource provider.
 
-So Placement offers no host on whose NUMA nodes a VM does not fit, whatever sizes are
-mixed there, and claims of several schedulers never meet on a node.  A flavor asks in
-a group of its own for each NUMA node of the VM.
+The providers have CPUs and memory, so Placement offers only hosts on whose NUMA nodes a
+VM fits, whatever sizes of VMs are mixed there, and concurrent claims cannot overbook a
+node.  A flavor has a group for each NUMA node of the VM.
 
-nova-compute chooses a node by itself, and would choose another one than Placement did.
-:mod:`nova_perfvm.scheduler.numa_filter` keeps it to that of the claim: hosts have a
-physical network for each node, in name only, and the limits of a claim name it.
+nova-compute would choose other nodes than Placement.
+:mod:`nova_perfvm.scheduler.steering` makes it use the allocated nodes, by a marker
+physical network for each node, which the limits of a claim name.
 """
 
 from collections.abc import Iterator
@@ -32,14 +32,14 @@ class CellsScheme(Scheme):
     def groups(
         self, policy: Policy, vm_class: VMClass, memory_mb: int
     ) -> Iterator[Group]:
-        """Yield what a VM of a class takes: a group for each of its NUMA nodes."""
+        """Yield the unsuffixed group, then one for each NUMA node of a pinned VM."""
         if not vm_class.pinned:
             yield Group("", {}, forbidden=self.traits_to_avoid(policy))
             return
         slot = self.slot_class(policy, vm_class)
-        # Where the group without a suffix required the trait, Placement would read the
-        # traits of all hosts that have so many CPUs, on whatever NUMA nodes.  To
-        # Nova's isolated aggregates the trait of any group counts.
+        # The unsuffixed group does not require the trait, as Placement would then read
+        # the traits of all hosts with enough CPUs.  Nova's isolated aggregates accept
+        # the trait in any group.
         yield Group("", {slot: 1} if slot else {})
         nodes = vm_class.cells_per_vm
         for node in range(nodes):
@@ -53,25 +53,25 @@ class CellsScheme(Scheme):
             )
 
     def group_policy(self, vm_class: VMClass) -> str:
-        """Return that NUMA nodes of a VM are to be different ones of its host."""
+        """Return ``isolate`` for VMs with several NUMA nodes, which have to differ."""
         return "isolate" if vm_class.cells_per_vm > 1 else "none"
 
     def slot_class(self, policy: Policy, vm_class: VMClass) -> str:
-        """Return what counts VMs of a class whose number on a host is limited."""
+        """Return the slot resource class of a class with ``max_per_host``; or empty."""
         if vm_class.max_per_host is None:
             return ""
         return self._slot_class(policy, vm_class, const.RC_SLOT)
 
     def trait(self, policy: Policy, vm_class: VMClass) -> str:
-        """Return the trait of hosts with cells: all pinned classes share these."""
+        """Return the trait of enrolled hosts, which all pinned classes share."""
         return self.enrolled_trait(policy)
 
     def traits_to_avoid(self, policy: Policy) -> frozenset[str]:
-        """Return the trait of hosts with cells."""
+        """Return the trait of enrolled hosts."""
         return frozenset({self.enrolled_trait(policy)})
 
     def enrolled_trait(self, policy: Policy) -> str:
-        """Return the trait of hosts whose NUMA nodes Placement knows."""
+        """Return the trait of hosts whose NUMA nodes are providers."""
         return const.TRAIT_CELLS
 
 
@@ -79,10 +79,10 @@ CELLS: Final = CellsScheme()
 
 
 def cell_cpus(policy: Policy, vm_class: VMClass) -> int:
-    """Return how many CPUs a VM takes of each NUMA node that it is on.
+    """Return the number of CPUs that a VM takes of each of its NUMA nodes.
 
-    Under thread policy ``require`` it takes whole cores, of which Nova gives a thread
-    that is left over to nobody.
+    With the thread policy ``require`` a VM takes whole cores: Nova gives the remaining
+    thread of a core to no other VM.
     """
     cpus = vm_class.cell_pcpus
     if vm_class.cpu_thread_policy != "require":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing: Placement counts CPUs and memory alone, and the filter does the rest."""
+"""The scheme ``none``: Placement counts CPUs and memory, and the filter all else."""
 
 from typing import Final
 

@@ -26,9 +26,9 @@ class Scheme:
         resource classes; empty if none does
     :cvar enrolls: whether ``host enroll`` gives hosts child providers
     :cvar isolates: whether isolated aggregates can keep general VMs off hosts with
-        slots, so that their flavors need not (``--isolated-aggregates``)
-    :cvar steers: whether our filter of NUMA topologies tells nova-compute where on a
-        host to put a VM, by physical networks in name only
+        slots, so that flavors need not forbid a trait (``--isolated-aggregates``)
+    :cvar steers: whether PerfVMNUMATopologyFilter makes nova-compute use certain NUMA
+        nodes, by marker networks
     :cvar mixes: whether a host serves the VMs of all pinned classes
     """
 
@@ -42,20 +42,20 @@ class Scheme:
 
     @property
     def counts(self) -> bool:
-        """Whether Placement counts anything of the project's."""
+        """Whether Placement counts VMs by a resource class of the project."""
         return bool(self.resource_class)
 
     @property
     def offers_slots(self) -> bool:
-        """Whether hosts have slots by their provider.yaml."""
+        """Whether hosts offer slots by their provider.yaml."""
         return self.counts and not self.enrolls
 
     def groups(
         self, policy: Policy, vm_class: VMClass, memory_mb: int
     ) -> Iterator[Group]:
-        """Yield what a VM of a class takes, the group without a suffix first.
+        """Yield the groups of a VM's request, the group without a suffix first.
 
-        :param memory_mb: of the VM
+        :param memory_mb: memory of the VM in MiB
         """
         if not vm_class.pinned:
             yield Group("", {}, forbidden=self.traits_to_avoid(policy))
@@ -64,15 +64,18 @@ class Scheme:
         yield Group("", {slot: 1} if slot else {}, frozenset({trait} if trait else ()))
 
     def group_policy(self, vm_class: VMClass) -> str:
-        """Return whether two groups with a suffix may be met by one provider."""
+        """Return the ``group_policy`` of a VM's request: ``none`` or ``isolate``.
+
+        Under ``isolate`` each suffixed group needs a provider of its own.
+        """
         return "none"
 
     def slot_class(self, policy: Policy, vm_class: VMClass) -> str:
-        """Return the resource class that counts VMs of a pinned class on a host.
+        """Return the resource class on a host's own provider that counts a class's VMs.
 
-        That is on the host's own provider; empty if that counts none.  With several
-        pinned classes each has names of its own, so that no VM of one can take, or
-        be forced into, a slot that was counted for another.
+        Empty if the host's own provider counts none.  With several pinned classes each
+        class has its own resource class, so that no VM can take, even on a forced host,
+        another class's slot.
         """
         if not self.offers_slots:
             return ""
@@ -85,7 +88,7 @@ class Scheme:
         return f"{name}_{vm_class.custom_name}"
 
     def trait(self, policy: Policy, vm_class: VMClass) -> str:
-        """Return the trait of hosts for a pinned class alone; empty for none."""
+        """Return the trait that marks hosts for a pinned class; empty without one."""
         if not self.counts:
             return ""
         if len(policy.pinned_classes) == 1:
@@ -93,9 +96,10 @@ class Scheme:
         return f"{const.CUSTOM_PREFIX}{vm_class.custom_name}"
 
     def traits_to_avoid(self, policy: Policy) -> frozenset[str]:
-        """Return the traits of hosts that VMs which share CPUs keep off.
+        """Return the host traits that VMs which share CPUs forbid.
 
-        Not of hosts that are divided by NUMA node: there they are meant to meet.
+        Only classes with ``exclusive: host`` count: with ``exclusive: cell``, both
+        kinds of VMs may run on the same host.
         """
         return frozenset(
             trait
@@ -106,7 +110,10 @@ class Scheme:
     def amounts(
         self, policy: Policy, vm_class: VMClass, memory_mb: int
     ) -> Counter[str]:
-        """Return how much a VM takes of each of the project's resource classes."""
+        """Return a VM's amounts of the project's resource classes, over all groups.
+
+        :param memory_mb: memory of the VM in MiB
+        """
         found = Counter(guaranteed_iops(vm_class) if self.counts else {})
         for group in self.groups(policy, vm_class, memory_mb):
             found.update(group.resources)
@@ -117,15 +124,15 @@ class Scheme:
         return ""
 
     def tries_each(self, request: RequestFacts) -> bool:
-        """Return whether Nova shall try each allocation candidate of a host.
+        """Return whether Nova is to try each allocation candidate of a host.
 
-        Nova tries the first alone, which several requests at once then contend for.
+        By itself Nova tries only the first, for which concurrent requests contend.
         """
         return False
 
 
 def guaranteed_iops(vm_class: VMClass) -> dict[str, int]:
-    """Return the I/O operations per second that each VM of a class takes."""
+    """Return the guaranteed IOPS that a VM of a class takes, by resource class."""
     amounts = {
         const.RC_READ_IOPS: vm_class.disk.read_iops,
         const.RC_WRITE_IOPS: vm_class.disk.write_iops,

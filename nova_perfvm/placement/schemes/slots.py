@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots: each VM of a pinned class takes one of those that its host counts.
+"""The scheme ``slots``: each VM of a pinned class takes one slot of its host.
 
 A host offers slots to one pinned class, by an inventory and a trait of that class.
 """

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Units: elastic hosts, one pool for both classes, exclusive by Placement alone.
+"""The scheme ``units``: elastic hosts, which serve one class at a time by Placement.
 
-Flat inventories cannot express "either two high-performance VMs or any number
-of general ones": if both extremes fit, so does a mixture.  Child providers can.
-Each host has m of them with N units each; a high-performance VM takes all N
-units of one child, a general VM one unit of every child.  So any general VM
-blocks high-performance ones, any high-performance VM blocks general ones, and
-m high-performance VMs fit.
+An inventory of the host's own provider cannot express "either two high-performance VMs
+or any number of general VMs": if both extremes fit, so does a mixture.  Child providers
+can.  Each host has m children with N units each; a high-performance VM takes all N
+units of one child, a general VM one unit of every child.  So a general VM blocks
+high-performance VMs, a high-performance VM blocks general VMs, and m high-performance
+VMs fit.
 
-Flavors are the same in the whole cloud, so every host has m children, m being
-the largest number of slots that the policy gives any host, or what it declares
-for hosts to grow to.  On a host with fewer, no VM can take the whole of a surplus
-child: its max_unit is N - 1.
+A flavor serves the whole cloud, so every host has m children: as many as the largest
+host of the policy has slots, or as ``elastic: {slots: m}`` declares for larger hosts to
+come.  On a host with fewer slots, a surplus child has a max_unit of N - 1, so no VM can
+take the whole child.
 
-All this holds only between VMs whose flavors agree on N and m, and a server keeps
-the flavor that it was made with.  So N is a constant, and m is part of the trait
-that flavors require of a host.
+The scheme works only among VMs whose flavors agree on N and m, and a server keeps the
+flavor of its creation.  So N is a constant, and the trait that flavors require names m.
 """
 
 from collections.abc import Iterator
@@ -39,18 +38,17 @@ class UnitsScheme(Scheme):
     def groups(
         self, policy: Policy, vm_class: VMClass, memory_mb: int
     ) -> Iterator[Group]:
-        """Yield what a VM of a class takes of an elastic host.
+        """Yield the groups of a VM's request.
 
-        A pinned VM takes one child whole, any other VM one unit of every child.
+        A pinned VM takes all units of one child, any other VM one unit of every child.
         """
         required = frozenset({self.enrolled_trait(policy)})
         if vm_class.pinned:
-            # An amount comes of one provider, in a group without a suffix, too.
-            # There Placement leaves out full hosts before it looks at anything else
-            # of them.
+            # No suffix is needed, as one provider has to give the whole amount.  For
+            # the unsuffixed group Placement drops full hosts first, which is faster.
             yield Group("", {const.RC_UNIT: const.UNITS_PER_CHILD}, required)
             return
-        # Hosts with cpu_dedicated_set only, beside elastic ones, have the trait.
+        # Dedicated hosts in a pool of elastic hosts have the trait to avoid.
         yield Group("", {}, required, self.traits_to_avoid(policy))
         for suffix in const.CHILD_LETTERS[: children_per_host(policy)]:
             yield Group(
@@ -60,11 +58,11 @@ class UnitsScheme(Scheme):
             )
 
     def enrolled_trait(self, policy: Policy) -> str:
-        """Return the trait that elastic hosts have, and flavors require of them."""
+        """Return the trait of elastic hosts with m children, which flavors require."""
         return f"{const.TRAIT_ELASTIC}_{children_per_host(policy)}"
 
     def tries_each(self, request: RequestFacts) -> bool:
-        """Return whether a VM takes a whole child, of which each is a candidate."""
+        """Return whether a VM takes a whole child, so each child is a candidate."""
         return request.pinned and request.claimed
 
 
@@ -72,9 +70,9 @@ UNITS: Final = UnitsScheme()
 
 
 def children_per_host(policy: Policy) -> int:
-    """Return m: declared, or the largest number of VMs of a pinned class on a host.
+    """Return m: the policy's ``elastic: {slots: m}``, or the slots of its largest host.
 
-    No more than there are letters, or the policy is not valid.
+    A valid policy has at most as many as ``const.CHILD_LETTERS``.
     """
     return policy.elastic.slots or largest_slots(
         policy.pinned_classes, policy.host_shapes
@@ -82,5 +80,5 @@ def children_per_host(policy: Policy) -> int:
 
 
 def child_trait(suffix: str) -> str:
-    """Return the trait of the children with this letter."""
+    """Return the trait of the child with this letter on each host."""
     return f"{const.TRAIT_CHILD}{suffix.upper()}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules about one host, one file each.
 
-Facts are the scheduler's and may be a minute old; what must hold under
-concurrency is for Placement to enforce.  Here, doubt is resolved by refusing.
+The facts of a host may be a minute old; Placement enforces limits for requests that
+come at once.  A rule refuses a host in doubt.
 """

@@ -24,10 +24,9 @@ def _check(case: HostCase[VMClass]) -> Reason | None:
 
 
 def _beside_unpinned(vm_class: VMClass, host: HostFacts) -> Reason | None:
-    """Refuse an open host where others run: unpinned VMs float over all its CPUs.
+    """Refuse a pinned VM on an open host with unpinned VMs, which use all its CPUs.
 
-    Whether each cell is for one kind is looked at with its room
-    (:mod:`nova_perfvm.rules.host.room`).
+    For ``exclusive: cell``, :mod:`nova_perfvm.rules.host.room` judges each NUMA node.
     """
     if vm_class.exclusive == "none" or host_mode(host) != "open":
         return None
@@ -40,13 +39,13 @@ def _beside_unpinned(vm_class: VMClass, host: HostFacts) -> Reason | None:
 
 
 def unpinned_vms(vm_class: VMClass, host: HostFacts) -> tuple[int, int]:
-    """Count the VMs on a host that own no CPUs, and their vCPUs.
+    """Estimate the unpinned VMs on an open host, and their vCPUs.
 
-    A hint, made for hosts of the mode ``open``: what the host has beyond VMs of
-    the class, whose pins tell them.  (0, 0) unless both figures are above 0.
+    The estimate subtracts the VMs of the pinned class, counted by their pins, from
+    the host's instances and used vCPUs.  (0, 0) unless both differences are above 0.
     """
-    # vcpus_used alone cannot tell such VMs: it starts at reserved_host_cpus.
-    # Nor can num_instances: VMs moving in are pinned before they are counted.
+    # Neither figure suffices: vcpus_used starts at reserved_host_cpus, and
+    # num_instances lacks VMs that are moving in, whose CPUs are pinned already.
     mine = count_vms(vm_class, host)
     others = host.num_instances - mine.least
     vcpus = host.vcpus_used - mine.vcpus
@@ -54,7 +53,7 @@ def unpinned_vms(vm_class: VMClass, host: HostFacts) -> tuple[int, int]:
 
 
 def _beside_pinned(policy: Policy, host: HostFacts) -> Reason | None:
-    """Keep VMs that share CPUs from those that want a host or a cell."""
+    """Refuse a VM that shares CPUs where a VM of an exclusive class may run."""
     cells = host.cells
     if not any(cell.pinned_cpus for cell in cells):
         return None
@@ -66,12 +65,12 @@ def _beside_pinned(policy: Policy, host: HostFacts) -> Reason | None:
         share = vm_class.least_cell_vcpus
         for cell in cells:
             pins = len(cell.pinned_cpus)
-            # Pins below one VM's share cannot be a VM of that class.  From
-            # there on they may be; five VMs of 4 CPUs look like one of 20.
+            # From one VM's share on, pins may be a VM of the class: five VMs of
+            # 4 CPUs look like one of 20.
             if pins >= share and (vm_class.exclusive == "host" or cell.cpuset):
                 return CLASS_CONFLICT.because(
                     why=f"NUMA node {cell.id} has {pins} pinned CPUs, so a VM of class "
-                    f"{vm_class.name} may run there, which shares with no other class"
+                    f"{vm_class.name} may run there, which tolerates no other class"
                 )
     return None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pinned VM of no class stays away where it would strand a slot."""
+"""A pinned VM of no class avoids managed hosts with slots, as it would strand one."""
 
 from typing import Final
 

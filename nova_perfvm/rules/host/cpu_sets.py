@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM is on a host with CPUs of its kind: in NUMA nodes, if it owns them.
+"""A host has dedicated CPUs and NUMA nodes for pinned VMs, shared CPUs for others.
 
-For a class with ``exclusive: host`` the host has no shared CPUs beside them.
+A host for a class with ``exclusive: host`` has no shared CPUs beside dedicated ones.
 """
 
 from typing import Final
@@ -13,23 +13,23 @@ from nova_perfvm.rules.slots import host_mode
 
 NO_SHARED_CPUS: Final = Refusal(
     "host.no_shared_cpus",
-    meaning="no CPU may be shared: only ``cpu_dedicated_set`` is configured",
-    advice="none: it is a host of pinned VMs",
+    meaning="the host has no shared CPUs: only ``cpu_dedicated_set`` is configured",
+    advice="none: the host serves pinned VMs",
 )
 NO_NUMA: Final = Refusal(
     "host.no_numa_topology",
-    meaning="the compute reports no NUMA nodes",
-    advice="none: it is no libvirt/KVM host",
+    meaning="nova-compute reports no NUMA nodes",
+    advice="none: the host does not run libvirt/KVM",
 )
 NO_DEDICATED_CPUS: Final = Refusal(
     "host.no_dedicated_cpus",
-    meaning="no CPU may be pinned: only ``cpu_shared_set`` is configured",
-    advice="none: it is a host of general VMs",
+    meaning="the host has no dedicated CPUs: only ``cpu_shared_set`` is configured",
+    advice="none: the host serves general VMs",
 )
 MODE_MIXED: Final = Refusal(
     "host.mode_mixed",
-    meaning="shared and dedicated CPUs, under ``exclusive: host``",
-    advice="divide by hosts, or use ``exclusive: cell``",
+    meaning="the host has shared and dedicated CPUs, and the class ``exclusive: host``",
+    advice="configure one of the two cpu sets on each host, or use ``exclusive: cell``",
 )
 
 

@@ -14,10 +14,13 @@ FOREIGN_PINS: Final = Refusal(
         f"NUMA node {d['cell']} has {d['pinned']} pinned CPUs, {no_sum(d['sizes'])}: "
         "VMs that are not of this class run there"
     ),
-    meaning="pins that are no multiple of the class's CPUs, or no sum of its sizes",
+    meaning=(
+        "the number of pinned CPUs is no multiple of the class's vCPUs, or no sum of "
+        "its sizes"
+    ),
     advice=(
-        "find VMs pinned by flavors of no class and migrate them; declare the sizes "
-        "that its VMs had before (``former_vcpus``)"
+        "migrate pinned VMs whose flavors name no class; declare former sizes of the "
+        "class in ``former_vcpus``"
     ),
 )
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM of a class with host_traits is on a host that has them in Placement.
+"""The providers of a host have the traits in ``host_traits`` of the VM's class.
 
-Placement sees to that for what asks for it; the flavor's part is in the contract
-(:mod:`nova_perfvm.placement.contract`).  nova-scheduler is not told the traits of
-hosts: here is what explain says, and what the audit finds of servers that came
-there otherwise.
+Flavors of the class require the traits (:mod:`nova_perfvm.placement.contract`), so
+Placement offers no other hosts.  nova-scheduler does not know the traits of hosts:
+this rule serves ``explain``, and the audit of servers that were forced to a host.
 """
 
 from typing import Final
@@ -22,13 +21,13 @@ TRAIT_MISSING: Final = Refusal(
     ),
     meaning=(
         "the host lacks a trait of the class's ``host_traits``. Generated flavors "
-        "require them, so that Placement offers no such host; ``--availability-zone "
-        "ZONE:HOST`` asks nobody. nova-scheduler is not told the traits of hosts: "
-        "``explain`` says it, and the audit of servers that are there"
+        "require these traits, so Placement offers no such host, but ``--availability-"
+        "zone ZONE:HOST`` bypasses Placement. Only ``explain`` and the audit report "
+        "the code: nova-scheduler does not know the traits of hosts"
     ),
     advice=(
-        "if the host has what the trait stands for, add it to those that its resource "
-        "provider has, or, if it begins with ``CUSTOM_``, in its ``provider.yaml``"
+        "if the host has the property that the trait stands for, add the trait to the "
+        "host's resource provider; a ``CUSTOM_`` trait also in its ``provider.yaml``"
     ),
     audit=findings.WRONG_HOST,
     remedy="migrate",

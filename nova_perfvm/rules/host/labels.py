@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Aggregates reserve a host for declared classes, and no pinned ones that may not meet.
+"""A host's labels name declared classes, and no exclusive beside another pinned class.
 
-Pins cannot tell the VMs of two pinned classes apart.
+The number of pinned CPUs does not tell the VMs of two pinned classes apart.
 """
 
 from typing import Final
@@ -16,16 +16,16 @@ LABEL_UNKNOWN: Final = Refusal(
     advice="correct the aggregate's metadata",
     words=lambda d: (
         f"an aggregate of the host has perfvm:class={', '.join(d['found'])}, which is "
-        f"not declared; the policy has {', '.join(d['expected'])}"
+        f"not declared; the policy declares {', '.join(d['expected'])}"
     ),
 )
 LABEL_AMBIGUOUS: Final = Refusal(
     "host.label_ambiguous",
-    meaning="several pinned classes, one of them exclusive",
-    advice="one aggregate, and so one host, for each",
+    meaning="labels of the host name several pinned classes, and one is exclusive",
+    advice="give each pinned class an aggregate and hosts of its own",
     words=lambda d: (
         f"aggregates offer the host to the pinned classes {', '.join(d['found'])}, "
-        "which cannot be told apart by their pins"
+        "whose VMs cannot be told apart by their pins"
     ),
 )
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM of a pinned class is on hosts that the policy manages.
+"""A VM of a pinned class runs only on hosts that the policy manages.
 
-On others nothing changes, but no rule holds there, and such VMs were promised a
-host of their own.
+Unmanaged hosts take any VM, so an exclusive class could not keep its promise there.
 """
 
 from typing import Final

@@ -14,8 +14,8 @@ MAX_PER_HOST: Final = Refusal(
     words=lambda d: (
         f"{number_of(d['count'], 'VM')} on the host, max_per_host is {d['max']}"
     ),
-    meaning="as many VMs as ``max_per_host``",
-    advice="none: this is the policy",
+    meaning="the host has ``max_per_host`` VMs of the class",
+    advice="none: the policy says so",
 )
 
 
@@ -25,11 +25,11 @@ def _check(case: HostCase[VMClass]) -> Reason | None:
         return None
     mine = count_vms(case.vm_class, case.host)
     if case.vm_class.exclusive == "host":
-        # Nothing else may be on such a host, so whatever is counts: five VMs of
-        # 4 CPUs pin as many as one of 20.  A VM that has moved away is counted
-        # until the compute's next periodic task; better refused than beside.  Of
-        # those moving in, which only pins tell, two small ones may be taken for
-        # one of a former size.
+        # The host may run only VMs of the class, so every instance counts: five VMs of
+        # 4 CPUs pin as many as a VM of 20.  A VM that has moved away counts until the
+        # compute's next periodic task: a needless refusal is better than too many
+        # VMs.  num_instances lacks VMs that are moving in; the count by pins may take
+        # two small ones for one of a former size.
         count = max(mine.least, case.host.num_instances)
     else:
         count = mine.most

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request that claims to be a rebuild is one: for a rebuild Nova claims nothing.
+"""A request without allocations in Placement is a real rebuild of a server there.
 
-Nova believes a scheduler hint that says so, and hints are the user's.
+Nova claims nothing for a rebuild, and takes a scheduler hint for one; users set hints.
 """
 
 from typing import Final
@@ -18,8 +18,8 @@ NOT_A_REBUILD: Final = Refusal(
         "rebuilt, or not on this host"
     ),
     advice=(
-        "upgrade Nova; a server that was created with the hint "
-        "is moved to no host: make a new one of its volume"
+        "upgrade Nova; a server that was created with the hint cannot move: create a "
+        "new server from its volume"
     ),
 )
 
@@ -27,7 +27,8 @@ NOT_A_REBUILD: Final = Refusal(
 def _check(case: HostCase[VMClass | None]) -> Reason | None:
     if case.request.claimed:
         return None
-    # Units that nobody claims keep nobody off an elastic host, whatever its labels.
+    # Without claimed units, an elastic host looks free to the next VM, whatever its
+    # labels.
     ours = case.host.isolating or case.policy.manages(case.host.labels)
     return NOT_A_REBUILD.because() if ours else None
 

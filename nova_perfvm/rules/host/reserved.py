@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host that aggregates reserve is for VMs of those classes only."""
+"""A host that aggregates reserve for classes takes only VMs of these classes."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ CLASS_RESERVED: Final = Refusal(
         f"an aggregate reserves the host for class {', '.join(d['reserved'])}"
     ),
     meaning="an aggregate reserves the host for other classes",
-    advice="none needed, or change the aggregate",
+    advice="none, or change the aggregate's metadata",
     audit=findings.HOST_RESERVED,
     remedy="migrate",
 )

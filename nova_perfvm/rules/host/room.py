@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM of a pinned class finds as many NUMA nodes with room as it needs."""
+"""A host has enough NUMA nodes with free CPUs and memory for a VM of a pinned class."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -24,8 +24,8 @@ CELL_TOO_SMALL: Final = Refusal(
         f"pCPUs per NUMA node: {_numbers(d['usable'])}; need {d['need']} on "
         f"{number_of(d['cells'], 'node')}"
     ),
-    meaning="no node has the CPUs of one VM",
-    advice="none: such hosts are for other classes",
+    meaning="fewer NUMA nodes than the VM needs are large enough for its pCPUs",
+    advice="none: the host suits other classes",
 )
 NO_FREE_SLOT: Final = Refusal(
     "host.no_free_slot",
@@ -33,8 +33,8 @@ NO_FREE_SLOT: Final = Refusal(
         f"free pCPUs per NUMA node: {_numbers(d['free'])}; need {d['need']} on "
         f"{number_of(d['cells'], 'node')}"
     ),
-    meaning="the nodes are taken",
-    advice="free a host, or add one",
+    meaning="fewer NUMA nodes than the VM needs have enough free pCPUs",
+    advice="migrate VMs away, or add a host",
 )
 CELL_MEMORY: Final = Refusal(
     "host.numa_cell_memory_too_small",
@@ -42,7 +42,7 @@ CELL_MEMORY: Final = Refusal(
         f"MiB per NUMA node: {_numbers(d['memory_mb'])}; need {d['need']} in one (in "
         "pages of the requested size)"
     ),
-    meaning="no node has the memory of one VM",
+    meaning="fewer NUMA nodes than the VM needs are large enough for its memory",
     advice="a smaller flavor",
 )
 NO_FREE_MEMORY: Final = Refusal(
@@ -51,8 +51,8 @@ NO_FREE_MEMORY: Final = Refusal(
         f"free MiB per NUMA node: {_numbers(d['free_mb'])}; need {d['need']} on a "
         "node with free pCPUs (in pages of the requested size)"
     ),
-    meaning="CPUs are free, the memory beside them is not",
-    advice="a smaller flavor, or migrate what uses it",
+    meaning="NUMA nodes with free pCPUs lack free memory",
+    advice="a smaller flavor, or migrate VMs that use the memory",
 )
 
 
@@ -69,9 +69,10 @@ def _check(case: HostCase[VMClass]) -> Reason | None:
 def cells_with_room(
     vm_class: VMClass, request: RequestFacts, host: HostFacts, counts: CPUCounts
 ) -> Iterator[NUMACell]:
-    """Yield the cells that have CPUs and memory for a VM now, and let it in.
+    """Yield the NUMA nodes with free CPUs and memory for the VM, and no other class.
 
-    :param counts: of each cell, see :func:`nova_perfvm.rules.slots.cell_cpus`
+    :param counts: usable and free CPUs of each NUMA node, see
+        :func:`nova_perfvm.rules.slots.cell_cpus`
     """
     memory_mb, page_size_kb = cell_memory(request)
     need = vm_class.cell_pcpus
@@ -89,17 +90,19 @@ def cells_with_room(
 
 
 def cell_memory(request: RequestFacts) -> tuple[int, int | None]:
-    """Return the memory in MiB that a request takes of a cell, and its page size.
+    """Return the most memory (MiB) that a NUMA node of a request asks for.
 
-    Every cell of a request that is of its class asks for the same; memory may
-    differ by what does not divide evenly.
+    Also return the page size (KiB), which is that of the first NUMA node.
     """
     cells = request.cells
     return max(cell.memory_mb for cell in cells), cells[0].page_size_kb
 
 
 def has_cell_for_itself(vm_class: VMClass, cell: NUMACell, mode: str) -> bool:
-    """Return whether a VM that wants its cell for itself would have it."""
+    """Return whether a NUMA node has neither foreign pins nor shared CPUs.
+
+    :param mode: the host's mode; only in ``mixed`` do shared CPUs count
+    """
     return not is_foreign(vm_class, len(cell.pinned_cpus)) and not (
         mode == "mixed" and cell.cpuset
     )
@@ -108,7 +111,10 @@ def has_cell_for_itself(vm_class: VMClass, cell: NUMACell, mode: str) -> bool:
 def _why_none(
     vm_class: VMClass, request: RequestFacts, host: HostFacts, counts: CPUCounts
 ) -> Reason:
-    """Find the first of the conditions that too few cells fulfil."""
+    """Return the reason for the first condition that too few NUMA nodes fulfil.
+
+    Conditions in order: size, other classes, free CPUs, memory size, free memory.
+    """
     memory_mb, page_size_kb = cell_memory(request)
     need, wanted = vm_class.cell_pcpus, vm_class.cells_per_vm
     cells = [

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM that comes to an enrolled host takes units or NUMA nodes of it.
+"""A VM on an enrolled host asks Placement for units or NUMA nodes of the host.
 
-Placement does not look at hosts that are forced, so this holds whatever the
-policy's labels say.  Whether the units are the right ones is judged with the request.
+The rule applies to unmanaged hosts, too, as Placement does not judge forced hosts.
+:mod:`nova_perfvm.rules.request.contract` judges the amounts.
 """
 
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from nova_perfvm.rules.rule import STATES, HostCase, HostRule, Refusal
 
 
 def _counted(traits: Collection[str]) -> str:
-    """Return what VMs take of hosts with these traits."""
+    """Return the resource class that VMs take on hosts with these traits."""
     return const.RC_CELL_CPU if const.TRAIT_CELLS in traits else const.RC_UNIT
 
 
@@ -26,8 +26,8 @@ UNITS_LACKING: Final = Refusal(
         f"{', '.join(d['traits'])}), and the flavor asks for no {_counted(d['traits'])}"
     ),
     meaning=(
-        "an enrolled host, whatever its labels say, and the flavor asks for none of "
-        "its units or NUMA nodes"
+        "the host is enrolled, and the flavor asks for none of its units or NUMA "
+        "nodes; labels of the host do not matter"
     ),
     advice=(
         "use a generated flavor; under ``placement: cells`` general VMs run on other "

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host is refused if what its compute has reported of it cannot be read.
-
-The other hosts are judged.
-"""
+"""The scheduler can read the facts that nova-compute reports of the host."""
 
 from typing import Final
 
@@ -12,23 +9,23 @@ from nova_perfvm.rules.rule import HostCase, HostRule, Refusal
 
 UNREADABLE: Final = Refusal(
     "host.unreadable",
-    words=lambda d: f"what Nova knows of the host cannot be read: {d['error']}",
+    words=lambda d: f"Nova's data about the host cannot be read: {d['error']}",
     meaning=(
-        "what Nova knows of the host cannot be read: a field that is missing or makes "
-        "no sense, a report of a newer nova-compute, or a database that fails"
+        "Nova's data about the host cannot be read: a field is missing or makes no "
+        "sense, a newer nova-compute wrote it, or a database fails"
     ),
     advice=(
         "look for 'cannot read host' in nova-scheduler's log, which has the error once "
         "for each host. If the error's name begins with DB, see that the database of "
-        "the host's cell answers; otherwise restart nova-compute, which reports anew"
+        "the host's cell answers; otherwise restart nova-compute, which reports again"
     ),
 )
 
 
 def fault(host: HostFacts) -> str:
-    """Return what cannot be so of what is known of a host; empty if all can."""
+    """Return why a host's facts are unreadable or impossible; empty if they are not."""
     if host.vcpus_used < 0 or host.num_instances < 0:
-        # They would hide as many VMs.
+        # Negative figures would hide VMs in the estimate of unpinned VMs.
         return f"{host.vcpus_used} vCPUs used, {host.num_instances} instances"
     return host.unreadable
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM of a pinned class meets no VM that Nova's figures of the host leave out.
+"""No unpinned VM that Nova's figures leave out is on a pinned VM's host.
 
-It is the last rule: to find who moves takes queries, so nova-scheduler makes them for
-a host only when no other rule refuses it.
+This is the last rule: finding VMs that move takes database queries, which
+nova-scheduler makes only for a host that no other rule refuses.
 """
 
 from typing import Final
@@ -17,11 +17,11 @@ from nova_perfvm.rules.slots import count_vms, host_mode
 
 
 def vms_by_pins(policy: Policy, vm_class: VMClass, host: HostFacts) -> int | None:
-    """Count the VMs that a host's pins are, where others there would go unnoticed.
+    """Count the VMs that own an open host's pinned CPUs, or return None.
 
-    That is where Placement keeps no class from another, on a host that takes both:
-    its own figures are up to a minute old, and leave out who may come back to it.
-    None where nobody has to look who is there.
+    None where the rule does not apply: Placement keeps the classes apart, the class is
+    not exclusive, or the host is not open.  Elsewhere the host's figures may miss
+    unpinned VMs: they are up to a minute old and lack VMs that may move back.
     """
     if (
         scheme_of(policy).counts
@@ -37,8 +37,8 @@ def _check(case: HostCase[VMClass]) -> Reason | None:
     if not host.unpinned or vms_by_pins(case.policy, case.vm_class, host) is None:
         return None
     return CLASS_CONFLICT.because(
-        why=f"the host has {number_of(host.unpinned, 'VM')} of another class, or may "
-        "have when a move is over"
+        why=f"the host has {number_of(host.unpinned, 'VM')} of another class (counting "
+        "VMs in motion)"
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The class that a flavor names is one of the policy's."""
+"""The policy declares the class that the flavor names."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,7 +12,7 @@ from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 CLASS_UNKNOWN: Final = Refusal(
     "flavor.class_unknown",
     words=lambda d: (
-        f"perfvm:class={d['found']} is not declared; the policy has "
+        f"perfvm:class={d['found']} is not declared; the policy declares "
         f"{', '.join(d['expected'])}"
     ),
     meaning="``perfvm:class`` names a class that the policy does not declare",

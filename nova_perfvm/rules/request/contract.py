@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request asks Placement for exactly what its class's contract says.
+"""A request asks Placement for exactly the resources and traits of its class.
 
-This rests on the flavor and the image alone, so it holds however old the
-scheduler's facts of hosts are.
+The rule reads only the flavor and the image, so outdated facts about hosts do not
+affect it.
 """
 
 from collections.abc import Iterator
@@ -28,14 +28,14 @@ def _words(data: dict[str, Any]) -> str:
 
 
 _ADVICE: Final = (
-    "``openstack perfvm flavor sync``; a server that has it embedded: resize it"
+    "``openstack perfvm flavor sync``; resize servers whose embedded flavor is wrong"
 )
 RESOURCES: Final = Refusal(
     "flavor.resources",
     words=_words,
     meaning=(
-        "the flavor asks Placement for other amounts than VMs of its class take, such "
-        "as no slot; or it names PCPU, VCPU or MEMORY_MB of its own"
+        "the flavor asks Placement for other amounts than its class does, such as no "
+        "slot; or it sets amounts of PCPU, VCPU or MEMORY_MB itself"
     ),
     advice=_ADVICE,
     audit=findings.CONTRACT_DIFFERS,
@@ -51,11 +51,10 @@ CODES: Final = frozenset({RESOURCES.code, TRAITS.code})
 
 
 def _check(case: RequestCase[VMClass | None]) -> Iterator[Reason]:
-    """Yield what a request names of Placement otherwise than its class does.
+    """Yield the differences of resources and of traits between request and class.
 
-    A flavor that names neither a class nor anything of the project is left as it
-    is: it was there before, and elastic hosts are closed to it.  One of no class
-    that names such a thing should name nothing.
+    A flavor that names no class must ask for no resource or trait of the project;
+    elastic hosts are then closed to it.
     """
     policy, vm_class, request = case
     claimed = request.class_name is not None
@@ -71,7 +70,7 @@ def _check(case: RequestCase[VMClass | None]) -> Iterator[Reason]:
     ):
         found, missing = differences(expected, request)
         if not scheme_of(policy).counts:
-            # Placement counts nothing: whatever more a flavor names does no harm.
+            # The scheme counts nothing in Placement, so surplus resources do no harm.
             found, missing = [], missing if claimed else []
         if found or missing:
             yield refusal.because(found=found, expected=missing)

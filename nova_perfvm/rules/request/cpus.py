@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM owns CPUs if its class says so, divided as that says, and else shares them."""
+"""The CPU policy, NUMA nodes and thread policies of a VM are those of its class."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,7 +12,7 @@ from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 CPU_POLICY: Final = Refusal(
     "flavor.cpu_policy",
-    meaning="pinned where the class is shared, or the reverse",
+    meaning="the VM is pinned and its class shares CPUs, or the reverse",
     advice="use a generated flavor; look for ``hw_cpu_policy`` on the image",
     words=lambda d: (
         f"the request's CPU policy is {d['found']}, its class's {d['expected']}"
@@ -21,7 +21,10 @@ CPU_POLICY: Final = Refusal(
 )
 NUMA_NODES: Final = Refusal(
     "flavor.numa_nodes",
-    meaning="vCPUs or memory split over another number of NUMA nodes, or not evenly",
+    meaning=(
+        "vCPUs or memory are split unevenly, or over more or fewer NUMA nodes than the "
+        "class says"
+    ),
     advice="use a generated flavor; look for ``hw_numa_*`` on the image",
     words=lambda d: (
         f"the request has {number_of(len(d['found']), 'NUMA node')} of "
@@ -33,7 +36,7 @@ NUMA_NODES: Final = Refusal(
 )
 CPU_THREAD_POLICY: Final = Refusal(
     "flavor.cpu_thread_policy",
-    meaning="another thread policy than the class's, so that it takes other CPUs",
+    meaning="the CPU thread policy differs from the class's, so Nova picks other CPUs",
     advice="use a generated flavor; look for ``hw_cpu_thread_policy`` on the image",
     words=lambda d: (
         f"the request's CPU thread policy is {d['found']}, its class's {d['expected']}"
@@ -58,7 +61,6 @@ def _check(case: RequestCase[VMClass]) -> Iterator[Reason]:
     if case.request.pinned:
         found = "mixed" if any(cell.vcpus for cell in cells) else "dedicated"
     if found != vm_class.cpu_policy:
-        # How its cells are made is of no interest then.
         yield CPU_POLICY.because(found=found, expected=vm_class.cpu_policy)
         return
     if vm_class.numa_nodes is not None or vm_class.pinned:
@@ -74,8 +76,8 @@ def _check(case: RequestCase[VMClass]) -> Iterator[Reason]:
     if policies != {wanted}:
         words = ", ".join(sorted(policies))
         yield CPU_THREAD_POLICY.because(found=words, expected=wanted)
-    # Nova takes an additional CPU for isolate, so neither may be chosen by a
-    # flavor alone; share takes none and Nova has no word for "no policy".
+    # Nova pins an additional CPU for isolate, so flavor and class must agree on it.
+    # With share, or without a policy, Nova pins none.
     threads, expected = case.request.emulator_threads, vm_class.emulator_threads
     if (threads == "isolate") != (expected == "isolate"):
         yield EMULATOR_THREADS.because(found=threads, expected=expected)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An image requires no trait of the project.
 
-Nova adds an image's traits to the flavor's, and tenants write images: such a
-trait would open hosts to VMs that carry nothing else of the contract.
+Nova adds an image's traits to the flavor's, and tenants write images: a trait of the
+project would open elastic hosts to VMs without the resources of the contract.
 """
 
 from collections.abc import Iterator
@@ -17,15 +17,15 @@ from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 IMAGE_TRAIT: Final = Refusal(
     "request.image_trait",
     words=lambda d: (
-        f"the image requires {', '.join(d['found'])}, which only a flavor may"
+        f"the image requires {', '.join(d['found'])}; only flavors may require it"
     ),
     meaning=(
         "the image, or the volume's copy of its properties, requires a trait of the "
-        "project; only flavors may"
+        "project; only flavors may require these"
     ),
     advice=(
         "``openstack image unset --property trait:CUSTOM_PERFVM_...``; a server keeps "
-        "what the image said until it is rebuilt with another one"
+        "the old image's traits until it is rebuilt with another image"
     ),
     audit=findings.IMAGE_TRAIT,
     remedy="rebuild",

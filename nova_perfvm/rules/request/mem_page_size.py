@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM's memory has pages of the size that its class wants."""
+"""A VM's memory has pages of the size that its class declares."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,18 +10,17 @@ from nova_perfvm.facts import Reason
 from nova_perfvm.policy import PAGE_SIZES_KB, VMClass
 from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
-# What an explicit size of the request may be when the policy says it by kind.
-# Nova's small page is the host's smallest (4 KiB on x86, up to 64 KiB on
-# arm64 and ppc64), large any above it.
+# Largest page size in KiB that counts as "small".  Nova's small page is the host's
+# smallest (4 KiB on x86, up to 64 KiB on arm64 and ppc64), large any above.
 _SMALL_MAX_KB: Final = 64
 
 MEM_PAGE_SIZE: Final = Refusal(
     "flavor.mem_page_size",
     words=lambda d: (
-        f"the class wants hw:mem_page_size={d['expected']}, and neither flavor nor "
+        f"the class needs hw:mem_page_size={d['expected']}, and neither flavor nor "
         "image asks for it"
     ),
-    meaning="the class wants a page size that nothing asks for",
+    meaning="neither flavor nor image ask for the class's page size",
     advice="use a generated flavor",
     audit=findings.NOT_OF_CLASS,
 )

@@ -11,7 +11,7 @@ from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 NO_MULTIQUEUE: Final = Refusal(
     "request.no_multiqueue",
-    meaning="the class wants multiqueue, neither flavor nor image turn it on",
+    meaning="the class needs multiqueue, and neither flavor nor image turn it on",
     advice=(
         "set ``hw_vif_multiqueue_enabled=true`` on the image, or use a generated flavor"
     ),
@@ -20,7 +20,7 @@ NO_MULTIQUEUE: Final = Refusal(
 
 
 def _check(case: RequestCase[VMClass]) -> Iterator[Reason]:
-    # Nova gives a VM of one vCPU one queue, whatever is asked.
+    # Nova gives a VM of one vCPU one queue, whatever flavor and image say.
     if (
         case.vm_class.vif_multiqueue
         and case.request.vcpus > 1

@@ -13,7 +13,7 @@ VCPUS: Final = Refusal(
     "flavor.vcpus",
     words=lambda d: (
         f"the flavor has {d['found']} vCPUs, its class exactly {d['expected']}"
-        + (", or a server that runs has them already" if d["former"] else "")
+        + (", except running servers of this former size" if d["former"] else "")
     ),
     meaning="the flavor's vCPUs are not the class's",
     advice=(

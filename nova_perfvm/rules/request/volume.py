@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM of a class that lives on network volumes boots from one."""
+"""A VM of a class with ``disk: {source: volume}`` boots from a volume."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,7 +11,7 @@ from nova_perfvm.rules.rule import Refusal, RequestCase, RequestRule
 
 NOT_VOLUME_BACKED: Final = Refusal(
     "request.not_volume_backed",
-    meaning="the class lives on volumes, this server boots from an image",
+    meaning="the class boots from volumes, this server boots from an image",
     advice="``openstack server create --boot-from-volume SIZE``",
     audit=findings.NOT_OF_CLASS,
 )

@@ -222,7 +222,7 @@ class AgreementTest(testtools.TestCase):
                 self.assertEqual(reasons, ours[node.host], case)
                 found.update([r.code for r in reasons] or ["passes"])
                 said = "".join(map(rules.describe, reasons))
-                found["moving"] += "move is over" in said
+                found["moving"] += "VMs in motion" in said
         self.assertGreater(found["passes"], 50)
         self.assertGreater(found["moving"], 5)
         seldom = {code: found[code] for code in HOST_CODES if found[code] < 5}

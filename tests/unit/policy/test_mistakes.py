@@ -21,7 +21,7 @@ OF_A_CLASS = (
         "numa_nodes",
         "20 vCPUs cannot be split evenly over 3",
     ),
-    (f"{PINNED}, former_vcpus: [20]", "former_vcpus", "the size that VMs have today"),
+    (f"{PINNED}, former_vcpus: [20]", "former_vcpus", "the current vcpus of the class"),
     (
         "cpu_policy: dedicated, vcpus: 18, numa_nodes: 2, former_vcpus: [20, 15]",
         "former_vcpus",
@@ -101,7 +101,7 @@ OF_A_CLASS = (
     ),
     # Keys of flavors that would be dropped in silence.
     ("flavors: {name: a, memory_gb: [4]}", "flavors.memory_gb", "use sizes"),
-    ("flavors: {name: a}", "flavors", "names flavors of no size"),
+    ("flavors: {name: a}", "flavors", "declares no flavor: give sizes"),
     (
         "vcpus: 4, flavors: {name: a, root_gb: 5}",
         "flavors.root_gb",
@@ -136,12 +136,12 @@ OF_SEVERAL = (
     (
         f"classes:\n{GENERAL}  hp-20: {{{PINNED}}}\n  hp_20: {{{PINNED}}}\n",
         "classes.hp_20",
-        "is CUSTOM_PERFVM_HP_20 to Placement, as another class",
+        "CUSTOM_PERFVM_HP_20 in Placement, which another class",
     ),
     (
         f"classes:\n{GENERAL}  hp: {{{PINNED}}}\n  elastic-2: {{{PINNED}}}\n",
         "classes.elastic-2",
-        "is CUSTOM_PERFVM_ELASTIC_2 to Placement",
+        "becomes CUSTOM_PERFVM_ELASTIC_2 in Placement",
     ),
     (f"placement: units\nclasses:\n{GENERAL}", "placement", "found 0: use slots"),
 )

@@ -152,7 +152,7 @@ class HighPerformanceTest(RulesCase):
         known = left._replace(unpinned=1)
         self.check("host.class_conflict", hp_request(), known, policy)
         (reason,) = rules.check_host(policy, hp_request(), known)
-        self.assertIn("when a move is over", rules.describe(reason))
+        self.assertIn("counting VMs in motion", rules.describe(reason))
         # Elsewhere nobody has to look: Placement keeps them apart, or CPUs do.
         for request, at, other in (
             (general_request(), left, policy),

@@ -139,7 +139,8 @@ class FilterTest(UnreadableCase):
         self.assertIn("host odd (odd): NotImplementedError: Cannot load 'memory'", line)
         self.assertEqual(1, len(self.lines("1 of 2 hosts")))
         self.assertIn("1 host.unreadable", self.log.output)
-        self.assertIn("(odd, odd) refused: host.unreadable: what Nova", self.log.output)
+        said = "(odd, odd) refused: host.unreadable: Nova's data"
+        self.assertIn(said, self.log.output)
 
     def test_what_is_said_may_be_odd_itself(self):
         class UnprintableError(Exception):
