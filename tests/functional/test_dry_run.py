@@ -113,6 +113,16 @@ class TestSlots(client.ClientMixin, base.FunctionalTest):
         answer = DryRun().answer(question)
         self.assertThat(answer.refused, StartsWith("FlavorImageConflict: "))
 
+    def test_a_filter_that_nova_asks_once(self):
+        """A host that it refuses stays out for each server of the request."""
+        filters = [*CONF.filter_scheduler.enabled_filters, "IsolatedHostsFilter"]
+        CONF.set_override("enabled_filters", filters, "filter_scheduler")
+        CONF.set_override("isolated_hosts", ["hp2"], "filter_scheduler")
+        new = ("--flavor", base.HP_64, "--boot-from-volume")
+        status, _, said = self.explain(*new, "--count", "3")
+        self.assertEqual(1, status)
+        self.assertIn("2 of 3 servers would be placed", said)
+
     def test_a_plan_that_nova_refuses(self):
         """No migration is begun that the scheduler would refuse."""
         self.boot(base.HP_64, host="hp1")

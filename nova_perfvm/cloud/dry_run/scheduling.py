@@ -264,7 +264,7 @@ class DryRun:
             unseen=tuple(sorted(self._hosts.unseen)),
             weighers=tuple(type(one).__name__ for one in self._hosts.weighers),
             ranked=ranked,
-            placed=tuple(self._placed(count, found.spec, hosts, order, summaries)),
+            placed=tuple(self._placed(count, found.spec, order, summaries)),
         )
 
     def _filtered(
@@ -301,7 +301,6 @@ class DryRun:
         self,
         count: int,
         spec: objects.RequestSpec,
-        hosts: Sequence[HostState],
         order: Sequence[HostState],
         summaries: Summaries,
     ) -> Iterator[str]:
@@ -309,12 +308,16 @@ class DryRun:
 
         Nova asks Placement once, and subtracts each selected server from the host
         states; the claims, which Placement counts, are counted here by
-        :class:`_Claims`.
+        :class:`_Claims`.  A host that a filter refused stays out for all servers after
+        it: Nova asks some filters once (``run_filter_once_per_request``).
+
+        :param order: the host states that passed all filters for the first server, best
+            first
         """
         claims = _Claims(summaries)
         for number in range(count):
             if number:
-                order = self._ranked(self._filtered(hosts, spec, number), spec)[1]
+                order = self._ranked(self._filtered(order, spec, number), spec)[1]
             host = next((one for one in order if claims.claim(one)), None)
             if host is None:
                 return
