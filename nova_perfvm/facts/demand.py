@@ -155,8 +155,13 @@ def request_for(
     pinned = _pins(flavor, properties)
     cells = _cells(flavor, properties, pinned=pinned)
     facts = _facts(flavor, properties, cells, volume_backed=volume_backed)
-    booted = (image.id, image.disk_format) if image and not volume_backed else ()
-    keys = Keys(specs, properties, *booted)
+    keys = Keys(
+        specs,
+        properties,
+        image=image.id if image else "",
+        disk_format=image.disk_format if image else "",
+        volume_backed=bool(volume_backed),
+    )
     shared = {"VCPU": flavor.vcpus}
     isolates = specs.get(const.EMULATOR_THREADS) == "isolate"
     threads = _either(specs, properties, const.CPU_THREAD_POLICY)

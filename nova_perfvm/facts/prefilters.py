@@ -56,8 +56,10 @@ class Keys:
 
     :ivar specs: the flavor's extra specs
     :ivar properties: the image's properties, by Nova's names
-    :ivar image: ID of the image; empty without an image, and for a volume
+    :ivar image: ID of the image, also of one that is written to a volume; empty without
+        an image, and if it is unknown
     :ivar disk_format: the image's disk format; empty if unknown
+    :ivar volume_backed: whether the root disk is a volume
     :ivar hints: scheduler hints; None if unknown, as for an existing server
     """
 
@@ -65,6 +67,7 @@ class Keys:
     properties: Mapping[str, str] = field(default_factory=dict)
     image: str = ""
     disk_format: str = ""
+    volume_backed: bool = False
     hints: Mapping[str, Sequence[str]] | None = field(default_factory=dict)
 
     def either(self, key: str) -> str | None:
@@ -123,7 +126,9 @@ def memory_labels(specs: Mapping[str, str]) -> list[str]:
 
 def _image_type(keys: Keys, options: Options) -> Iterator[str]:
     name = f"COMPUTE_IMAGE_TYPE_{keys.disk_format.upper()}"
-    if _true(options, "query_placement_for_image_type_support") and keys.image:
+    by_type = _true(options, "query_placement_for_image_type_support")
+    # Of a volume Nova asks for no type (RequestSpec.is_bfv).
+    if by_type and keys.image and not keys.volume_backed:
         yield from _known([name])
 
 
@@ -198,7 +203,8 @@ def unjudged(keys: Keys, options: Options) -> Iterator[str]:
     if _true(options, "query_placement_for_routed_network_aggregates"):
         yield "routed_networks_filter"
     by_type = _true(options, "query_placement_for_image_type_support")
-    if by_type and keys.image and not keys.disk_format:
+    of_image = keys.image and not keys.volume_backed
+    if by_type and of_image and not keys.disk_format:
         yield "require_image_type_support"
 
 

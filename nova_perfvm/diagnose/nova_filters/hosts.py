@@ -161,7 +161,12 @@ def _image_version(
 
 def isolated_hosts(case: FilterCase) -> Iterator[Reason]:
     """Yield a reason if nova.conf isolates the image, or the host, from the other."""
-    mine = case.request.keys.image in case.names("isolated_images")
+    keys = case.request.keys
+    if keys.hints is None and keys.volume_backed and case.names("isolated_images"):
+        # Nova has stored the ID of the image that was written to the server's volume.
+        yield not_judged("IsolatedHostsFilter", "the image of the server's volume")
+        return
+    mine = keys.image in case.names("isolated_images")
     here = case.view.host in case.names("isolated_hosts")
     strict = case.option("restrict_isolated_hosts_to_isolated_images", "true")
     if (mine and not here) or (here and not mine and is_true(strict)):

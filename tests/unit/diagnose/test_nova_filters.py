@@ -21,7 +21,6 @@ from nova_perfvm.cloud import answers, nova_database
 from nova_perfvm.diagnose.nova_filters import FILTERS, FilterCase
 from nova_perfvm.diagnose.nova_filters.case import differs, not_judged
 from nova_perfvm.diagnose.words import words
-from nova_perfvm.facts import prefilters
 from nova_perfvm.facts.demand import request_for
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import (
@@ -233,16 +232,15 @@ class AsNovaTest(testtools.TestCase):
         hints, is_bfv = drawn(rng, HINTS, 0.2), rng.random() < 0.3
         spec = states.request_spec("f", 1, 512, specs, {}, is_bfv, hints)
         spec.image.properties = objects.ImageMetaProps.from_dict(properties)
-        if not is_bfv:
-            spec.image.id = uuidsentinel.i
+        # Also of an image that is written to a volume
+        # (nova.block_device.get_bdm_image_metadata).
+        spec.image.id = uuidsentinel.i
         spec.project_id = rng.choice(["p1", "p4"])
         image = Image(uuidsentinel.i, "i", properties)
         request = request_for(
             Flavor("f", "f", 1, 512, 0, specs), image, volume_backed=is_bfv
         )
-        keys = prefilters.Keys(
-            request.keys.specs, request.keys.properties, request.keys.image, "", hints
-        )
+        keys = dataclasses.replace(request.keys, disk_format="", hints=hints)
         request = dataclasses.replace(request, keys=keys, project=spec.project_id)
         return state, view, spec, request
 
