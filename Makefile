@@ -30,7 +30,7 @@ SANDBOX_CONCURRENCY ?= 2
 # has none.
 UNVERSIONED := $(if $(shell git rev-parse HEAD 2>/dev/null),,PBR_VERSION=$(shell sed -n 's/^version = //p' setup.cfg))
 
-SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measure/queue_script/*.sh \
+SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measure/checks/queue_script/*.sh \
     tests/contract/*.sh tests/contract/commands/* tests/contract/doubles/*
 
 # Nova's test fixtures read these; the scheduler of Nova 34 runs native threads.

@@ -40,6 +40,8 @@ RUN = {
     },
     f"{_ADMIN}/benchmarks.rst": {
         "": f"{_BENCH}.test_benchmarks",
+        "nova-perfvm bench compare host.json": f"{_BENCH}.test_comparisons",
+        "nova-perfvm bench compare run.json --target": f"{_BENCH}.test_comparisons",
         "cp inventory.example.yml": f"{_FLEET}.HereTest.test_the_example",
         "ansible-playbook": f"{_FLEET}.PlaybookTest.test_a_fleet",
         "ansible-playbook -i inventory.yml fleet.yml -e perfvm_results": f"{_FLEET}"
@@ -50,7 +52,6 @@ RUN = {
         "": "tests.functional.test_cells_align.TestAlign"
         ".test_commands_of_the_documentation",
     },
-    f"{_ADMIN}/certify.rst": {"": f"{_BENCH}.test_certify"},
     f"{_ADMIN}/collect.rst": {"": f"{_BENCH}.test_collect"},
     f"{_ADMIN}/deploy.rst": {"": f"{_OFFLINE}.test_hosts"},
     f"{_ADMIN}/disk-consolidation.rst": {"": f"{_BENCH}.test_disk_consolidation"},
@@ -82,7 +83,6 @@ RUN = {
     f"{_ADMIN}/known-bugs.rst": {"": f"{_OFFLINE}.test_known_bugs"},
     f"{_ADMIN}/limits.rst": {"": f"{_SLOTS}.test_limits_in_keystone"},
     f"{_ADMIN}/map.rst": {"": f"{_CLOUD}.test_pictures"},
-    f"{_ADMIN}/measure.rst": {"": f"{_BENCH}.test_measure"},
     f"{_ADMIN}/monitoring.rst": {
         "": f"{_CLOUD}.test_pictures",
         "python3 -c": f"{_PACKAGE}.test_files_of_monitoring_are_where_their_page_says",
@@ -100,7 +100,6 @@ RUN = {
         "": f"{_PROVE}.test_from_policy_to_proof",
         "openstack perfvm prove": f"{_PROVE}.test_a_proof",
     },
-    f"{_ADMIN}/statistics.rst": {"": f"{_BENCH}.test_statistics"},
     f"{_ADMIN}/survey.rst": {
         "": f"{_CLOUD}.test_pictures",
         "nova-perfvm survey --collected": f"{_OFFLINE}.test_survey",

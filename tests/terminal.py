@@ -11,7 +11,7 @@ from tests.sandbox import tutorial
 
 # Beginnings of commands: the first step after the one before that has it.
 SHOWN = (
-    "openstack perfvm capacity show",
+    "openstack perfvm host list",
     "openstack perfvm explain --server vm3",
     "openstack perfvm audit",
 )

@@ -188,13 +188,13 @@ _NEEDED: Final = {
     "_pinned": "pinned classes",
     "_cores": "pinned classes with ``smt: cores``",
     "_huge": "classes with huge pages",
-    "_iops": "with IOPS",
+    "iops": "with IOPS",
     "_queues": "classes with ``vif_multiqueue``",
 }
 
 
 class EvidenceDirective(TableDirective):
-    """The checks that a certificate rests on, for which classes, and why."""
+    """The checks that a proof rests on, for which classes, and why."""
 
     header = ("check", "needed", "why")
     widths = (30, 25, 45)
@@ -206,7 +206,7 @@ class EvidenceDirective(TableDirective):
 
 
 class EndpointsDirective(TableDirective):
-    """The figures that a certificate rests on, for which classes, and why."""
+    """The figures that a proof rests on, for which classes, and why."""
 
     header = ("endpoint", "metrics", "threads", "needed", "why")
     widths = (15, 25, 10, 15, 35)

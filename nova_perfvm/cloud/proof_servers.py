@@ -70,12 +70,16 @@ class WantedServers:
 
 
 class ProofServer(NamedTuple):
-    """A server that accepts SSH logins once its guest is up."""
+    """A server that accepts SSH logins once its guest is up.
+
+    :ivar volumes: IDs
+    """
 
     name: str
     host: str
     flavor: str
     address: str
+    volumes: tuple[str, ...] = ()
 
 
 class _Kind(NamedTuple):
@@ -286,6 +290,9 @@ def shown(server: Mapping[str, Any], address: str | None = None) -> ProofServer:
         server["OS-EXT-SRV-ATTR:host"],
         server["flavor"]["original_name"],
         _fixed_address(server) if address is None else address,
+        tuple(
+            one["id"] for one in server.get("os-extended-volumes:volumes_attached", ())
+        ),
     )
 
 

@@ -61,9 +61,6 @@ KINDS: Final = {
     ),
     # figures of a fleet for every second of several days
     "measurements": FileKind("measurements (nova-perfvm bench run)", 256 * _MIB),
-    "certificate": FileKind(
-        "the record of a certificate (nova-perfvm certify)", 256 * _MIB
-    ),
     "proof": FileKind("the record of a proof (openstack perfvm prove)", 512 * _MIB),
     # a host with hundreds of VMs
     "host": FileKind(

@@ -54,7 +54,7 @@ class ToldBy:
 class KnownBug:
     """A bug of Nova.
 
-    :ivar number: the bug's number on Launchpad
+    :ivar number: the bug's number on Launchpad; 0 for an unreported bug
     :ivar title: the bug in at most 80 characters
     :ivar does: the bug's effect on VMs of pinned classes
     :ivar told: how to recognise affected servers in a snapshot, in Nova's database or
@@ -70,7 +70,7 @@ class KnownBug:
         with the bug
     """
 
-    number: Annotated[int, count(1, 99_999_999, "Launchpad's numbers")]
+    number: Annotated[int, count(0, 99_999_999, "Launchpad's numbers")]
     title: Annotated[
         str, Expected("a text of 1 to 80 characters", lambda t: 0 < len(t) <= 80)
     ]
@@ -97,11 +97,13 @@ class KnownBug:
     @property
     def name(self) -> str:
         """The bug's name, such as "LP 2152697"."""
-        return f"LP {self.number}"
+        return f"LP {self.number}" if self.number else "not reported"
 
     @property
     def url(self) -> str:
-        return f"https://bugs.launchpad.net/nova/+bug/{self.number}"
+        """The bug's page on Launchpad, or the text for a report."""
+        reported = f"https://bugs.launchpad.net/nova/+bug/{self.number}"
+        return reported if self.number else "../contributor/upstream.html"
 
     @property
     def rule(self) -> Rule | None:

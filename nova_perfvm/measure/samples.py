@@ -73,7 +73,7 @@ class Measurement:
         None for as many as have values of this metric in the round
     :ivar value: above 0
     :ivar loaded_neighbours: how many other VMs of the host kept all their CPUs and the
-        memory busy meanwhile, and were not measured
+        memory busy meanwhile, and were not measured; of files of before
     """
 
     who: Text
@@ -163,15 +163,23 @@ def load(paths: Iterable[str]) -> Samples:
         all together
     :raises UnreadableFileError: when a file cannot be read
     """
-    names = list(dict.fromkeys(paths))
-    files = [load_document("measurements", Samples, name) for name in names]
+    names = dict.fromkeys(paths)
+    return joined({n: load_document("measurements", Samples, n) for n in names})
+
+
+def joined(files: Mapping[str, Samples]) -> Samples:
+    """Return what files, {name: what it has}, have together.
+
+    :raises DocumentError: with mistakes of all together
+    """
     if len(files) == 1:
-        return files[0]
-    measurements = [m for file in files for m in file.measurements]
-    scale_out = [s for file in files for s in file.scale_out]
+        (only,) = files.values()
+        return only
+    measurements = [m for file in files.values() for m in file.measurements]
+    scale_out = [s for file in files.values() for s in file.scale_out]
     whole = Samples(tuple(measurements), tuple(scale_out))
     if mistakes := first(whole.mistakes()):
-        raise DocumentError(f"{' + '.join(names)} (counted through)", mistakes)
+        raise DocumentError(f"{' + '.join(files)} (counted through)", mistakes)
     return whole
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``bench run``, ``bench import`` and ``bench report``."""
+"""``bench run`` and ``bench import``."""
 
 from __future__ import annotations
 
@@ -107,25 +107,3 @@ class ImportFigures(PerfVMCommand):
         textfile.replace(parsed_args.output, samples.dumps(found))
         measured = number_of(len(found.measurements), "measurement")
         self.write(f"{parsed_args.output}: {measured}\n")
-
-
-class ReportBenchmarks(PerfVMCommand):
-    """Write a page of comparisons: one HTML file that needs no network.
-
-    The verdicts are those of bench compare.
-    """
-
-    arguments = (
-        file_argument("files", nargs="+", help="measurements that bench run has left"),
-        file_argument("--output", required=True, help="HTML to write"),
-    )
-
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Write the page."""
-        # SciPy is of the extra [measure].
-        from nova_perfvm.measure.report import answer, content, page  # noqa: PLC0415
-
-        found = content.read(parsed_args.files)
-        textfile.replace(parsed_args.output, page.html(found))
-        said = found.not_compared or answer.answer(found.comparisons)
-        self.write(f"{parsed_args.output}: {said}\n")

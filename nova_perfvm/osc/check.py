@@ -13,9 +13,10 @@ from nova_perfvm.diagnose.audit import named
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.hypervisor import of_host
 from nova_perfvm.findings import CheckFindings
-from nova_perfvm.measure import nova_conf, queue_script
+from nova_perfvm.measure import nova_conf
 from nova_perfvm.measure.checks import guest as guest_checks
 from nova_perfvm.measure.checks import host as host_checks
+from nova_perfvm.measure.checks import queue_script
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.host_subject import HostSubject

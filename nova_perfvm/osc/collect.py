@@ -55,7 +55,7 @@ def hypervisors(
         return ()
     # Most runs name no file: they need not load these modules.
     from nova_perfvm.cloud.nova_rules import refusal_of  # noqa: PLC0415
-    from nova_perfvm.measure import hypervisor  # noqa: PLC0415
+    from nova_perfvm.measure.collect import hypervisor  # noqa: PLC0415
 
     return tuple(hypervisor.load(path, policy, conf, refusal_of) for path in paths)
 

@@ -30,9 +30,9 @@ GROUPS: Final = {
         *("plan resume", "rollback"),
     ),
     "Measure and prove": (
-        *("host collect", "host check", "guest collect", "guest check", "certify"),
+        *("host collect", "host check", "guest collect", "guest check"),
         *("prove", "plan disk", "bench run", "bench import", "bench compare"),
-        *("bench scaling", "bench report", "fleet playbook"),
+        "fleet playbook",
     ),
     "Test": ("tempest config",),
 }

@@ -1,106 +1,109 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``bench compare`` and ``bench scaling``."""
+"""``bench compare``: what measurements say, in a table and on a page."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from cliff.lister import Lister
 
-from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.findings import CheckFindings, Report, exit_code
-from nova_perfvm.measure import samples
-from nova_perfvm.measure.bench import busy_vms, record
+from nova_perfvm.documents import textfile
+from nova_perfvm.findings import CANNOT_TELL, CheckFindings, Finding, Report
 from nova_perfvm.osc.base import Table, argument, count, file_argument, positive
 from nova_perfvm.osc.judging import JudgingCommand
 from nova_perfvm.osc.reports import LINES
 
 if TYPE_CHECKING:
     from nova_perfvm.measure.statistics.compare import Comparison
+    from nova_perfvm.measure.statistics.scaling import ScalingFinding
 
-_WARNED: Final = 1
-_COMPARED: Final = (
+_COLUMNS: Final = (
     "Metric",
     "Threads",
     "VM",
     "At once",
     "Vs host",
     "Vs share",
+    "Scaling",
     "Target",
     "Verdict",
     "Reason",
 )
-_SCALED: Final = ("Name", "Number", "What", "Observed", "Limit", "Verdict", "Reason")
-
-TARGET: Final = argument(
-    "--target",
-    type=positive,
-    default=0.70,
-    metavar="RATIO",
-    help="least part of the expected throughput that passes (default: %(default)s)",
-)
-LATENCY_TARGET: Final = argument(
-    "--latency-target",
-    type=positive,
-    default=2.0,
-    metavar="RATIO",
-    help="how many times the host's latency passes at most (default: %(default)s)",
-)
-MEASURED: Final = "measurements that bench run has left"
 
 
 class Compare(JudgingCommand, Lister):
-    """Compare VMs with their host, metric by metric.
+    """Compare VMs with their host, metric by metric, and with fewer VMs or servers.
 
     Vs host divides a VM's value by that of a run on the host, and vs share by the
-    part of the host's that each VM can have. A star marks the ratio that is judged,
-    which alone is printed for people: vs share for network and disk, vs host for all
-    else. In brackets are 95 % intervals. Exits with 0 if all pass, 1 if something is
-    inconclusive or doubtful, 2 if something fails.
+    part of the host's that each VM can have. A star marks the ratio that is held
+    against the target, which alone is printed for people: vs share for network and
+    disk, vs host for all else. In brackets are 95 % intervals. Scaling is what VMs at
+    once do together, by what one does alone; and what a growing number of servers does.
+    Whatever the ratios, they are measured, not a proof: it exits with 3.
     """
 
     formatter_namespace = LINES
     arguments = (
-        file_argument("files", nargs="+", help=MEASURED),
-        TARGET,
-        LATENCY_TARGET,
+        file_argument(
+            "files",
+            nargs="+",
+            help="measurements of bench run or bench import, loads of a service, or "
+            "records of proofs, of earlier versions, too",
+        ),
+        argument(
+            "--target",
+            type=positive,
+            default=0.70,
+            metavar="RATIO",
+            help="least part of the expected throughput (default: %(default)s)",
+        ),
+        argument(
+            "--latency-target",
+            type=positive,
+            default=2.0,
+            metavar="RATIO",
+            help="most times of the host's latency (default: %(default)s)",
+        ),
         argument(
             "--vms",
             type=count,
             metavar="N",
             help="VMs that share the host (default: as many as ran at once)",
         ),
+        file_argument(
+            "--output",
+            help="HTML to write: the same with plots, which needs no network",
+        ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Compare, and keep the code of the worst verdict."""
+        """Compare, and write the page that is asked for."""
         # SciPy is of the extra [measure].
-        from nova_perfvm.measure.report import answer  # noqa: PLC0415
-        from nova_perfvm.measure.statistics.compare import compare  # noqa: PLC0415
+        from nova_perfvm.measure.report import answer, content, page  # noqa: PLC0415
 
-        found = compare(
-            samples.load(parsed_args.files).measurements,
+        found = content.read(
+            parsed_args.files,
             target=parsed_args.target,
             latency_target=parsed_args.latency_target,
             vms=parsed_args.vms,
         )
-        worst = max(row.level for row in found)
-        self.exit_status = exit_code(worst, strict=True)
-        if any(row.remarks for row in found):
-            self.exit_status = max(self.exit_status, _WARNED)
-        for text in _beside(parsed_args.files):
-            self.exit_status = max(self.exit_status, _WARNED)
-            self.warn(text)
-        for remark in dict.fromkeys(r for row in found for r in row.remarks):
+        if parsed_args.output is not None:
+            textfile.replace(parsed_args.output, page.html(found))
+        self.exit_status = CANNOT_TELL
+        for remark in found.remarks:
             self.warn(remark)
+        findings = [
+            *map(answer.finding, found.comparisons),
+            *map(_finding, found.scaling),
+        ]
         parsed_args.report = Report(
-            tuple(CheckFindings(r.group.metric, (answer.finding(r),)) for r in found),
-            "",
+            tuple(CheckFindings(one.code, (one,)) for one in findings), ""
         )
-        self._answer = answer.answer(found)
-        return _COMPARED, list(map(_row, found))
+        said = answer.answer(found.comparisons) if found.comparisons else ""
+        self._answer = ": ".join(filter(None, (answer.MEASURED, said)))
+        rows = [*map(_row, found.comparisons), *map(_scaling_row, found.scaling)]
+        return _COLUMNS, rows
 
     def produce_output(
         self, parsed_args: argparse.Namespace, column_names: Any, data: Any
@@ -109,51 +112,6 @@ class Compare(JudgingCommand, Lister):
         super().produce_output(parsed_args, column_names, data)
         self.app.stderr.write(f"{self._answer}\n")
         return 0
-
-
-class Scaling(JudgingCommand, Lister):
-    """Judge how throughput grows with the number of VMs at once, or of servers.
-
-    Exits with 0 if all pass, 1 if something is inconclusive, 2 if something fails.
-    """
-
-    arguments = (
-        file_argument("files", nargs="+", help="measurements, or loads of a service"),
-        TARGET,
-    )
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Judge, and keep the code of the worst verdict."""
-        # SciPy is of the extra [measure].
-        from nova_perfvm.measure.statistics import scaling  # noqa: PLC0415
-        from nova_perfvm.measure.statistics.verdict import OF_RATIO  # noqa: PLC0415
-
-        found = scaling.judge_all(samples.load(parsed_args.files), parsed_args.target)
-        worst = max(row.level for row in found)
-        self.exit_status = exit_code(worst, strict=True)
-        return _SCALED, [
-            (
-                row.name,
-                row.number,
-                row.what,
-                f"{row.observed:.4g}",
-                f"{row.limit:g}",
-                OF_RATIO[row.level].upper(),
-                row.reason,
-            )
-            for row in found
-        ]
-
-
-def _beside(paths: Iterable[str]) -> Iterator[str]:
-    """Yield which hosts were measured beside VMs that perhaps were busy."""
-    for path in paths:
-        run = record.json_of(path).get("run")
-        try:
-            found = busy_vms.of_hosts(run) if run else {}
-        except ValueError as exc:
-            raise PerfVMError(f"{path}: run: {exc}") from exc
-        yield from (f"{who}: {one.doubt}" for who, one in found.items() if one.doubt)
 
 
 def _row(found: Comparison) -> tuple[Any, ...]:
@@ -172,7 +130,29 @@ def _row(found: Comparison) -> tuple[Any, ...]:
         found.who,
         f"{group.at_once}{group.beside}" if group.beside else group.at_once,
         *ratios,
+        "",
         f"{found.target:.3g}",
         OF_RATIO[found.level].upper(),
         found.reason,
+    )
+
+
+def _scaling_row(found: ScalingFinding) -> tuple[Any, ...]:
+    from nova_perfvm.measure.statistics.verdict import OF_RATIO  # noqa: PLC0415
+
+    return (
+        *(found.name, "", found.what, found.number, "", ""),
+        *(f"{found.observed:.4g}", f"{found.limit:.3g}"),
+        *(OF_RATIO[found.level].upper(), found.reason),
+    )
+
+
+def _finding(found: ScalingFinding) -> Finding:
+    """Return a judgement of scaling as a line for people."""
+    return Finding(
+        found.name,
+        found.level,
+        f"{found.number}, {found.what}",
+        "; ".join(filter(None, (f"{found.observed:.4g}", found.reason))),
+        f"{found.limit:.3g}",
     )

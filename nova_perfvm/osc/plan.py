@@ -8,8 +8,9 @@ from typing import Final
 
 from cliff.lister import Lister
 
+from nova_perfvm.diagnose import disk_capacity
 from nova_perfvm.documents import textfile
-from nova_perfvm.measure import disk
+from nova_perfvm.measure.bench import disk_figures
 from nova_perfvm.osc.base import Table, argument, count, file_argument, positive
 from nova_perfvm.osc.judging import JudgingCommand
 
@@ -57,9 +58,9 @@ class PlanDisk(JudgingCommand, Lister):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        found = disk.plan(
+        found = disk_capacity.plan(
             _figures(parsed_args.alone),
-            disk.Guarantee(
+            disk_capacity.Guarantee(
                 parsed_args.guarantee_read,
                 parsed_args.guarantee_write,
                 parsed_args.guarantee_latency,
@@ -84,5 +85,5 @@ class PlanDisk(JudgingCommand, Lister):
         ]
 
 
-def _figures(path: str) -> disk.Figures:
-    return disk.read_fio(textfile.read(path), path)
+def _figures(path: str) -> disk_capacity.Figures:
+    return disk_figures.read_fio(textfile.read(path), path)

@@ -9,7 +9,6 @@ import signal
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,8 +18,9 @@ from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.cloud import candidates, images, proof_servers, servers
 from nova_perfvm.cloud.proof_servers import ProofServer, WantedServers
 from nova_perfvm.diagnose import explain
+from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.findings import CANNOT_TELL, exit_code
+from nova_perfvm.findings import CANNOT_TELL
 from nova_perfvm.generate.flavors import PolicyFlavor
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import run
@@ -43,8 +43,8 @@ class Prove(JudgingCommand, ObservingCommand):
     """Boot VMs of a flavor on a host, measure them, judge, and delete them.
 
     Exits with 0 if they have what the flavor promises (PROVEN), 2 if they have not
-    (REFUTED), 1 if that is open (NOT PROVEN), 3 if nothing could be judged, or not all
-    could be deleted.
+    (REFUTED), 1 if that is open (NOT PROVEN), 3 if it is a measurement and no proof
+    (--quick, --baseline, a host that changed), or not all could be deleted.
     """
 
     needs_cloud = True
@@ -112,23 +112,30 @@ class Prove(JudgingCommand, ObservingCommand):
         file_argument(
             "--baseline",
             help="what bench run has measured on this host, or on one like it, in "
-            "place of measuring it",
+            "place of measuring it: a measurement, no proof",
         ),
-        flag("--quick", "at most 10 minutes, in place of 60"),
+        flag("--quick", "measure for at most 10 minutes, which is no proof"),
         flag("--keep", "delete nothing"),
         flag(
             "--resume",
             "go on with what was measured, by --servers with those that --keep left",
         ),
-        flag("--clean", "only delete what proofs have left in the project"),
-        file_argument("--output", help="JSON of the record to write"),
+        flag(
+            "--clean",
+            "only delete what proofs have left in the project; with --directory fio's "
+            "files on --host, and in --servers, too",
+        ),
+        file_argument(
+            "--output",
+            help="JSON of the record to write; its page is beside it, in .html",
+        ),
         NOVA_DB,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Prove; whatever happens, delete what was made."""
         if parsed_args.clean:
-            proof_servers.delete(self.cloud, None, self._tell)
+            self._clean(parsed_args)
             return
         needed = ["flavor", "output"]
         if not parsed_args.servers:
@@ -150,13 +157,43 @@ class Prove(JudgingCommand, ObservingCommand):
             finally:
                 self._clean_up(parsed_args)
 
+    def _clean(self, parsed_args: argparse.Namespace) -> None:
+        """Delete what proofs have left: in the project, and fio's files on a host."""
+        directory, host = parsed_args.directory, parsed_args.host
+        if directory and not (host or parsed_args.host_ssh or parsed_args.servers):
+            raise PerfVMError(
+                "missing: --host, or --servers: where fio's files are to be removed"
+            )
+        if directory:
+            from nova_perfvm.measure.prove import loaded  # noqa: PLC0415
+
+            there = [
+                proof_servers.existing(self.cloud, one.id)
+                for one in servers.named(self.cloud, parsed_args.servers)
+            ]
+            host = host or (there[0].host if there else "")
+            found = [
+                proof_machines.machines(parsed_args, host, 0).host,
+                *proof_machines.targets(parsed_args, there),
+            ]
+            for target in found:
+                self._tell(f"removing fio's files below {directory} on {target.ssh}")
+            loaded.remove_files(found, directory)
+        proof_servers.delete(self.cloud, None, self._tell)
+
     def _prove(self, parsed_args: argparse.Namespace) -> None:
         # SciPy is of the extra [measure].
-        from nova_perfvm.measure.prove import inputs, loaded, plan  # noqa: PLC0415
+        from nova_perfvm.measure.prove import inputs, loaded, plan, promise  # noqa: PLC0415
 
         policy = self.policy(parsed_args)
         flavor = inputs.flavor_of(policy, parsed_args.flavor)
         vm_class = policy.get_class(flavor.class_name)
+        directory = parsed_args.directory
+        if promise.iops(vm_class) and directory is None:
+            raise PerfVMError(
+                f"missing: --directory: class {vm_class.name} promises IOPS; name one "
+                "on the disk of the VMs"
+            )
         there = [
             proof_servers.existing(self.cloud, one.id)
             for one in servers.named(self.cloud, parsed_args.servers)
@@ -175,15 +212,19 @@ class Prove(JudgingCommand, ObservingCommand):
         how = {
             "quick": parsed_args.quick,
             "baseline": parsed_args.baseline is None,
-            "directory": parsed_args.directory,
+            "directory": directory,
         }
         planned = plan.scenario_of(flavor, vm_class, machines, **how)
         self._tell(f"about {plan.minutes(planned)} minutes")
+        if parsed_args.quick or parsed_args.baseline is not None:
+            self.warn("a run with --quick or --baseline measures, and proves nothing")
         if vm_class.vif_multiqueue and machines.generator is None:
             self.warn("without --generator no network is measured, nor proven")
         known = [one for one in planned.targets if one.kind == "host"]
         with ProgressLine(_QUIET_S) as progress:
             loaded.await_ready(known, planned, 0, progress)
+            if directory:
+                loaded.check_media(known[:1], directory)
             if not there:
                 there = self._boot(parsed_args, host, flavor, vm_class)
             machines = replace(
@@ -191,6 +232,10 @@ class Prove(JudgingCommand, ObservingCommand):
             )
             planned = plan.scenario_of(flavor, vm_class, machines, **how)
             loaded.await_ready(machines.vms, planned, _PATIENCE_S, progress)
+            if directory:
+                promised = promise.iops(vm_class)
+                volumes = self._volumes(vm_class, there, promised=promised)
+                loaded.check_media(machines.vms, directory, volumes)
             progress.clear()
             self._tell("measuring, then collecting under load")
             path = f"{parsed_args.output}.run"
@@ -201,6 +246,25 @@ class Prove(JudgingCommand, ObservingCommand):
             tools = plan.load(flavor, machines, loaded.LOAD_S)
             seen = loaded.collect(machines, tools, flavor.memory_mb, self.warn)
         self._judge(parsed_args, policy, flavor.name, seen, path)
+
+    def _volumes(
+        self, vm_class: VMClass, there: list[ProofServer], *, promised: bool
+    ) -> dict[str, list[str]] | None:
+        """Return {target: its volumes of the class's type}; None for other classes."""
+        wanted = vm_class.disk.volume_type
+        if vm_class.disk.source != "volume" or not promised:
+            return None
+        return {
+            f"vm{number}": [
+                volume["id"]
+                for one in server.volumes
+                for volume in [
+                    self.cloud.cinder("GET", f"/volumes/{one}", key="volume")
+                ]
+                if wanted in {None, volume["volume_type"]}
+            ]
+            for number, server in enumerate(there, 1)
+        }
 
     def _no_room(
         self, parsed_args: argparse.Namespace, policy: Policy, host: str
@@ -261,20 +325,22 @@ class Prove(JudgingCommand, ObservingCommand):
         seen: Any,
         path: str,
     ) -> None:
-        from nova_perfvm.measure.prove import proof  # noqa: PLC0415
+        from nova_perfvm.measure.prove import page, proof  # noqa: PLC0415
 
-        judged = proof.write(
-            parsed_args.output,
+        record = proof.make(
             policy=loader.dump(policy),
             flavor=flavor,
             seen=seen,
             measured=samples.load([path]),
             baseline=parsed_args.baseline and samples.load([parsed_args.baseline]),
-            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
+        judged = proof.judged(record)
+        proof.write(parsed_args.output, record, judged)
+        html = page.html(record, judged)
+        textfile.replace(_page(parsed_args.output), html, private=True)
         Path(path).unlink()
-        self.exit_status = exit_code(judged.level, strict=True)
-        self.write(f"{proof.verdict(judged)}\n")
+        self.exit_status = judged.exit_status
+        self.write(f"{proof.line(judged)}\n")
 
     def _clean_up(self, parsed_args: argparse.Namespace) -> None:
         """Delete the created servers and networks; Ctrl-C does not interrupt this."""
@@ -314,13 +380,22 @@ def _check_files(parsed_args: argparse.Namespace) -> None:
         raise PerfVMError(
             f"--output: there is no directory {directory}: make it, or name another"
         )
-    if Path(parsed_args.output).exists():
-        raise PerfVMError(f"{parsed_args.output} is there already: name another")
+    page = _page(parsed_args.output)
+    if page == parsed_args.output:
+        raise PerfVMError(f"{page}: its page would be written over it: name another")
+    for name in (parsed_args.output, page):
+        if Path(name).exists():
+            raise PerfVMError(f"{name} is there already: name another --output")
     if Path(path).exists() and not parsed_args.resume:
         raise PerfVMError(
             f"{path} is there already: go on with it by --servers and --resume, or "
             "name another --output"
         )
+
+
+def _page(output: str) -> str:
+    """Return where the page of a record is."""
+    return str(Path(output).with_suffix(".html"))
 
 
 @contextlib.contextmanager

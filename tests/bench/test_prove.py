@@ -4,27 +4,45 @@
 They are network namespaces of this machine, so no ratio means anything.
 """
 
-import json
 import os
+import shutil
+import signal
+import threading
+import time
 from dataclasses import replace
 
 import yaml
 
-from nova_perfvm.findings import exit_code
+from nova_perfvm.findings import CANNOT_TELL
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import run
 from nova_perfvm.measure.bench.connection import TargetError
 from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.measure.bench.run import NothingToRunError
-from nova_perfvm.measure.bench.scenario import Target
+from nova_perfvm.measure.bench.scenario import Target, Tools
+from nova_perfvm.measure.bench.tools import sysbench
 from nova_perfvm.measure.prove import loaded, plan, proof
 from nova_perfvm.measure.prove.plan import Machines
 from nova_perfvm.policy import loader
 from tests.bench import machine
-from tests.bench.test_run import TOOLS, RunCase
+from tests.bench.test_run import PATIENCE_S, TOOLS, RunCase
 
 ROLES = ("host", "vm1", "vm2")
+# Ends the connection that it was started through, as often as there are letters.
+DYING = """#!/bin/sh
+case $* in {but}) exec {real} "$@";; esac
+left=$(cat {times})
+if [ -n "$left" ]; then
+  printf %s "${{left#x}}" > {times}
+  process=$$
+  while [ "$(cat /proc/$process/comm)" != sshd ]; do
+    process=$(awk '{{print $4}}' /proc/$process/stat)
+  done
+  kill -9 "$process"
+fi
+exec {real} "$@"
+"""
 
 
 class MachinesTest(RunCase):
@@ -43,6 +61,7 @@ class MachinesTest(RunCase):
         self.flavor = generate_flavors(self.policy)[0]
         self.vm_class = self.policy.get_class(self.flavor.class_name)
         found = {role: self.useFixture(machine.Machine(f"{role}-x")) for role in ROLES}
+        self.found = found
         self.targets = {
             role: Target(
                 *(role, "guest" if role.startswith("vm") else "host"),
@@ -88,28 +107,25 @@ class MachinesTest(RunCase):
         self.assertEqual([], self.said)
         self.assertEqual(["vm1-x", "vm2-x"], [one["hostname"] for one in guests])
         self.assertTrue(host["later"])
-        judged = proof.write(
-            path,
+        made = proof.make(
             policy=loader.dump(self.policy),
             flavor=self.flavor.name,
             seen=(host, guests),
             measured=samples.load([f"{path}.run"]),
-            baseline=None,
-            made_at="2026-11-22T10:30:00+00:00",
         )
-        line = proof.verdict(judged)
-        # No VM runs here.
-        self.assertRegex(line, r"^(REFUTED|NOT PROVEN) \S+ on host-x: ")
+        judged = proof.judged(made)
+        proof.write(path, made, judged)
+        # One round of a second each is no proof.
+        self.assertEqual(CANNOT_TELL, judged.exit_status)
+        self.assertIn("not the built-in scenario: ", judged.no_proof[0])
+        self.assertNotIn("out of the order", " ".join(judged.no_proof))
+        line = proof.line(judged)
+        self.assertRegex(line, r"^measured, not a proof: .* \S+ on host-x: ")
         codes = {one.code for one in judged.reasons}
-        self.assertNotIn("certify.same_time", codes, judged.reasons)
-        self.assertNotIn("certify.baseline_alone", codes, judged.reasons)
-        status, stdout, stderr = self.run_it(
-            "certify", "--proof", path, "--output", str(self.directory / "record.json")
-        )
-        self.assertEqual(exit_code(judged.level, strict=True), status, stderr)
-        self.assertIn(f"flavor {self.flavor.name}: ", stdout)
-        reasons = json.loads((self.directory / "record.json").read_text())["reasons"]
-        self.assertEqual(len(judged.reasons), len(reasons))
+        self.assertNotIn("proof.same_time", codes, judged.reasons)
+        self.assertNotIn("proof.baseline_alone", codes, judged.reasons)
+        again = proof.judged(proof.read(path))
+        self.assertEqual(judged.reasons, again.reasons)
 
     def test_what_cannot_be_proven(self):
         # The load is over before anything was seen.
@@ -133,3 +149,107 @@ class MachinesTest(RunCase):
         self.assertIn("vm2", str(error))
         self.assertNotIn("vm1", str(error))
         self.assertRegex(self.said[-1], r"^waiting: vm2 \(.*\): exit code 255.* 1/2$")
+
+    def on_the_disk(self):
+        """Return a scenario of the real size, and a directory for its files."""
+        work = self.on_disk()
+        return work, plan.scenario_of(
+            *(self.flavor, self.vm_class, self.machines), directory=str(work)
+        )
+
+    def test_fio_leaves_no_files_after_ctrl_c(self):
+        """While it writes four files of 1 GiB on each machine."""
+        work, scenario = self.on_the_disk()
+        self.assertEqual(
+            ("1g", 4), (scenario.tools.fio.size, scenario.tools.fio.numjobs)
+        )
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+
+        def interrupt():
+            deadline = time.monotonic() + PATIENCE_S
+            while time.monotonic() < deadline and not self.written.is_set():
+                if len([*work.glob("perfvm-*/test.*")]) > 1:
+                    self.written.set()
+                    os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.02)
+
+        self.written = threading.Event()
+        watching = threading.Thread(target=interrupt)
+        watching.start()
+        self.addCleanup(watching.join)
+        record = Record.begin(str(self.directory / "run"), scenario)
+        self.assertRaises(
+            KeyboardInterrupt,
+            run.run,
+            *(scenario, record, self.tell, self.said.append),
+        )
+        self.assertTrue(self.written.is_set())
+        self.assertEqual([], [*work.iterdir()], self.said)
+        # Nobody writes on.
+        time.sleep(1)
+        self.assertEqual([], [*work.iterdir()])
+
+    def test_fio_leaves_no_files_after_a_failed_step(self):
+        work, whole = self.on_the_disk()
+        disk = replace(whole.tools.fio, size="1m", numjobs=1, seconds=1)
+        scenario = replace(
+            whole, tools=Tools(fio=disk), repeats=1, warm_up=0, grace_s=5
+        )
+        for one in (self.found["vm1"], self.found["vm2"]):
+            fio = one.programs / "fio"
+            fio.write_text(
+                f"#!/bin/sh\ncase $* in *runtime=1*create_only*) exec "
+                f"{shutil.which('fio')} $*;; *--version*) echo fio-3.33;; "
+                "*) exit 7;; esac\n"
+            )
+            fio.chmod(0o755)
+        record = Record.begin(str(self.directory / "run"), scenario)
+        run.run(scenario, record, self.tell, self.said.append)
+        reasons = {one["reason"] for one in record.run["failures"]}
+        self.assertEqual({"exit code 7"}, reasons)
+        self.assertEqual([], [*work.iterdir()], self.said)
+
+    def test_what_a_killed_proof_left_is_removed(self):
+        work = self.on_disk()
+        for name in ("perfvm-host1", "perfvm-host2", "perfvm-vm1", "perfvm-notes"):
+            (work / name).mkdir()
+            (work / name / "test.0.0").write_text("")
+        loaded.remove_files([self.targets["host"]], str(work))
+        self.assertEqual(["perfvm-notes"], [path.name for path in work.iterdir()])
+        # Once more there is nothing to do.
+        loaded.remove_files([self.targets["host"]], str(work))
+
+    def test_a_step_whose_connection_died_is_tried_once_more(self):
+        scenario = replace(
+            self.planned(),
+            tools=Tools(sysbench_cpu=sysbench.CPU((1,), 1)),
+            targets=tuple(t for t in self.planned().targets if t.name != "generator"),
+        )
+        times = self.dying("sysbench", "*--version*")
+        for dies, failures in ((1, 0), (2, 1)):
+            times.write_text("x" * dies)
+            self.said.clear()
+            path = str(self.directory / f"run{dies}")
+            record = Record.begin(path, scenario)
+            run.run(scenario, record, self.tell, self.said.append)
+            self.assertEqual(failures, len(record.run["failures"]), self.said)
+            self.assertIn("vm1: no connection; once more", " ".join(self.said))
+
+    def dying(self, name, but):
+        """Let a program on vm1 end its connection; return the file of how often."""
+        times = self.directory / "times"
+        program = self.found["vm1"].programs / name
+        real = shutil.which(name)
+        program.write_text(DYING.format(times=times, real=real, but=but))
+        program.chmod(0o755)
+        return times
+
+    def test_collecting_whose_connection_died_is_tried_once_more(self):
+        times = self.dying("python3", "-c*")
+        times.write_text("x")
+        _, guests = self.collect()
+        self.assertEqual(2, len(guests))
+        self.assertIn("once more", " ".join(self.said))
+        times.write_text("xx")
+        self.assertRaises(TargetError, self.collect)

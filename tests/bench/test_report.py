@@ -2,8 +2,8 @@
 """The pages in a real browser: all is drawn, without an error and the network."""
 
 from nova_perfvm.measure import samples
-from nova_perfvm.measure.prove import page as certify_page
-from nova_perfvm.measure.prove import record
+from nova_perfvm.measure.prove import page as proof_page
+from nova_perfvm.measure.prove import proof
 from nova_perfvm.measure.report import content, page
 from tests.bench.browser import LookTests, PageCase
 from tests.unit.measure import hosts, published
@@ -35,25 +35,19 @@ class BrowserTest(LookTests, PageCase):
         path.write_text(page.html(found))
         return path
 
-    def certificate(self):
-        """Write the page of a certificate that is refused, and worse than before."""
+    def proof(self):
+        """Write the page of a proof that is refuted."""
         case = Case()
-        _, before = case.made(self.directory)
-        previous = self.directory / "before.json"
-        previous.write_text(record.dumps(before))
         case.host = hosts.edited(case.host, 1, ("queues='20'", "queues='4'"))
         case.run["failures"].append({"where": "fio", "who": EVIL, "reason": EVIL})
-        judged, found = case.made(
-            self.directory, previous=str(previous), signed_off_by=EVIL * 9
-        )
-        self.assertEqual("refused", found["verdict"])
-        path = self.directory / "record.html"
-        path.write_text(certify_page.html(found, judged.comparisons))
+        record = case.record()
+        path = self.directory / "proof.html"
+        path.write_text(proof_page.html(record, proof.judged(record)))
         return path
 
     def pages(self):
         """Show each page in turn; yield its name."""
-        for path in (self.page(), self.certificate()):
+        for path in (self.page(), self.proof()):
             self.browser.open(path)
             yield path.name
 
@@ -64,8 +58,8 @@ class BrowserTest(LookTests, PageCase):
         self.assertEqual(self.rows, self.browser.run(most))
         self.assert_no_complaint()
 
-    def test_a_certificate(self):
-        self.browser.open(self.certificate())
+    def test_a_proof(self):
+        self.browser.open(self.proof())
         said = "document.querySelector('p.verdict.failure').innerText"
-        self.assertEqual("REFUSED", self.browser.run(said))
+        self.assertEqual("REFUTED", self.browser.run(said))
         self.assert_no_complaint()

@@ -4,9 +4,8 @@
 import pathlib
 
 from nova_perfvm.findings import Level
-from nova_perfvm.measure import queue_script
 from nova_perfvm.measure.checks import guest as checks
-from nova_perfvm.measure.checks import report
+from nova_perfvm.measure.checks import queue_script, report
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.collect import collector, reading

@@ -82,25 +82,25 @@ class ProveTest(machine.GuestCase):
         warnings = []
         path = str(self.directory / "proof.json")
         record = Record.begin(f"{path}.run", scenario)
-        outcome = run.run(scenario, record, self.tell, warnings.append)
-        self.assertEqual([], outcome.failures)
+        run.run(scenario, record, self.tell, warnings.append)
+        self.assertEqual([], record.run["failures"])
         warnings.clear()
         load = plan.load(self.flavor, found, loaded.LOAD_S)
         seen = loaded.collect(found, load, self.flavor.memory_mb, warnings.append)
         self.assertEqual([], warnings)
-        judged = proof.write(
-            path,
+        made = proof.make(
             policy=loader.dump(self.policy),
             flavor=self.flavor.name,
             seen=seen,
             measured=samples.load([f"{path}.run"]),
-            baseline=None,
-            made_at="2026-11-26T10:30:00+00:00",
         )
+        judged = proof.judged(made)
+        proof.write(path, made, judged)
         self.assert_of_the_guest(proof.read(path))
         self.assert_reasons(judged)
-        line = proof.verdict(judged)
-        self.assertRegex(line, rf"^REFUTED {self.flavor.name} on {HOST}: ")
+        self.assertIs(Level.FAILURE, judged.level)
+        line = proof.line(judged)
+        self.assertRegex(line, rf"^measured, not a proof: .* on {HOST}: ")
         self.assert_nothing_runs()
 
     def assert_of_the_guest(self, record):
@@ -126,10 +126,10 @@ class ProveTest(machine.GuestCase):
     def assert_reasons(self, judged):
         for level, code, words in (
             (Level.FAILURE, "guest.shape", f"2 of {VCPUS} vCPUs"),
-            (Level.FAILURE, "certify.vcpus", "2 for libvirt, 2 in the guest"),
+            (Level.FAILURE, "proof.vcpus", "2 for libvirt, 2 in the guest"),
             (Level.FAILURE, "hypervisor.virtual_cpu", "tcg"),
             # The policy allows two.
-            (Level.UNKNOWN, "certify.every_vm", "found 1 "),
+            (Level.UNKNOWN, "proof.every_vm", "found 1 "),
         ):
             found = [
                 one.observed
@@ -139,9 +139,9 @@ class ProveTest(machine.GuestCase):
             self.assertIn(words, " ".join(found), judged.reasons)
         codes = {one.code for one in judged.reasons}
         fulfilled = {
-            *("certify.guest_on_host", "certify.flavor", "certify.memory"),
-            *("certify.same_time", "certify.same_state", "certify.measured_here"),
-            *("certify.no_losses", "hypervisor.memory_whole"),
+            *("proof.guest_on_host", "proof.flavor", "proof.memory"),
+            *("proof.same_time", "proof.same_state", "proof.measured_here"),
+            *("proof.counters", "hypervisor.memory_whole"),
         }
         self.assertEqual(set(), codes & fulfilled, judged.reasons)
         # What NICs lost since the first measurement is judged at all.
@@ -149,7 +149,7 @@ class ProveTest(machine.GuestCase):
             one
             for section in judged.sections
             for one in section.report.findings
-            if one.code == "certify.no_losses"
+            if one.code == "proof.counters"
         ]
         self.assertEqual({"host", image.HOSTNAME}, {one.subject for one in lost})
         self.assertEqual({Level.OK}, {one.level for one in lost}, lost)

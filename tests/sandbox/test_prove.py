@@ -155,7 +155,7 @@ class ProveTest(DocumentedCommands, LookingMixin, ProofCase):
         self.assertIn("without --generator", stderr)
         self.assert_nothing_left()
         names = {path.name for path in self.directory.iterdir()}
-        self.assertEqual({"proof.json", "ssh_config"}, names)
+        self.assertEqual({"proof.html", "proof.json", "ssh_config"}, names)
 
     def test_a_proof_of_a_guest_that_runs(self):
         """The only one of its class on a host, through which ssh reaches it."""

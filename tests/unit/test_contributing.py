@@ -25,6 +25,8 @@ BESIDE = {
     "tests/unit/cloud/test_snapshot.py",
     "tests/unit/measure/prove/faults_state.py",
     "tests/unit/measure/prove/sound.py",
+    "tests/unit/measure/prove/strangers_faults_machine.py",
+    "tests/unit/measure/prove/strangers_variations_machine.py",
     "tests/unit/test_contributing.py",
 }
 SUFFIXES = {".cfg", ".csv", ".ini", ".py", ".rst", ".txt", ".yaml"}

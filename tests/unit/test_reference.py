@@ -16,6 +16,7 @@ from nova_perfvm.diagnose.audit.checks import CHECKS
 from nova_perfvm.findings import LEVELS
 from nova_perfvm.measure.prove import promise
 from nova_perfvm.policy import VMClass
+from nova_perfvm.policy.classes import Disk
 
 DOC = pathlib.Path(__file__).parents[2] / "doc"
 
@@ -75,10 +76,14 @@ class DirectivesTest(testtools.TestCase):
             [title for title, *_ in self.rows("AuditChecksDirective")],
         )
 
-    def test_every_check_that_a_certificate_rests_on(self):
+    def test_every_check_that_a_proof_rests_on(self):
         nothing = VMClass("none")
         full = VMClass(
-            "full", cpu_policy="dedicated", vif_multiqueue=True, mem_page_size="1GB"
+            "full",
+            cpu_policy="dedicated",
+            vif_multiqueue=True,
+            mem_page_size="1GB",
+            disk=Disk(read_iops=3000),
         )
         rows = self.rows("EvidenceDirective")
         self.assertEqual(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import shlex
 import signal
 import time
@@ -20,7 +21,13 @@ from nova_perfvm.measure.bench.scenario import Target
 from nova_perfvm.measure.bench.tools.tool import ServerCommand
 
 _NS: Final = 1_000_000_000
-_SSH: Final = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15")
+# A machine that is gone is missed within a minute.
+_SSH: Final = (
+    *("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15"),
+    *("-o", "ServerAliveInterval=15"),
+)
+# What ssh ends with when it could not connect, or has lost the connection.
+_LOST: Final = "exit code 255"
 # Until a target answers at all.
 _ANSWER_S: Final = 60
 # What is written in this time after the limit may still arrive.
@@ -34,6 +41,12 @@ _PINGS: Final = 9
 
 _READY: Final = "perfvm-ready"
 _START: Final = "perfvm-start"
+# What follows: the CPUs that it might use, then minutes and seconds on them, of the
+# shell and of the command, in user space and in the kernel.
+_END: Final = "perfvm-end"
+_TAIL: Final = re.compile(rf"\n{_END} (\S*)((?:\s+\d+m[\d.]+s){{4}})\s*\Z")
+_MINUTES: Final = re.compile(r"(\d+)m([\d.]+)s")
+_TAIL_BYTES: Final = 4096
 # What times out, and what ends when nobody holds standard input any more: a run
 # that was interrupted here does not go on there, beside the next one.
 _BARRIER: Final = f"""\
@@ -54,6 +67,9 @@ watch=$!
 wait "$pid"
 code=$?
 kill "$watch" 2> /dev/null
+printf '\n%s %s ' {_END} "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' \
+/proc/self/status)"
+times
 exit "$code"
 """
 _TIMED_OUT: Final = 124
@@ -69,6 +85,11 @@ class TargetError(PerfVMError):
         self.stderr = stderr
         super().__init__(f"{reason}\n{stderr}".strip())
 
+    @property
+    def lost(self) -> bool:
+        """Whether ssh says that it has lost the machine."""
+        return _LOST in self.reason
+
 
 @dataclass(frozen=True)
 class Clock:
@@ -82,14 +103,27 @@ class Clock:
     uncertainty_s: float = 0.0
 
 
+class Used(NamedTuple):
+    """What a command used.
+
+    :ivar cpus: those that it was allowed to use, as the kernel lists them
+    :ivar cpu_s: seconds on them, of all its processes
+    """
+
+    cpus: str
+    cpu_s: float
+
+
 class Output(NamedTuple):
     """What a command printed.
 
     :ivar started_s: when it was started, in seconds since 1970 of the clock there
+    :ivar used: None where the shell there does not tell
     """
 
     stdout: str
     started_s: float
+    used: Used | None = None
 
 
 def line(target: Target, command: Sequence[str], *, bound: bool = True) -> list[str]:
@@ -99,7 +133,7 @@ def line(target: Target, command: Sequence[str], *, bound: bool = True) -> list[
     """
     words = [*target.prefix]
     if bound and target.node is not None:
-        node = target.node
+        node = ",".join(map(str, (target.node, *target.more_nodes)))
         words += ["numactl", f"--cpunodebind={node}", f"--membind={node}"]
     words += command
     if target.ssh is None:
@@ -128,6 +162,16 @@ async def run(
         process.send(stdin)
         process.close()
         return await process.end(timeout_s)
+
+
+async def run_watched(target: Target, command: Sequence[str], limit_s: int) -> None:
+    """Run a command on a target, which ends there when nobody waits for it here.
+
+    :raises TargetError: when it fails, or takes longer
+    """
+    async with waiting(target, command, limit_s) as process:
+        await process.ready()
+        await process.start(0)
 
 
 async def clock(target: Target) -> Clock:
@@ -171,6 +215,8 @@ class Command:
 
     def __init__(self, process: Process, limit_s: int, most_bytes: int) -> None:
         """Keep the process, whose standard streams are pipes."""
+        self.used: Used | None = None
+        self.last = bytearray()
         self._process: Any = process
         self._limit_s = limit_s
         self._left_bytes = most_bytes
@@ -190,7 +236,7 @@ class Command:
 
     def drain(self) -> asyncio.Future[None]:
         """Read and drop the output of the program until the future is cancelled."""
-        return asyncio.ensure_future(_drain(self._process))
+        return asyncio.ensure_future(_drain(self._process, self.last))
 
     async def line(self, timeout_s: float = _ANSWER_S) -> str:
         """Return the next line that it prints.
@@ -234,7 +280,7 @@ class Command:
         start, _, ns = began.partition(" ")
         if start != _START or not ns.isdecimal():
             raise TargetError(f"expected {_START}, found {began!r}")
-        return Output(stdout, int(ns) / _NS)
+        return Output(stdout, int(ns) / _NS, self.used)
 
     async def end(self, timeout_s: float) -> str:
         """Wait for its end; return what it prints until then.
@@ -263,10 +309,20 @@ class Command:
                 one.cancel()
             await asyncio.gather(*reading, return_exceptions=True)
         stdout, stderr = (data.decode(errors="replace") for data in outputs)
+        stdout, self.used = _told(stdout)
         reason = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
         if self._limit_s and code == _TIMED_OUT:
             reason = f"stopped after {self._limit_s} s: raise grace_s, or look why"
         return stdout, stderr, reason if code else ""
+
+
+def _told(stdout: str) -> tuple[str, Used | None]:
+    """Return what a command printed, and what the shell that ran it tells of it."""
+    if not (match := _TAIL.search(stdout)):
+        return stdout, None
+    parts = _MINUTES.findall(match[2])
+    cpu_s = sum(60 * int(minutes) + float(s) for minutes, s in parts)
+    return stdout[: match.start()], Used(match[1], cpu_s)
 
 
 @contextlib.asynccontextmanager
@@ -321,14 +377,17 @@ async def _process(
         )
     except OSError as exc:
         raise TargetError(f"{command[0]}: {exc.strerror}") from None
+    command_here = Command(process, limit_s, most_bytes)
     try:
-        yield Command(process, limit_s, most_bytes)
+        yield command_here
     finally:
         if process.stdin:
             process.stdin.close()
-        ending = asyncio.ensure_future(_end(process))
+        ending = asyncio.ensure_future(_end(process, command_here.last))
         try:
             await asyncio.shield(ending)
+            if found := _told(command_here.last.decode(errors="replace"))[1]:
+                command_here.used = found
         except asyncio.CancelledError:
             # Ctrl-C just now; the process would be left to itself.
             await ending
@@ -349,22 +408,26 @@ async def _all(stream: asyncio.StreamReader, most_bytes: int) -> bytes:
     return b"".join(pieces)
 
 
-async def _drain(process: Any) -> None:
-    """Let a process go on that waits until what it prints is read."""
+async def _drain(process: Any, last: bytearray) -> None:
+    """Let a process go on that waits until what it prints is read.
 
-    async def drop(stream: asyncio.StreamReader) -> None:
-        while await stream.read(1 << 16):
-            pass
+    :param last: takes the last that it prints
+    """
 
-    await asyncio.gather(drop(process.stdout), drop(process.stderr))
+    async def drop(stream: asyncio.StreamReader, last: bytearray) -> None:
+        while piece := await stream.read(1 << 16):
+            last += piece
+            del last[:-_TAIL_BYTES]
+
+    await asyncio.gather(drop(process.stdout, last), drop(process.stderr, bytearray()))
 
 
-async def _end(process: Process) -> None:
+async def _end(process: Process, last: bytearray) -> None:
     """Wait for the end of a process that was asked to end, then kill what is left."""
     if process.returncode is None:
         try:
             async with asyncio.timeout(_END_S):
-                await asyncio.gather(_drain(process), process.wait())
+                await asyncio.gather(_drain(process, last), process.wait())
         except TimeoutError:
             _kill_session(process.pid)
     with contextlib.suppress(ProcessLookupError):
@@ -372,7 +435,7 @@ async def _end(process: Process) -> None:
     with contextlib.suppress(TimeoutError):
         # asyncio reports its end only when its pipes are empty.
         async with asyncio.timeout(_END_S):
-            await _drain(process)
+            await _drain(process, last)
     await process.wait()
 
 

@@ -7,14 +7,14 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.bench import busy_vms, connection, target_state
-from nova_perfvm.measure.bench.connection import Command, Output, TargetError
+from nova_perfvm.measure.bench.connection import Command, Output, TargetError, Used
 from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.measure.bench.scenario import LEAST_REPEATS, Scenario, Step
 from nova_perfvm.measure.bench.target_state import Look
@@ -26,6 +26,9 @@ from nova_perfvm.measure.samples import Machine, Measurement
 _AHEAD_S: Final = 0.5
 # Of starts that are further apart something is wrong.
 _FAR_APART_S: Final = 0.5
+# Until a step whose connection was lost is tried again.
+_AGAIN_S: Final = 5
+_REMOVE_S: Final = 60
 # What a step takes beside the tool's time, until it is known.
 _OVERHEAD_S: Final = 2.0
 
@@ -66,12 +69,48 @@ async def _run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> No
     started_at = _iso(time.time())
     record.session(started_at, {who: asdict(look) for who, look in looks.items()})
     record.save()
-    fio = scenario.tools.fio
-    if fio:
-        # So that no run has to begin with that.
-        tell("writing fio's files", 0, 0)
-        for who, exc in (await _on_each(scenario, fio.preparation)).items():
-            record.fail("fio's files", who, exc.reason, exc.stderr)
+    try:
+        await _prepare(scenario, record, tell)
+        await _steps(scenario, record, looks, tell, warn)
+    finally:
+        await _remove(scenario, warn)
+
+
+async def _prepare(scenario: Scenario, record: Record, tell: Tell) -> None:
+    """Write fio's files, so that no run has to begin with that."""
+    if scenario.tools.fio is None:
+        return
+    tell("writing fio's files", 0, 0)
+    written = {
+        who: connection.run_watched(
+            *(scenario.target(who), command, scenario.prepare_s)
+        )
+        for who, command in _of_each(scenario, scenario.tools.fio.preparation)
+    }
+    for who, exc in connection.failed(await connection.each(written)).items():
+        record.fail("fio's files", who, exc.reason, exc.stderr)
+
+
+async def _remove(scenario: Scenario, warn: Warn) -> None:
+    """Remove fio's files, however the run has ended: they take gigabytes."""
+    if scenario.tools.fio is None:
+        return
+    removed = {
+        who: connection.run(scenario.target(who), command, _REMOVE_S)
+        for who, command in _of_each(scenario, scenario.tools.fio.removal)
+    }
+    for who, exc in connection.failed(await connection.each(removed)).items():
+        warn(f"{who}: fio's files are not removed: {exc}")
+
+
+async def _steps(
+    scenario: Scenario,
+    record: Record,
+    looks: Mapping[str, Look],
+    tell: Tell,
+    warn: Warn,
+) -> None:
+    """Measure what is left."""
     steps = list(scenario.steps(record.run["seed"], record.run["working_set_mb"]))
     left = [step for step in steps if step.key not in record.done]
     overheads: list[float] = []
@@ -82,9 +121,6 @@ async def _run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> No
         await _RunningStep(step, scenario, looks).record(record, warn)
         overheads.append(time.monotonic() - before - step.run.seconds)
         record.save()
-    if fio and not record.run["failures"]:
-        for who, exc in (await _on_each(scenario, fio.removal)).items():
-            warn(f"{who}: fio's files are not removed: {exc}")
 
 
 async def _looks(scenario: Scenario) -> dict[str, Look]:
@@ -129,18 +165,12 @@ def _working_set_mb(looks: Mapping[str, Look], warn: Warn) -> int:
     return half_mb
 
 
-async def _on_each(
+def _of_each(
     scenario: Scenario, command: Callable[[Place], tuple[str, ...]]
-) -> dict[str, TargetError]:
-    """Run a command of fio's for each target that measures; return what failed."""
-    busy = sorted({who for group in scenario.groups.values() for who in group})
-    doing = {
-        who: connection.run(
-            scenario.target(who), command(scenario.place(who)), scenario.prepare_s
-        )
-        for who in busy
-    }
-    return connection.failed(await connection.each(doing))
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each target that measures, and its command."""
+    for who in sorted({who for group in scenario.groups.values() for who in group}):
+        yield who, command(scenario.place(who))
 
 
 class _RunningStep(NamedTuple):
@@ -153,15 +183,13 @@ class _RunningStep(NamedTuple):
     async def record(self, record: Record, warn: Warn) -> None:
         """Run the step; record its figures, or what failed."""
         step = self.step
-        targets = [self.scenario.target(who) for who in step.runs]
-        async with contextlib.AsyncExitStack() as stack:
-            before, began_s = await busy_vms.look(targets), time.monotonic()
-            outputs = await self._at_once(stack)
-            took_s = time.monotonic() - began_s
-            noted = busy_vms.between(before, await busy_vms.look(targets))
-            clocks = {one.name: connection.clock(one) for one in targets}
-            ahead = await connection.each(clocks)
-        for who in [who for who, one in noted.items() if one is None]:
+        outputs, how = await self._carried_out()
+        lost = [who for who, one in connection.failed(outputs).items() if one.lost]
+        if lost:
+            warn(f"{step.title}: {', '.join(lost)}: no connection; once more")
+            await asyncio.sleep(_AGAIN_S)
+            outputs, how = await self._carried_out()
+        for who in [who for who, one in how["beside"].items() if one is None]:
             warn(f"{step.title}: {who}: what VMs did beside it is not known")
         measured: list[Measurement] = []
         starts = {}
@@ -181,24 +209,58 @@ class _RunningStep(NamedTuple):
         apart_s = max(starts.values()) - min(starts.values())
         if apart_s > _FAR_APART_S:
             warn(f"{step.title}: the targets started {apart_s:.2f} s apart")
-        how = {
+        begun = {
             "started_at": _iso(min(starts.values())),
             "started_apart_s": round(apart_s, 6),
+        }
+        record.step(step, measured if step.round > 0 else (), begun | how)
+
+    async def _carried_out(
+        self,
+    ) -> tuple[Mapping[str, Output | TargetError], dict[str, Any]]:
+        """Run the step; return {target: what its run left}, and what is noted of it."""
+        targets = [self.scenario.target(who) for who in self.step.runs]
+        serving: list[tuple[str, Command]] = []
+        before, began_s = await busy_vms.look(targets), time.monotonic()
+        async with contextlib.AsyncExitStack() as stack:
+            outputs = await self._at_once(stack, serving)
+            took_s = time.monotonic() - began_s
+        # What keeps a target busy has ended, too.
+        used = [(who, getattr(one, "used", None)) for who, one in outputs.items()]
+        used += [(who, command.used) for who, command in serving]
+        after = await busy_vms.look(targets)
+        own = {who: self._own(who, used) for who in before}
+        clocks = {one.name: connection.clock(one) for one in targets}
+        ahead = await connection.each(clocks)
+        return outputs, {
             "took_s": round(took_s, 3),
             # None where nobody can tell.
             "ahead_s": {
                 who: None if isinstance(one, TargetError) else round(one.offset_s, 6)
                 for who, one in ahead.items()
             },
-            "beside": noted,
+            "beside": busy_vms.between(before, after, own),
+            "affinity": {who: one.cpus for who, one in used if one and who in outputs},
         }
-        record.step(step, measured if step.round > 0 else (), how)
+
+    def _own(
+        self, who: str, used: list[tuple[str, Used | None]]
+    ) -> busy_vms.Own | None:
+        """Return what the benchmark did on a target's machine; None if not known."""
+        name = self.looks[who].hostname
+        here = [other for other, look in self.looks.items() if look.hostname == name]
+        found = [one for other, one in used if other in here]
+        threads = sum(self.step.runs[w].threads for w in here if w in self.step.runs)
+        if None in found:
+            return None
+        return busy_vms.Own([one for one in found if one], threads)
 
     async def _at_once(
-        self, stack: contextlib.AsyncExitStack
+        self, stack: contextlib.AsyncExitStack, serving: list[tuple[str, Command]]
     ) -> Mapping[str, Output | TargetError]:
         """Start the runs at the same time, as soon as all of them wait for it.
 
+        :param serving: takes the commands that serve them, each with its target
         :returns: {target: what its run left}; where one of them, or what it needs,
             cannot be started, only the errors, as no figure of the step would be kept
         """
@@ -206,14 +268,13 @@ class _RunningStep(NamedTuple):
         limit_s = step.run.seconds + self.scenario.grace_s
         servers = [run.server for run in step.runs.values() if run.server]
         loads = [memory.load(who, step.working_set_mb) for who in step.loaded]
-        serving: list[Command] = []
         waiting: dict[str, Command] = {}
         who = step.group
         try:
             for one in (*servers, *loads):
                 who = one.target
                 started = connection.serving(target(who), one, 2 * limit_s)
-                serving.append(await stack.enter_async_context(started))
+                serving.append((who, await stack.enter_async_context(started)))
             for who, run in step.runs.items():
                 command = connection.waiting(
                     *(target(who), run.command, limit_s, run.most_bytes)
@@ -232,7 +293,7 @@ class _RunningStep(NamedTuple):
         outputs = await connection.each(starts)
         busy = zip(loads, serving[len(servers) :], strict=True)
         early = TargetError("it was to be busy until the end, and ended before")
-        return outputs | {load.target: early for load, one in busy if one.ended}
+        return outputs | {load.target: early for load, (_, one) in busy if one.ended}
 
     def _measurements(self, who: str, output: Output) -> list[Measurement]:
         run, look = self.step.runs[who], self.looks[who]
@@ -249,7 +310,6 @@ class _RunningStep(NamedTuple):
             threads=run.threads,
             round=self.step.round,
             at_once=len(self.step.runs),
-            loaded_neighbours=len(self.step.neighbours),
         )
 
 

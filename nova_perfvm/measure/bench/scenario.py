@@ -21,14 +21,7 @@ from nova_perfvm.documents.keys import (
     some,
 )
 from nova_perfvm.documents.mistakes import Mistake
-from nova_perfvm.measure.bench.tools import (
-    cyclictest,
-    fio,
-    iperf3,
-    memory,
-    sysbench,
-    tcp_rr,
-)
+from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, memory, sysbench
 from nova_perfvm.measure.bench.tools.tool import Place, Run, Served
 from nova_perfvm.printable import number_of
 
@@ -61,6 +54,7 @@ class Target:
         ``ip netns exec blue``
     :ivar node: the NUMA node that numactl binds its CPUs and memory to; None for
         no binding
+    :ivar more_nodes: others that it binds to, too
     :ivar fio_directory: on the disk to measure there; None for fio's own key
     """
 
@@ -71,6 +65,10 @@ class Target:
     prefix: Words = ()
     node: Annotated[int, count(0, 1023, "a NUMA node")] | None = None
     fio_directory: fio.Directory | None = None
+    more_nodes: Annotated[
+        tuple[Annotated[int, count(0, 1023, "a NUMA node")], ...],
+        Expected("a list of NUMA nodes"),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,6 @@ class Tools:
     memory_latency: memory.Latency | None = None
     cyclictest: cyclictest.CyclicTest | None = None
     iperf3: iperf3.IPerf3 | None = None
-    tcp_rr: tcp_rr.TCPRR | None = None
     fio: fio.Fio | None = None
 
     def used(self) -> dict[str, Any]:
@@ -112,8 +109,6 @@ class Scenario:
     :ivar prepare_s: how long fio may write its files at first
     :ivar working_set_mb: what all threads of a tool of memory work on together; None
         for :data:`memory.TIMES_LAST_LEVEL` times a target's last-level cache
-    :ivar noisy_neighbour: tools that also measure each guest of a group while the
-        others keep their CPUs and memory busy
     """
 
     targets: Annotated[
@@ -128,11 +123,6 @@ class Scenario:
     grace_s: Annotated[int, count(1, 3600, "seconds")] = 60
     prepare_s: Annotated[int, count(1, 24 * 3600, "seconds")] = 3600
     working_set_mb: Annotated[int, count(1, 2**24, "MiB")] | None = None
-    noisy_neighbour: Annotated[
-        tuple[Annotated[str, Expected("the key of a tool")], ...],
-        Expected("a list of keys of tools"),
-        EACH_ONCE,
-    ] = ()
 
     def target(self, name: str) -> Target:
         """Return the target of a name."""
@@ -156,7 +146,7 @@ class Scenario:
     def loads(self) -> bool:
         """Whether a step keeps a target busy without measuring that."""
         tool = self.tools.cyclictest
-        return bool(self.noisy_neighbour or (tool and tool.loaded))
+        return bool(tool and tool.loaded)
 
     def mistakes(self) -> Iterator[Mistake]:
         """List what contradicts itself."""
@@ -164,8 +154,6 @@ class Scenario:
         if not used:
             names = ", ".join(one.name for one in fields(Tools))
             yield Mistake(("tools",), f"no tool: name one of {names}")
-        for number, key in enumerate(self.noisy_neighbour):
-            yield from _unknown(("noisy_neighbour", str(number)), "tool", key, used)
         serving = {}
         most = max(map(len, self.groups.values()))
         for key, tool in self.tools.served().items():
@@ -205,9 +193,6 @@ class Scenario:
                 reason = f"{both} is in {name}, too, which has as many targets"
                 remedy = "the figures could not be told apart; remove one"
                 yield Mistake(("groups", other), f"{reason}: {remedy}")
-        if self.noisy_neighbour and not any(self._noisy()):
-            reason = "no group has two guests or more: add one, or leave this out"
-            yield Mistake(("noisy_neighbour",), reason)
 
     def steps(self, seed: int, working_set_mb: int = 0) -> Iterator[Step]:
         """Yield what is run, in this order.
@@ -234,29 +219,17 @@ class Scenario:
 
     def _in_turn(self, working_set_mb: int) -> Iterator[list[Step]]:
         """Yield the steps that are compared with each other, of no round yet."""
-        for key, tool in self.tools.used().items():
-            groups = [(name, group, ()) for name, group in self.groups.items()]
-            noisy = self._noisy() if key in self.noisy_neighbour else ()
+        for tool in self.tools.used().values():
             of_groups = []
-            for name, group, neighbours in (*groups, *noisy):
+            for name, group in self.groups.items():
                 places = (
                     self.place(who, number, working_set_mb)
                     for number, who in enumerate(group)
                 )
                 at_once = zip(*map(tool.runs, places), strict=True)
                 runs = (dict(zip(group, each, strict=True)) for each in at_once)
-                steps = [Step(0, name, r, neighbours, working_set_mb) for r in runs]
-                of_groups.append(steps)
+                of_groups.append([Step(0, name, r, working_set_mb) for r in runs])
             yield from map(list, zip(*of_groups, strict=True))
-
-    def _noisy(self) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-        """Yield each guest of each group, and the others of that."""
-        guests = {target.name for target in self.targets if target.kind == "guest"}
-        for name, group in self.groups.items():
-            if guests.issuperset(group) and group[1:]:
-                for who in group:
-                    others = tuple(other for other in group if other != who)
-                    yield f"{name}:{who}", (who,), others
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,16 +237,14 @@ class Step:
     """What a group does at once.
 
     :ivar round: 0 and below are warm-up
-    :ivar group: its name; with that of the guest where only one measures
+    :ivar group: its name
     :ivar runs: {target: its run}
-    :ivar neighbours: guests that are only kept busy
     :ivar working_set_mb: of what keeps targets busy
     """
 
     round: int
     group: str
     runs: dict[str, Run]
-    neighbours: tuple[str, ...] = ()
     working_set_mb: int = 0
 
     @property
@@ -283,8 +254,8 @@ class Step:
 
     @property
     def loaded(self) -> list[str]:
-        """The targets whose CPUs are kept busy, whether they measure or not."""
-        return [*self.neighbours, *(w for w, run in self.runs.items() if run.loaded)]
+        """The targets whose CPUs are kept busy while they measure."""
+        return [who for who, run in self.runs.items() if run.loaded]
 
     @property
     def key(self) -> str:
@@ -296,8 +267,7 @@ class Step:
         """The title that is shown while it runs."""
         what = "warm-up" if self.round < 1 else f"round {self.round}"
         threads = number_of(self.run.threads, "thread")
-        noisy = " beside busy neighbours" if self.neighbours else ""
-        return f"{what}, {self.group}: {self.run.name}, {threads}{noisy}"
+        return f"{what}, {self.group}: {self.run.name}, {threads}"
 
 
 def _unknown(

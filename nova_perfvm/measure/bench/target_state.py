@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure.bench import connection
+from nova_perfvm.measure.bench import connection, medium
 from nova_perfvm.measure.bench.connection import Clock, TargetError
+from nova_perfvm.measure.bench.medium import Medium
 from nova_perfvm.measure.bench.scenario import Scenario, Target
 from nova_perfvm.measure.bench.tools import cyclictest, sysbench
 from nova_perfvm.measure.collect import reading
@@ -32,7 +33,10 @@ _SCRIPT: Final = """\
 say() { printf '%s\\t%s\\n' "$1" "$2"; }
 say hostname "$(uname -n)"
 say kernel "$(uname -r)"
-say cpu_model "$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)"
+model=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
+arm=$(sed -n -e 's/^CPU implementer[[:space:]]*: //p' \
+-e 's/^CPU part[[:space:]]*: //p' /proc/cpuinfo | head -n 2 | tr '\\n' ' ')
+say cpu_model "${model:-${arm% }}"
 say governor "$(cat /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor \
 2> /dev/null | sort -u | tr '\\n' ' ')"
 say caches "$(lscpu -B -C=LEVEL,ALL-SIZE 2> /dev/null | tr '\n' ' ')"
@@ -54,6 +58,7 @@ class Look:
     :ivar versions: {tool: its version}
     :ivar collected: what ``host collect`` or ``guest collect`` has found there
     :ivar not_collected: why that is None
+    :ivar medium: what fio's directory there is on; None without one
     """
 
     hostname: str
@@ -66,6 +71,7 @@ class Look:
     clock: Clock
     collected: dict[str, Any] | None = None
     not_collected: str = ""
+    medium: Medium | None = None
 
 
 async def look(target: Target, scenario: Scenario) -> Look:
@@ -84,6 +90,9 @@ async def look(target: Target, scenario: Scenario) -> Look:
         raise TargetError(f"not installed: {', '.join(absent)}")
     if target.node is not None:
         await _bind(target)
+    # One that serves measures no disk.
+    disk = scenario.tools.fio if tools != _served(target, scenario) else None
+    directory = disk and (target.fio_directory or disk.directory)
     seen = Look(
         hostname=facts.get("hostname", ""),
         kernel=facts.get("kernel") or None,
@@ -93,6 +102,7 @@ async def look(target: Target, scenario: Scenario) -> Look:
         memory_bytes=int((facts.get("memory_kb") or "0").split()[0]) * 1024,
         versions={name: _version(facts[name]) for name in tools},
         clock=await connection.clock(target),
+        medium=await medium.look(target, directory) if directory else None,
     )
     try:
         return replace(seen, collected=await collect(target, _INTERVAL_S))
@@ -115,11 +125,15 @@ async def _bind(target: Target) -> None:
 def _tools(target: Target, scenario: Scenario) -> list[str]:
     """List the tools that a target needs, each once."""
     tools = scenario.tools
-    serves = {t.program for t in tools.served().values() if t.server == target.name}
-    if serves:
-        return sorted(serves)
+    if serves := _served(target, scenario):
+        return serves
     names = {tool.program for tool in tools.used().values()}
     return sorted(names | ({sysbench.NAME} if scenario.loads else set()))
+
+
+def _served(target: Target, scenario: Scenario) -> list[str]:
+    served = scenario.tools.served().values()
+    return sorted({tool.program for tool in served if tool.server == target.name})
 
 
 def last_level(text: str) -> int:

@@ -2,12 +2,13 @@
 """Why a check could not judge, where that leaves nothing to prove."""
 
 import enum
+from typing import Final
 
 
 class Cause(enum.StrEnum):
     """A stable word for the reason; other reasons have none.
 
-    An unknown with one does not keep a flavor from being certified; one of
+    An unknown with one does not keep a flavor from being proven; one of
     NEVER_STOLEN does, unless the host shows that no vCPU waited.
     """
 
@@ -29,3 +30,16 @@ class Cause(enum.StrEnum):
     POWERED_DOWN = "powered_down"
     TOO_FEW_INTERRUPTS = "too_few_interrupts"
     VMS_OWN_ALL = "vms_own_all"
+
+    @property
+    def nothing_to_judge(self) -> bool:
+        """Whether a check has seen that there is nothing to judge."""
+        return self in _NOTHING
+
+
+_NOTHING: Final = frozenset(
+    (
+        *(Cause.ANY_NUMBER, Cause.HARDWARE_DECIDES, Cause.NO_CPU, Cause.NO_HUGE_PAGES),
+        *(Cause.NO_MULTIQUEUE, Cause.NO_WHOLE_CORES, Cause.ONE_CPU, Cause.ONE_QUEUE),
+    )
+)

@@ -19,12 +19,17 @@ from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.checks.seen import Seen, check_of, findings_of
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
-from nova_perfvm.measure.observed import softnet, stat
+from nova_perfvm.measure.observed import softnet
 from nova_perfvm.measure.observed.nics import NET
+from nova_perfvm.measure.observed.tables import values
 
 FAIL_ABOVE: Final = 1e-4
 # Frames that nobody listens to, of LLDP or STP, count as dropped, too: one in seconds.
 MOST_PER_S: Final = 1.0
+_OFFLOADS: Final = (
+    *("rx-checksumming", "tx-checksumming", "scatter-gather"),
+    *("tcp-segmentation-offload", "generic-receive-offload"),
+)
 _RX: Final = ("dropped", "errors", "fifo_errors", "missed_errors", "over_errors")
 _TX: Final = ("dropped", "errors", "fifo_errors")
 # Of packets that were taken in by rounds that were cut off: net.core.netdev_budget
@@ -102,28 +107,65 @@ def devices(collected: Collected) -> list[str]:
     return sorted(match[1] for match in found if match)
 
 
+def speeds(collected: Collected) -> dict[str, int]:
+    """Return {NIC that is a device and has a link: Mbit/s}, where that was read."""
+    texts = {
+        nic: collected.files.get(f"{NET}/{nic}/speed", "") for nic in devices(collected)
+    }
+    # Without a link it is -1.
+    return {nic: int(text) for nic, text in texts.items() if text.strip().isdecimal()}
+
+
+def off(collected: Collected, nic: str) -> frozenset[str]:
+    """Return the offloads of a NIC that are off, and might be on.
+
+    :raises NotReadError: when ethtool did not tell them
+    """
+    command = f"ethtool -k {nic}"
+    told = values(collected.output(command))
+    if not told.keys() & {*_OFFLOADS}:
+        raise NotReadError(command, "it names no offload")
+    return frozenset(name for name in _OFFLOADS if told.get(name) == "off")
+
+
+def settings_of_nics(collected: Collected) -> Findings:
+    """Judge offloads of NICs, and how they spread what they receive."""
+    expected = "offloads on, receiving over all rings"
+    for nic in devices(collected):
+        remedy = f"ethtool -K {nic} NAME on; ethtool -X {nic} equal RINGS"
+        source = f"ethtool -k {nic}; ethtool -x {nic}"
+        yield from findings_of(nic, _settings(collected, nic), expected, source, remedy)
+
+
+def _settings(collected: Collected, nic: str) -> Seen:
+    names = ", ".join(sorted(off(collected, nic)))
+    yield Level.WARNING if names else Level.OK, f"off: {names or 'none'}"
+    with suppress(NotReadError):
+        # Drivers without a table of RSS refuse.
+        table = collected.output(f"ethtool -x {nic}")
+        rings = re.search(r"with (\d+) RX ring", table)
+        rows = re.findall(r"^ *\d+:((?: +\d+)+) *$", table, re.MULTILINE)
+        used = {ring for row in rows for ring in row.split()}
+        if rings and used and len(used) < int(rings[1]):
+            yield Level.WARNING, f"RSS uses {len(used)} of {rings[1]} rings"
+
+
 def findings_of_nics(collected: Collected, nics: Collection[str]) -> Findings:
-    """Judge what NICs lost between the looks, and warn of what they did before."""
+    """Judge what NICs lost between the looks."""
     if not collected.interval_s or not collected.later:
         raise NotReadError(f"{NET}/*/statistics", "it was read only once")
-    nothing = {path: "0" for path in collected.files if path.startswith(f"{NET}/")}
-    before = {one.nic: one for one in losses(nothing, collected.files, nics)}
     seen = {one.nic: one for one in losses(collected.files, collected.later, nics)}
     expected = f"at most {MOST_PER_S:g} lost a second, and 1 in {1 / FAIL_ABOVE:.0f}"
     for nic in nics:
-        look = _of_nic(collected, seen.get(nic), before.get(nic))
+        look = _of_nic(collected, seen.get(nic))
         yield from findings_of(nic, look, expected, f"{NET}/{nic}/statistics", REMEDY)
 
 
-def _of_nic(collected: Collected, one: Loss | None, before: Loss | None) -> Seen:
-    if one is None or before is None:
+def _of_nic(collected: Collected, one: Loss | None) -> Seen:
+    if one is None:
         raise NotReadError(f"{NET}/*/statistics", "what it loses was not read")
     if one.lost or one.packets:
         yield one.level(collected.interval_s), f"{one} between the looks"
-        with suppress(NotReadError):
-            up_s = collected.time.timestamp() - stat.booted_s(collected)
-            if up_s > 0 and before.level(up_s) is Level.FAILURE:
-                yield Level.WARNING, f"{before} since boot: {before.share:.2%}"
 
 
 def backlogs(order: int, code: str) -> Check:

@@ -79,7 +79,7 @@ def check_of(
 
     :param title: what has to hold, if the docstring does not say it
     """
-    about = {"guest": "guest", "certify": "files"}
+    about = {"guest": "guest", "proof": "files"}
     subject = about.get(code.partition(".")[0], "host")
 
     def made(look: Callable[[Any], Seen]) -> Check:

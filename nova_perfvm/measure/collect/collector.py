@@ -50,7 +50,7 @@ def _alternatives(pattern: str) -> Iterator[str]:
 # {a,b} is either; the rest is as in a shell.  A name without a wildcard is looked
 # for in every directory that matches so far, and is unread where it is absent.
 _COUNTERS = (
-    "/proc/{interrupts,softirqs,stat}",
+    "/proc/{interrupts,softirqs,stat,vmstat}",
     "/proc/net/{softnet_stat,snmp,dev,tcp,tcp6}",
     "/sys/class/net/*/statistics/{rx,tx}_{packets,dropped,bytes,errors,fifo_errors}",
     "/sys/class/net/*/statistics/rx_{missed,over}_errors",
@@ -72,6 +72,7 @@ _FILES = (
     "/sys/class/dmi*/id/{sys_vendor,product_name}",
     _CPU + "/{online,possible,present,offline,isolated,nohz_full}",
     _CPU + "/smt/{active,control}",
+    _CPU + "/vulnerabilit*/*",
     _CPU + "/cpu[0-9]*/topology/{core_id,physical_package_id,thread_siblings_list}",
     _CPU + "/cpu[0-9]*/cpufreq/scaling_governor",
     _CPU + "/cpu[0-9]*/cpufreq*/{scaling_driver,scaling_max_freq,cpuinfo_max_freq}",
@@ -103,7 +104,7 @@ _LINKS = (
     "/sys/block/*",
     "/sys/block/*/device/driver",
 )
-_OF_NIC = ("ethtool -l", "ethtool -i", "ethtool -S", "ethtool -x")
+_OF_NIC = ("ethtool -l", "ethtool -i", "ethtool -k", "ethtool -S", "ethtool -x")
 # The last is what virsh domdirtyrate-calc has left.
 _OF_DOMAIN = tuple(_alternatives("virsh -r {dumpxml,schedinfo,domstats --dirtyrate}"))
 _OF_PROCESS = ("cmdline", "comm", "stat", "status", "cgroup", "numa_maps")

@@ -25,6 +25,10 @@ _UNITS: Final[Mapping[str, int]] = {"b": 1, "bytes": 1} | {
     for power, letter in enumerate("kmgt", 1)
     for suffix, base in (("b", 1000), ("ib", 1024), ("", 1024))
 }
+# lun is a disk whose SCSI commands pass through.
+_DISKS: Final = ("disk", "lun")
+# Kinds of disks that another process or hardware serves.
+BESIDE_QEMU: Final = ("vhostuser", "vhostvdpa")
 # Kinds of interfaces that a switch in user space or hardware serves, not the kernel.
 _BESIDE_KERNEL: Final = ("vhostuser", "vdpa", "hostdev")
 
@@ -140,6 +144,23 @@ class Domain:
         self.page_sizes_kb = _page_sizes(xml)
         self.interfaces = [_interface(one) for one in xml.iterfind("devices/interface")]
         self.nova = _nova(xml)
+
+    @property
+    def disks(self) -> list[ET.Element]:
+        """Its disks, but for CDs such as Nova's config drive."""
+        disks = self.xml.iterfind("devices/disk")
+        return [one for one in disks if one.get("device", "disk") in _DISKS]
+
+    def serving(self, disk: ET.Element) -> ET.Element | None:
+        """Return the device whose thread serves a disk; None if none is told.
+
+        A SCSI disk has its controller; any other is such a device itself.
+        """
+        if attribute(disk, "target", "bus") != "scsi":
+            return disk
+        wanted = attribute(disk, "address", "controller", "0")
+        found = self.xml.iterfind("devices/controller[@type='scsi']")
+        return next((one for one in found if one.get("index", "0") == wanted), None)
 
     @property
     def source(self) -> str:

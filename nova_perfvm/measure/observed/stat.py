@@ -10,8 +10,10 @@ from nova_perfvm.measure.collect.collected import Collected, NotReadError
 
 PATH: Final = "/proc/stat"
 _CPU: Final = re.compile(r"^cpu(\d+) (.*)$", re.MULTILINE)
-# What follows is time of guests of this machine, which is within user and nice.
+# What follows is time of guests of this machine, which user and nice contain.
 _COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+# Of Linux 2.6.33 and newer.
+_OF_GUESTS = ("guest", "guest_nice")
 _BOOTED: Final = re.compile(r"^btime (\d+)$", re.MULTILINE)
 
 
@@ -21,6 +23,7 @@ class CPUTime(NamedTuple):
     :ivar stolen_ever: since the machine started
     :ivar idle: with nothing to do, also while it waits for a disk
     :ivar interrupted: in interrupts and softirqs
+    :ivar programs: in user space, but for VMs of this machine
     """
 
     total: int
@@ -28,6 +31,7 @@ class CPUTime(NamedTuple):
     stolen_ever: int
     idle: int
     interrupted: int
+    programs: int = 0
 
     @property
     def share(self) -> float:
@@ -45,7 +49,9 @@ def read(collected: Collected) -> dict[int, CPUTime]:
     for cpu, now in later.items():
         if cpu not in first:
             continue
-        spent = {name: now[name] - first[cpu][name] for name in now}
+        whole = {name: now[name] - first[cpu][name] for name in now}
+        spent = {name: whole[name] for name in _COLUMNS}
+        of_guests = sum(whole.get(name, 0) for name in _OF_GUESTS)
         if min(sum(spent.values()), spent["steal"]) < 0:
             raise NotReadError(PATH, "it runs backwards: the machine began anew")
         found[cpu] = CPUTime(
@@ -54,6 +60,7 @@ def read(collected: Collected) -> dict[int, CPUTime]:
             stolen_ever=now["steal"],
             idle=spent["idle"] + spent["iowait"],
             interrupted=spent["irq"] + spent["softirq"],
+            programs=max(spent["user"] + spent["nice"] - of_guests, 0),
         )
     return found
 
@@ -76,7 +83,8 @@ def _cpus(text: str) -> dict[int, dict[str, int]]:
         ticks = rest.split()
         if len(ticks) < len(_COLUMNS) or not all(map(str.isdecimal, ticks)):
             raise NotReadError(PATH, "this kernel does not tell what is stolen")
-        found[int(cpu)] = dict(zip(_COLUMNS, map(int, ticks), strict=False))
+        names = (*_COLUMNS, *_OF_GUESTS)
+        found[int(cpu)] = dict(zip(names, map(int, ticks), strict=False))
     if not found:
         raise NotReadError(PATH, "it names no CPU")
     return found

@@ -1,40 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the files of a certificate are about the same VMs, host and hour.
+"""Whether what was collected and measured is of the same VMs, host and hour.
 
 Evidence of different machines would add up to a promise that nobody keeps.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from operator import attrgetter
 from typing import Final
 
 from nova_perfvm.findings import Level
-from nova_perfvm.measure.bench.busy_vms import IDLE_BELOW
+from nova_perfvm.measure.bench.busy_vms import IDLE_BELOW, NOTED_ABOVE
 from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.seen import Seen, check_each, check_of
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cpu_flags, cpus
 from nova_perfvm.measure.observed import domains as observed
 from nova_perfvm.measure.prove import promise
-from nova_perfvm.measure.prove.inputs import RUN, CollectedMachine, Inputs, cpu_models
+from nova_perfvm.measure.prove.inputs import (
+    RUN,
+    WITHIN_S,
+    CollectedMachine,
+    Inputs,
+    cpu_models,
+)
 from nova_perfvm.printable import number_of
 
 _VMS: Final = attrgetter("vms")
 _MACHINES: Final = attrgetter("machines")
 _KERNEL: Final = "/proc/sys/kernel/osrelease"
-_SAMPLES: Final = "--samples"
+_SAMPLES: Final = "measurements"
+_MEMINFO: Final = "/proc/meminfo"
+# The guest's kernel keeps: its image, a structure of 64 bytes for each page, and up to
+# 1 GiB for kdump (crashkernel=).
+_KERNELS_SHARE: Final = 0.05
+_KERNELS_KB: Final = 2**20 + 2**18
 _XML: Final = "{one.vm.source}"
 _RESIZE: Final = "openstack server resize --flavor {of.flavor.name} {one.vm.uuid}"
 
 
 @check_each(
     10,
-    "certify.guest_on_host",
+    "proof.guest_on_host",
     attrgetter("guests"),
     source=f"{{one.how}}; {observed.LIST}",
-    remedy="name what guest collect has written, as root, in this host's VMs",
+    remedy="openstack perfvm prove --servers names VMs of this host; log in as root",
 )
 def _on_host(inputs: Inputs, guest: CollectedMachine) -> Seen:
     """Each guest is a VM of the host."""
@@ -49,10 +61,10 @@ def _on_host(inputs: Inputs, guest: CollectedMachine) -> Seen:
 
 @check_of(
     20,
-    "certify.every_vm",
-    source=f"{observed.LIST}; virsh -r dumpxml; --guest-collect",
-    remedy="collect where such VMs run, as many as the class allows on a host, and "
-    "name each once by --guest-collect",
+    "proof.every_vm",
+    source=f"{observed.LIST}; virsh -r dumpxml",
+    remedy="run as many VMs as the class allows on a host, and name all of them by "
+    "--servers",
 )
 def _every_vm(inputs: Inputs) -> Seen:
     """Each VM of the flavor was looked into."""
@@ -72,10 +84,10 @@ def _every_vm(inputs: Inputs) -> Seen:
 
 @check_each(
     30,
-    "certify.flavor",
+    "proof.flavor",
     _VMS,
     source=_XML,
-    remedy=f"certify the flavor that it has; or {_RESIZE}",
+    remedy=f"prove the flavor that it has; or {_RESIZE}",
 )
 def _flavor(inputs: Inputs, guest: CollectedMachine) -> Seen:
     """Each guest has the flavor."""
@@ -91,7 +103,7 @@ def _flavor(inputs: Inputs, guest: CollectedMachine) -> Seen:
 
 @check_each(
     40,
-    "certify.vcpus",
+    "proof.vcpus",
     _VMS,
     source=f"{_XML}; {cpus.CPU}/online",
     remedy=f"{_RESIZE}, or bring its CPUs online",
@@ -106,7 +118,7 @@ def _vcpus(inputs: Inputs, guest: CollectedMachine) -> Seen:
 
 @check_each(
     45,
-    "certify.cpu_flags",
+    "proof.cpu_flags",
     _VMS,
     source=f"{cpu_flags.PATH} of the guest and of its host",
     remedy="[libvirt]cpu_mode = host-passthrough or host-model in nova.conf of the "
@@ -128,22 +140,31 @@ def _cpu_flags(inputs: Inputs, guest: CollectedMachine) -> Seen:
         yield Level.OK, "it has all that programs use"
 
 
-@check_each(50, "certify.memory", _VMS, source=_XML, remedy=_RESIZE)
+@check_each(50, "proof.memory", _VMS, source=f"{_XML}; {_MEMINFO}", remedy=_RESIZE)
 def _memory(inputs: Inputs, guest: CollectedMachine) -> Seen:
     """Each guest has the flavor's memory."""
     wanted_kb, memory_kb = inputs.flavor.memory_mb * 1024, guest.vm.memory_kb
     level = Level.OK if memory_kb == wanted_kb else Level.FAILURE
     yield level, f"{memory_kb} of {wanted_kb} KiB"
+    match = re.search(
+        r"^MemTotal: *(\d+) kB$", guest.collected.text(_MEMINFO), re.MULTILINE
+    )
+    if match is None:
+        raise NotReadError(_MEMINFO, "it has no MemTotal")
+    inside_kb = int(match[1])
+    few = wanted_kb - inside_kb > max(_KERNELS_SHARE * wanted_kb, _KERNELS_KB)
+    shown = f"{inside_kb} of {wanted_kb} KiB for the guest's programs and caches"
+    yield Level.FAILURE if few else Level.OK, shown
 
 
 @check_of(
     60,
-    "certify.same_time",
+    "proof.same_time",
     source=f"taken_at of what was collected; started_at and took_s of steps, {RUN}",
-    remedy="collect on the host and in its VMs, and measure, within that time",
+    remedy="collect on the host and in its VMs, and measure, within an hour",
 )
 def _same_time(inputs: Inputs) -> Seen:
-    """All files are of about the same time."""
+    """All was collected and measured at about the same time."""
     run = inputs.noted
     times = [one.time for one in (inputs.host.collected, *inputs.collected)]
     apart_s: dict[str, float | None] = {
@@ -162,27 +183,26 @@ def _same_time(inputs: Inputs) -> Seen:
     for name, seconds in apart_s.items():
         if seconds is None:
             yield Level.UNKNOWN, f"{name}: not noted"
-        elif seconds > inputs.within_s:
-            most = f"more than {inputs.within_s / 60:g}: who knows what changed"
-            words = f"{name}: {seconds / 60:.0f} minutes apart, {most} (--within)"
-            yield Level.UNKNOWN, words
+        elif seconds > WITHIN_S:
+            most = f"more than {WITHIN_S / 60:g}: who knows what changed"
+            yield Level.UNKNOWN, f"{name}: {seconds / 60:.0f} minutes apart, {most}"
         else:
             yield Level.OK, f"{name}: {seconds / 60:.0f} minutes apart"
 
 
 @check_each(
     70,
-    "certify.measured_here",
+    "proof.measured_here",
     _MACHINES,
     source=f"{RUN}; hostname, {_KERNEL} and {cpu_flags.PATH} of what was collected",
-    remedy="nova-perfvm bench run, on this host and in these VMs",
+    remedy="openstack perfvm prove, on this host with these VMs",
 )
 def _measured_here(inputs: Inputs, machine: CollectedMachine) -> Seen:
     """Measurements are of this host and its VMs."""
     if machine.is_host:
         yield from _same_machines(inputs)
     elif not machine.who:
-        reason = f"no target of the samples, or several, have the name {machine.name}"
+        reason = f"no target, or several, have the name {machine.name}"
         raise NotReadError(RUN, reason)
     # The kernel and the CPU that were measured are those that were collected.
     machines = [m.machine for m in inputs.samples.measurements if m.who in machine.who]
@@ -203,23 +223,22 @@ def _same_machines(inputs: Inputs) -> Seen:
     """Look whether the host was measured, and no VM that was not looked into."""
     host, targets = inputs.host.collected.hostname, inputs.noted.targets
     names = {target.hostname for target in targets if target.kind == "host"}
-    same = bool(names) if inputs.elsewhere else names == {host}
-    what = f"a host like {host}" if inputs.elsewhere else host
     measured = ", ".join(sorted(names)) or "none"
-    yield Level.OK if same else Level.FAILURE, f"measured {measured}, for {what}"
+    level = Level.OK if names == {host} else Level.FAILURE
+    yield level, f"measured {measured}, for {host}"
     looked_into = {who for machine in inputs.machines for who in machine.who}
     for who in sorted({target.who for target in targets} - looked_into):
-        yield NotReadError(RUN, f"{who} was measured, and no --guest-collect is of it")
+        yield NotReadError(RUN, f"{who} was measured, and nothing was collected there")
 
 
 @check_of(
     75,
-    "certify.baseline_alone",
+    "proof.baseline_alone",
     source=f"beside, in steps of the {RUN}",
-    remedy="leave them idle, or stop them, meanwhile",
+    remedy="stop meanwhile whatever runs beside the benchmark, VMs too",
 )
 def _baseline_alone(inputs: Inputs) -> Seen:
-    """VMs were idle beside the host."""
+    """Nobody ran beside the benchmark on the host."""
     measured = inputs.samples.measurements
     for who in sorted({m.who for m in measured if m.machine.kind == "host"}):
         found = inputs.noted.beside.get(who)
@@ -229,9 +248,11 @@ def _baseline_alone(inputs: Inputs) -> Seen:
             doubt = found.doubt if found else "not recorded"
             words = f"{who}: {doubt}; {IDLE_BELOW:.0%} of a CPU is idle"
             yield Level.UNKNOWN, words
+        if found and (others := found.loudest) and others.share > NOTED_ABOVE:
+            yield Level.WARNING, f"{who}: {others}"
 
 
-@check_each(80, "certify.measured", _MACHINES, source=_SAMPLES, remedy="")
+@check_each(80, "proof.measured", _MACHINES, source=_SAMPLES, remedy="")
 def _measured(inputs: Inputs, machine: CollectedMachine) -> Seen:
     """All that is promised was measured."""
     if machine.is_host:

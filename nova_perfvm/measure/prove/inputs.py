@@ -1,77 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a certificate is made of: the files, read, with all mistakes at once."""
+"""What a proof is judged by: what was collected and measured, and the promise."""
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
-from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.hypervisor import of_host
-from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
-from nova_perfvm.measure import nova_conf, samples
+from nova_perfvm.measure.bench.medium import Medium
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.collect import reading
 from nova_perfvm.measure.collect.collected import Collected, Kind, NotReadError
 from nova_perfvm.measure.observed.domains import Domain
-from nova_perfvm.measure.prove import promise, run_notes
+from nova_perfvm.measure.prove import promise
 from nova_perfvm.measure.prove.run_notes import RunNotes, RunTarget
 from nova_perfvm.measure.samples import Better, Samples
 from nova_perfvm.measure.statistics.compare import ComparedGroup, Rounds, grouped
-from nova_perfvm.policy import Policy, VMClass, loader
+from nova_perfvm.policy import Policy, VMClass
 
-RUN: Final = "run of --samples"
+RUN: Final = "run"
+BOOT: Final = "/proc/sys/kernel/random/boot_id"
 UUID: Final = "/sys/class/dmi/id/product_uuid"
-DEFAULT_WITHIN_S: Final = 3600.0
+# How far apart in time what was collected and measured may be.
+WITHIN_S: Final = 3600.0
+_ARM_CPU: Final = r"^CPU implementer\s*: *(\S+)\n(?:CPU .*\n)*?CPU part\s*: *(\S+)"
 _MAC: Final = "/sys/class/net/*/address"
-
-T = TypeVar("T")
-
-
-class InputsError(PerfVMError):
-    """Files that no certificate can be made of; it says all mistakes of all files."""
-
-
-class Mistakes:
-    """Mistakes of several files, which are said together.
-
-    :ivar found: each with its file
-    """
-
-    def __init__(self) -> None:
-        """Begin without any."""
-        self.found: list[str] = []
-
-    def of(self, call: Callable[..., T], *arguments: Any) -> T | None:
-        """Return what a call returns; None if it finds a mistake."""
-        try:
-            return call(*arguments)
-        except PerfVMError as exc:
-            self.found.append(str(exc))
-            return None
-
-    def error(self) -> InputsError:
-        """Return the error that says each of them once."""
-        return InputsError("\n".join(dict.fromkeys(self.found)))
-
-
-class EvidenceFile(NamedTuple):
-    """A file that a certificate rests on.
-
-    :ivar role: policy, host, guest, samples...
-    :ivar sha256: of its bytes, in hex
-    """
-
-    role: str
-    path: str
-    sha256: str
 
 
 class CollectedMachine(NamedTuple):
@@ -111,24 +67,11 @@ class CollectedMachine(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Paths:
-    """The files that are named."""
-
-    host: str
-    guests: Sequence[str]
-    samples: str
-    policy: str | None = None
-    nova_conf: str | None = None
-    snapshot: str | None = None
-
-
-@dataclass(frozen=True)
 class Inputs:
-    """All that a certificate rests on.
+    """All that a proof rests on.
 
-    :ivar run: None of samples that bench run has not made
-    :ivar within_s: how far apart in time the files may be
-    :ivar elsewhere: whether the baseline is of another host, which has to be alike
+    :ivar run: what was noted while it was measured; None for figures without that
+    :ivar media: {target: what fio's directory there is on}
     """
 
     policy: Policy
@@ -137,9 +80,18 @@ class Inputs:
     collected: tuple[Collected, ...]
     samples: Samples
     run: RunNotes | None = None
-    sources: tuple[EvidenceFile, ...] = ()
-    within_s: float = DEFAULT_WITHIN_S
-    elsewhere: bool = False
+    media: Mapping[str, Medium] = field(default_factory=dict)
+
+    @property
+    def media_differ(self) -> bool:
+        """Whether VMs are on volumes, and the host was measured on a disk of its own.
+
+        What such disks have to do with each other nobody knows.
+        """
+        of_host = [self.media[who] for who in self.machines[0].who & self.media.keys()]
+        return any(one.volume for one in self.media.values()) and not all(
+            one.network for one in of_host
+        )
 
     @cached_property
     def vm_class(self) -> VMClass:
@@ -192,12 +144,12 @@ class Inputs:
 
     @property
     def noted(self) -> RunNotes:
-        """What bench run noted.
+        """What was noted while it was measured.
 
-        :raises NotReadError: when it has not made the samples
+        :raises NotReadError: when nothing was
         """
         if self.run is None:
-            raise NotReadError(RUN, "nothing is noted of it: let bench run measure")
+            raise NotReadError(RUN, "nothing is noted of it")
         return self.run
 
     @property
@@ -219,73 +171,6 @@ class Inputs:
         return group.at_once >= self.together and promise.is_endpoint(
             group.metric, better, group.threads, self.flavor, self.vm_class
         )
-
-
-def load(
-    paths: Paths,
-    flavor: str,
-    *,
-    read_snapshot: Callable[[str], Snapshot],
-    within_s: float = DEFAULT_WITHIN_S,
-) -> Inputs:
-    """Read all files.
-
-    :param flavor: the name of one of the policy's flavors
-    :raises InputsError: with all mistakes of all files
-    """
-    mistakes = Mistakes()
-    sources: list[EvidenceFile | None] = []
-
-    def read(
-        role: str, reader: Callable[..., T], path: str | None, *more: str
-    ) -> T | None:
-        if path is None:
-            return None
-        sources.append(mistakes.of(_hashed, role, path))
-        return mistakes.of(reader, path, *more)
-
-    policy = read("policy", loader.load, paths.policy)
-    if paths.policy is None:
-        policy = mistakes.of(loader.load, None)
-    wanted = policy and mistakes.of(flavor_of, policy, flavor)
-    conf = read("nova.conf", nova_conf.read, paths.nova_conf)
-    snapshot = read("snapshot", read_snapshot, paths.snapshot)
-    host = read("host", reading.read, paths.host, "host")
-    if host and conf is not None:
-        host = replace(host, files={**host.files, nova_conf.PATH: conf})
-    nova = mistakes.of(of_host, snapshot, host.hostname) if snapshot and host else None
-    guests = [read("guest", reading.read, path, "guest") for path in paths.guests]
-    mistakes.found += [
-        f"{path}: --guest-collect names it twice"
-        for path, times in Counter(paths.guests).items()
-        if times > 1
-    ]
-    measured = read("samples", _measured, paths.samples)
-    if mistakes.found or not (policy and wanted and host and measured):
-        raise mistakes.error()
-    return Inputs(
-        policy=policy,
-        flavor=wanted,
-        host=HostSubject(host, policy, nova),
-        collected=tuple(filter(None, guests)),
-        samples=measured[0],
-        run=measured[1],
-        sources=tuple(filter(None, sources)),
-        within_s=within_s,
-    )
-
-
-def _hashed(role: str, path: str) -> EvidenceFile:
-    with textfile.opened(path) as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return EvidenceFile(role, path, digest)
-
-
-def _measured(path: str) -> tuple[Samples, RunNotes | None]:
-    found = samples.load([path])
-    if not found.measurements:
-        raise PerfVMError(f"{path}: expected measurements, and it has none")
-    return found, run_notes.of_samples(found, path)
 
 
 def flavor_of(policy: Policy, name: str) -> PolicyFlavor:
@@ -324,4 +209,7 @@ def _matched(collected: Collected, domains: Sequence[Domain]) -> CollectedMachin
 def cpu_models(collected: Collected) -> frozenset[str]:
     """Return the CPU models that a machine names; none if that was not read."""
     text = collected.files.get("/proc/cpuinfo", "")
-    return frozenset(re.findall(r"^model name\s*: *(.*\S)", text, re.MULTILINE))
+    found = re.findall(r"^model name\s*: *(.*\S)", text, re.MULTILINE)
+    # ARM has no names but numbers.
+    arm = re.findall(_ARM_CPU, text, re.MULTILINE)
+    return frozenset(found or map(" ".join, arm))

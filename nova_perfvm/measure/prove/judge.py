@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a flavor is certified, and why not: all checks, and the comparison."""
+"""Whether a flavor is proven, and why not: all checks, and the comparison."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from nova_perfvm.findings import CheckFindings, Finding, Level, worst
+from nova_perfvm.findings import (
+    CANNOT_TELL,
+    CheckFindings,
+    Finding,
+    Level,
+    exit_code,
+    worst,
+)
 from nova_perfvm.measure.checks import guest as guest_package
 from nova_perfvm.measure.checks import host as host_package
 from nova_perfvm.measure.checks import report
@@ -17,29 +24,41 @@ from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.report import CheckReport
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed.domains import Domain
-from nova_perfvm.measure.prove import conditions, consistency
+from nova_perfvm.measure.prove import conditions, consistency, promised_iops
 from nova_perfvm.measure.prove.inputs import Inputs
-from nova_perfvm.measure.prove.promise import EVIDENCE
+from nova_perfvm.measure.prove.promise import ENDPOINTS, EVIDENCE
+from nova_perfvm.measure.report.answer import MEASURED
 from nova_perfvm.measure.statistics.compare import (
     CannotCompareError,
     Comparison,
     compare,
 )
+from nova_perfvm.measure.statistics.verdict import OF_PROOF
+from nova_perfvm.printable import number_of
 
 # Of the files together.
-CHECKS: Final = checks_in(consistency, conditions)
-COMPARED: Final = "certify.compared"
+CHECKS: Final = checks_in(consistency, promised_iops, conditions)
+COMPARED: Final = "proof.compared"
+# What these warn of is who may come, and which sizes have room.
+_OF_NO_ENDPOINT: Final = frozenset({"hypervisor.cpu_sets", "hypervisor.node_shape"})
+_OF_ENDPOINT: Final = {
+    "disk": frozenset({"guest.disk_queues", "guest.disk_scheduler"}),
+    "network": frozenset(
+        f"{kind}.{name}"
+        for kind in ("hypervisor", "guest")
+        for name in ("nic_node", "nic_settings", "nic_losses", "xps", "rps")
+    ),
+}
 _WAITED: Final = "hypervisor.vcpu_wait"
 
 
 class Section(NamedTuple):
     """What the checks of one machine, or of the files together, found.
 
-    :ivar where: host, the VM's UUID, or files; stable from record to record
+    :ivar kind: host, guest, or files
     """
 
     kind: str
-    where: str
     report: CheckReport
 
     @property
@@ -52,46 +71,80 @@ class Section(NamedTuple):
 class Judged:
     """All that was found, and the verdict.
 
-    :ivar reasons: why it is not certified, worst first; ``source`` of each is the
+    :ivar reasons: why it is not proven, worst first; ``source`` of each is the
         host, the VM or the files that it is about
+    :ivar no_proof: why it is a measurement, whatever was found; empty for a proof
     """
 
     inputs: Inputs
     sections: tuple[Section, ...]
     comparisons: tuple[Comparison, ...]
     reasons: tuple[Finding, ...]
-    target: float
-    latency_target: float
+    no_proof: tuple[str, ...] = ()
 
     @property
     def level(self) -> Level:
-        """OK: certified; unknown: not proven; failure: refused."""
+        """OK: proven; unknown: not proven; failure: refuted; if it is a proof."""
         return worst(self.reasons)
+
+    @property
+    def proven(self) -> bool:
+        """Whether it is a proof, and all holds."""
+        return not self.no_proof and self.level is Level.OK
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words."""
+        if self.no_proof:
+            return f"{MEASURED}: {self.no_proof[0]}"
+        many = number_of(len(self.conditions), "condition")
+        with_them = f" with {many}" if self.proven and self.conditions else ""
+        return f"{OF_PROOF[self.level]}{with_them}"
+
+    @property
+    def exit_status(self) -> int:
+        """What a command exits with: 3 for a measurement."""
+        return CANNOT_TELL if self.no_proof else exit_code(self.level, strict=True)
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
         """What costs performance at times, or makes a ratio less sure."""
-        found = [
-            one._replace(subject=f"{section.report.hostname}: {one.subject}")
-            for section in self.sections
-            for one in section.report.findings
-            if one.level is Level.WARNING
-        ]
-        texts: list[str] = []
-        for row in self.comparisons:
-            if row.level is Level.FAILURE and not row.primary:
-                texts.append(f"{row.group}, of {row.who}: {row.reason}; no endpoint")
-            texts += row.remarks
-        found += [Finding(COMPARED, Level.WARNING, "", text) for text in texts]
+        found = [one for one, _ in self._warnings()]
         return tuple(dict.fromkeys(found))
 
+    @property
+    def conditions(self) -> tuple[Finding, ...]:
+        """Those of them that speak of what an endpoint measures."""
+        found = [one for one, is_condition in self._warnings() if is_condition]
+        return tuple(dict.fromkeys(found))
 
-def worst_first(reasons: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings by their levels."""
-    return tuple(sorted(reasons, key=lambda one: one.level, reverse=True))
+    def _warnings(self) -> Iterator[tuple[Finding, bool]]:
+        """Yield each warning, and whether it speaks of what an endpoint measures."""
+        needed = [e.name for e in ENDPOINTS if e.needed(self.inputs.vm_class)]
+        beside = _OF_NO_ENDPOINT.union(
+            *(
+                codes
+                for kind, codes in _OF_ENDPOINT.items()
+                if not any(name.startswith(kind) for name in needed)
+            )
+        )
+        for section in self.sections:
+            for one in section.report.findings:
+                if one.level is Level.WARNING:
+                    subject = f"{section.report.hostname}: {one.subject}"
+                    yield one._replace(subject=subject), one.code not in beside
+        for row in self.comparisons:
+            if row.level is Level.FAILURE and not row.primary:
+                text = f"{row.group}, of {row.who}: {row.reason}; no endpoint"
+                yield Finding(COMPARED, Level.WARNING, "", text), False
+            for text in row.remarks:
+                yield Finding(COMPARED, Level.WARNING, "", text), row.primary
+        if self.inputs.media_differ:
+            text = "disk: host and VMs are on different media: no ratio"
+            yield Finding(COMPARED, Level.WARNING, "", text), True
 
 
-def judge(inputs: Inputs, target: float, latency_target: float) -> Judged:
+def judge(inputs: Inputs, no_proof: Iterable[str] = ()) -> Judged:
     """Run all checks and the comparison, and draw the verdict."""
     sections = tuple(_sections(inputs))
     reasons = [
@@ -101,34 +154,32 @@ def judge(inputs: Inputs, target: float, latency_target: float) -> Judged:
         for reason in _of_result(inputs, result)
     ]
     comparisons: list[Comparison] = []
+    measured = inputs.samples.measurements
+    if inputs.media_differ:
+        measured = tuple(m for m in measured if not m.metric.startswith("disk."))
     try:
-        comparisons = compare(
-            inputs.samples.measurements,
-            target=target,
-            latency_target=latency_target,
-            is_primary=inputs.is_primary,
-        )
+        comparisons = compare(measured, is_primary=inputs.is_primary)
     except CannotCompareError as exc:
-        unknown = Finding(COMPARED, Level.UNKNOWN, "", str(exc), source="--samples")
+        unknown = Finding(COMPARED, Level.UNKNOWN, "", str(exc), source="measurements")
         reasons.append(unknown)
     reasons += _of_comparisons(comparisons)
-    ordered = worst_first(reasons)
-    return Judged(inputs, sections, tuple(comparisons), ordered, target, latency_target)
+    reasons.sort(key=lambda one: one.level, reverse=True)
+    return Judged(inputs, sections, tuple(comparisons), tuple(reasons), tuple(no_proof))
 
 
 def _sections(inputs: Inputs) -> Iterator[Section]:
     host = inputs.host.collected
     together = report.run(CHECKS, host, inputs)
-    yield Section("files", "files", together)
+    yield Section("files", together)
     found = report.run(checks_of(host_package), host, inputs.host)
-    yield Section("host", "host", found)
+    yield Section("host", found)
     checks = checks_of(guest_package)
     for guest in inputs.guests:
         collected, domain = guest.collected, guest.domain
         inside = report.run(checks, collected, GuestSubject(collected, inputs.vm_class))
         if domain is not None:
             inside = _with_steal(inside, found, domain)
-        yield Section("guest", domain.uuid if domain else guest.name, inside)
+        yield Section("guest", inside)
 
 
 def _with_steal(guest: CheckReport, host: CheckReport, domain: Domain) -> CheckReport:
@@ -182,7 +233,7 @@ def _of_result(inputs: Inputs, result: CheckFindings) -> Iterator[Finding]:
         seen = {
             one.subject
             for one in result.findings
-            if one.level is not Level.UNKNOWN or not _is_excused(one)
+            if _is_seen(one) or not _is_excused(one)
         }
         unseen = [
             name
@@ -190,11 +241,18 @@ def _of_result(inputs: Inputs, result: CheckFindings) -> Iterator[Finding]:
             if not any(s == name or s.startswith(f"{name}:") for s in seen)
         ]
     elif evidence.proof == "once" and not told:
-        proved = any(one.level is not Level.UNKNOWN for one in result.findings)
+        proved = any(map(_is_seen, result.findings))
         unseen = () if proved else [""]
     for name in unseen:
         text = f"nothing was seen of it, and it is needed: {evidence.why}"
         yield Finding(result.code, Level.UNKNOWN, name, text)
+
+
+def _is_seen(one: Finding) -> bool:
+    """Return whether a check has seen something, or that there is nothing to judge."""
+    return one.level is not Level.UNKNOWN or (
+        bool(one.cause) and Cause(one.cause).nothing_to_judge
+    )
 
 
 def _is_excused(unknown: Finding) -> bool:
@@ -203,7 +261,7 @@ def _is_excused(unknown: Finding) -> bool:
 
 
 def _vms(inputs: Inputs) -> list[str]:
-    """Return the VMs that are certified; none where certify.every_vm says so."""
+    """Return the VMs that are judged; none where proof.every_vm says so."""
     try:
         found = [*inputs.domains, *(g.domain for g in inputs.guests if g.domain)]
     except NotReadError:

@@ -6,15 +6,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError, PerfVMError
-from nova_perfvm.measure.bench import connection, target_state
+from nova_perfvm.measure.bench import connection, medium, target_state
 from nova_perfvm.measure.bench.connection import Output, TargetError
 from nova_perfvm.measure.bench.run import NothingToRunError, Tell, Warn
 from nova_perfvm.measure.bench.scenario import Scenario, Target, Tools
+from nova_perfvm.measure.bench.tools import fio
 from nova_perfvm.measure.bench.tools.tool import OutputError, Place, Run, ServerCommand
 from nova_perfvm.measure.prove.plan import Machines
 
@@ -65,6 +66,39 @@ def nodes(host: Target) -> tuple[int, ...]:
         raise TargetError(f"{host.ssh or host.name}: {exc.reason}", exc.stderr) from exc
     except CPUSetError:
         return ()
+
+
+def check_media(
+    targets: Iterable[Target],
+    directory: str,
+    volumes: Mapping[str, Collection[str]] | None = None,
+) -> None:
+    """Look whether what a directory is on can prove a promise of IOPS.
+
+    :param volumes: {VM: IDs of its volumes of the class's type}; None where the class
+        is of no volumes
+    :raises NothingToRunError: with what proves nothing, and the remedy
+    """
+    of = {one.name: medium.look(one, directory) for one in targets}
+    reasons = []
+    for who, found in asyncio.run(connection.each(of)).items():
+        if isinstance(found, TargetError):
+            reasons.append(f"{who}: {found}")
+        elif not found.direct:
+            reason = f"{who}: direct I/O is not direct there, on {found.filesystem}"
+            reasons.append(f"{reason}: name a directory on ext4 or XFS")
+        elif volumes is not None and not any(
+            found.volume and one.startswith(found.volume)
+            for one in volumes.get(who, ())
+        ):
+            on = f"volume {found.volume}" if found.volume else "no volume of Cinder"
+            reasons.append(
+                f"{who}: it is on {on}, and the class is of volumes of a type: boot "
+                "the server from such a volume, and name a directory on it"
+            )
+    if reasons:
+        listed = "".join(f"\n  {reason}" for reason in reasons)
+        raise NothingToRunError(f"--directory {directory}:{listed}")
 
 
 def await_ready(
@@ -119,7 +153,26 @@ def collect(
     :raises TargetError: when the load fails, or is over before the second look
     :raises PerfVMError: when a machine cannot be collected
     """
+    try:
+        return asyncio.run(_collect(machines, tools, memory_mb, warn))
+    except TargetError as exc:
+        if not exc.lost:
+            raise
+        warn(f"{exc.reason}: once more")
     return asyncio.run(_collect(machines, tools, memory_mb, warn))
+
+
+def remove_files(targets: Iterable[Target], directory: str) -> None:
+    """Remove fio's files that proofs have left below a directory.
+
+    :raises TargetError: when they stay
+    """
+
+    async def remove() -> None:
+        command = fio.removal_of_all(directory)
+        await asyncio.gather(*(connection.run(t, command, _ASK_S) for t in targets))
+
+    asyncio.run(remove())
 
 
 async def _collect(

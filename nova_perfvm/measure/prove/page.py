@@ -1,50 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A certificate as one HTML page that needs nothing else: the verdict first."""
+"""A proof as one HTML page that needs nothing else: the verdict first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
-from nova_perfvm.measure.prove.record import Document
+from nova_perfvm.findings import Finding
+from nova_perfvm.measure.prove import promise, promised_iops
+from nova_perfvm.measure.prove.judge import Judged
+from nova_perfvm.measure.prove.proof import ProofRecord
+from nova_perfvm.measure.report.answer import MEASURED
 from nova_perfvm.measure.report.page import of_comparisons
-from nova_perfvm.measure.statistics.compare import Comparison
-from nova_perfvm.measure.statistics.verdict import OF_CERTIFICATE
+from nova_perfvm.measure.statistics.verdict import OF_PROOF
 from nova_perfvm.pages import render_page
 
-_LOOKS: Final = {word: level.value for level, word in OF_CERTIFICATE.items()}
 _ALL_HOLDS: Final = "All that the promise rests on was seen, and holds."
 
 
-def html(record: Document, comparisons: Sequence[Comparison]) -> str:
-    """Return the page of a record, and of the comparisons that are in it."""
-    promised = record["promised"]
-    ratios = (
-        f"at least {promised['target']:g} of the host's throughput, at most "
-        f"{promised['latency_target']:g} times its latency"
-    )
+def html(record: ProofRecord, judged: Judged) -> str:
+    """Return the page of a record, and of what was judged by it."""
+    inputs = judged.inputs
     return render_page(
-        "certificate.html",
-        **of_comparisons(comparisons),
-        title=f"Flavor {promised['flavor']} on {record['host']['hostname']}",
-        verdict=record["verdict"],
-        look=_LOOKS[record["verdict"]],
-        words="" if record["reasons"] else _ALL_HOLDS,
-        reasons=list(_reasons(record)),
-        warnings=record["warnings"],
-        record=record,
-        promised_words=[*promised["words"], ratios],
-        tools=[f"{name} {', '.join(v)}" for name, v in record["tools"].items()],
+        "proof.html",
+        **of_comparisons(judged.comparisons),
+        title=f"Flavor {inputs.flavor.name} on {inputs.host.collected.hostname}",
+        verdict=judged.verdict,
+        look="unknown" if judged.no_proof else judged.level.value,
+        words=_ALL_HOLDS if judged.proven else "",
+        reasons=list(_reasons(judged)),
+        conditions=list(map(_warning, judged.conditions)),
+        warnings=[_warning(w) for w in judged.warnings if w not in judged.conditions],
+        judged=judged,
+        made_of=record.made_of,
+        promised=[
+            *promise.words(inputs.flavor, inputs.vm_class),
+            *(f"{words}, while all ran" for words in promised_iops.worst(inputs)),
+        ],
     )
 
 
-def _reasons(record: Document) -> Iterator[tuple[str, ...]]:
-    """Yield why it is not certified; what is said of many things once."""
+def _reasons(judged: Judged) -> Iterator[tuple[str, ...]]:
+    """Yield each reason once, with all things that it is about."""
+    for reason in judged.no_proof:
+        yield "unknown", MEASURED, "", reason, ""
     alike: dict[tuple[str, ...], list[str]] = {}
-    for one in record["reasons"]:
-        key = (one["verdict"], one["code"], one["text"], one["remedy"])
-        about = f"{one['where']} {one['subject']}".strip()
-        alike.setdefault(key, []).append(about)
-    for (verdict, code, text, remedy), things in alike.items():
-        heading = f"{verdict}: {code}"
-        yield _LOOKS[verdict], heading, "; ".join(things), text, remedy
+    for one in judged.reasons:
+        heading = f"{OF_PROOF[one.level].lower()}: {one.code}"
+        key = (one.level.value, heading, one.observed, one.remedy)
+        alike.setdefault(key, []).append(f"{one.source} {one.subject}".strip())
+    for (look, heading, text, remedy), things in alike.items():
+        yield look, heading, "; ".join(things), text, remedy
+
+
+def _warning(one: Finding) -> str:
+    if not one.expected:
+        return one.observed
+    told = f"{one.code}: {one.subject}: {one.expected}: found {one.observed}"
+    return f"{told}; {one.remedy}"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a proof measures, and for how long."""
+"""The built-in scenario: what a proof measures, and for how long."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -13,24 +14,30 @@ from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, memory, sys
 from nova_perfvm.policy import VMClass
 
 GENERATOR: Final = "generator"
-# A proof in seconds, and what of it goes by while nothing is measured: servers boot,
-# tools are installed, machines are looked at.
-_WHOLE_S: Final = 3600
-_QUICK_S: Final = 600
+# What of a proof goes by while nothing is measured, in seconds: servers boot, tools
+# are installed, machines are looked at.
 _BESIDE_S: Final = 240
-# With ten rounds a VM as fast as its host is proven in more than nine of ten cases;
-# with five an interval can be told at all (doc/source/contributor/statistics.rst).
-_WHOLE_ROUNDS: Final = 10
+_QUICK_S: Final = 600
+# Twenty rounds prove a VM as fast as its host in more than nine of ten cases, and ten
+# longer ones do not; five give an interval (doc/source/contributor/statistics.rst).
+_ROUNDS: Final = 20
 _QUICK_ROUNDS: Final = 5
-# What a busy neighbour can take: its part of the memory's bandwidth and of caches.
-_BESIDE_LOADED: Final = ("memory_bandwidth", "cyclictest")
-# Of a run of a tool, the longest that fits; the shortest where none does.
-_SECONDS: Final = (30, 20, 15, 10, 8, 6, 5, 4, 3)
+# Of a run of a tool, the longest with which a proof ends within an hour; fio adds a
+# run for each of its jobs.
+_RUN_S: Final = 10
+_RUN_WITH_DISK_S: Final = 6
+# Of a quick measurement: the longest that fits, or the last.
+_QUICK_RUNS_S: Final = (8, 6, 5, 4, 3, 2, 1)
+# Of the file of each of fio's threads.
+_FILE: Final = "1g"
+_QUICK_FILE: Final = "256m"
+# What may stand before commands there, by the kind of machine.
+_PREFIXES: Final = {"host": (), "guest": (("sudo", "-n"),)}
 
 
 @dataclass(frozen=True)
 class Machines:
-    """Who takes part in a proof.
+    """The machines that take part in a proof.
 
     :ivar host: where collecting logs in to, and the baseline is measured
     :ivar nodes: the host's NUMA nodes that have CPUs
@@ -55,48 +62,121 @@ def scenario_of(
     baseline: bool = True,
     directory: str | None = None,
 ) -> Scenario:
-    """Return the scenario with the longest runs for which there is time.
+    """Return the built-in scenario, or a quick one for a measurement.
 
-    Each VM runs alone and all at once; a quick one only at once.  The host runs as
-    often at the same time, each time bound to a node.
+    All VMs run at once.  The host runs as often at the same time, each time bound to
+    as many nodes as a VM has.
 
     :param baseline: whether to measure the host, too
     :param directory: on the disk to measure; None for no disk
     """
     vms = machines.vms
-    bound = vm_class.cells_per_vm == 1 and machines.nodes
+    # The nodes of each run: as many as a VM has.
+    cells = vm_class.cells_per_vm
+    starts = range(0, len(machines.nodes) - cells + 1, cells)
+    bound = [machines.nodes[start : start + cells] for start in starts]
     hosts = tuple(
         replace(
             machines.host,
             name=f"host{number + 1}",
-            node=bound[number % len(bound)] if bound else None,
+            node=bound[number % len(bound)][0] if bound else None,
+            more_nodes=bound[number % len(bound)][1:] if bound else (),
         )
         for number in range(len(vms))
     )
     together = {"hosts": hosts, "vms": vms} if baseline else {"vms": vms}
-    groups = {name: tuple(one.name for one in of) for name, of in together.items()}
-    if len(vms) > 1 and not quick:
-        alone = (*hosts[: int(baseline)], *vms)
-        groups |= {f"{one.name}-alone": (one.name,) for one in alone}
     servers = (machines.generator,) if machines.generator else ()
-    budget_s = (_QUICK_S if quick else _WHOLE_S) - _BESIDE_S
-    for seconds in _SECONDS:
-        found = Scenario(
+
+    def with_runs_of(seconds: int) -> Scenario:
+        return Scenario(
             targets=(*(t for of in together.values() for t in of), *servers),
-            groups=groups,
-            tools=_tools(flavor, machines, seconds, directory),
-            repeats=_QUICK_ROUNDS if quick else _WHOLE_ROUNDS,
+            groups={name: tuple(t.name for t in of) for name, of in together.items()},
+            tools=_tools(
+                flavor, machines, seconds, directory, _QUICK_FILE if quick else _FILE
+            ),
+            repeats=_QUICK_ROUNDS if quick else _ROUNDS,
             warm_up=0 if quick else 1,
-            noisy_neighbour=_BESIDE_LOADED if len(vms) > 1 and not quick else (),
         )
-        if run.planned_s(found.steps(seed=0)) <= budget_s:
+
+    if not quick:
+        return with_runs_of(_RUN_WITH_DISK_S if directory else _RUN_S)
+    for seconds in _QUICK_RUNS_S:
+        found = with_runs_of(seconds)
+        if _whole_s(found) <= _QUICK_S:
             break
     return found
 
 
 def minutes(scenario: Scenario) -> int:
     """Return about how many minutes a whole proof takes."""
-    return round((_BESIDE_S + run.planned_s(scenario.steps(seed=0))) / 60)
+    return round(_whole_s(scenario) / 60)
+
+
+def _whole_s(scenario: Scenario) -> float:
+    return _BESIDE_S + run.planned_s(scenario.steps(seed=0))
+
+
+def differences(
+    scenario: Scenario, flavor: PolicyFlavor, vm_class: VMClass, nodes: tuple[int, ...]
+) -> Iterator[str]:
+    """Yield in what a scenario differs from the built-in one of a flavor.
+
+    It may have more rounds and longer runs, and other names.
+
+    :param nodes: the host's NUMA nodes that have CPUs
+    """
+    measuring = {who for group in scenario.groups.values() for who in group}
+    hosts, vms = (
+        tuple(t for t in scenario.targets if t.name in measuring and t.kind == kind)
+        for kind in ("host", "guest")
+    )
+    if not hosts or not vms:
+        yield "it measures no host, or no VM"
+        return
+    network, disk = scenario.tools.iperf3, scenario.tools.fio
+    machines = Machines(
+        hosts[0],
+        nodes,
+        vms,
+        scenario.target(network.server) if network else None,
+        network.address if network else "",
+    )
+    wanted = scenario_of(
+        flavor, vm_class, machines, directory=disk.directory if disk else None
+    )
+    groups = sorted(sorted(group) for group in scenario.groups.values())
+    if groups != sorted(sorted(one.name for one in of) for of in (hosts, vms)):
+        yield "groups other than the host's runs and all VMs"
+    bound = [_nodes(wanted.target(who)) for who in wanted.groups["hosts"]]
+    if sorted(bound) != sorted(map(_nodes, hosts)):
+        yield f"host runs on nodes {[*map(_nodes, hosts)]}, not {bound}"
+    for one in (*hosts, *vms):
+        if one.fio_directory or one.prefix not in {(), *_PREFIXES[one.kind]}:
+            yield f"{one.name} has a prefix or a directory of its own"
+    if scenario.repeats < wanted.repeats or scenario.warm_up < wanted.warm_up:
+        yield (
+            f"{scenario.repeats} rounds after {scenario.warm_up} to warm up, not "
+            f"{wanted.repeats} after {wanted.warm_up}"
+        )
+    if scenario.working_set_mb is not None:
+        yield f"working_set_mb is {scenario.working_set_mb}"
+    yield from _differences(scenario.tools, wanted.tools)
+
+
+def _nodes(host: Target) -> str:
+    return ",".join(map(str, (host.node, *host.more_nodes)))
+
+
+def _differences(tools: Tools, wanted: Tools) -> Iterator[str]:
+    """Yield in what tools differ from those that are wanted; they may run longer."""
+    for key in sorted(tools.used().keys() | wanted.used().keys()):
+        found, needed = getattr(tools, key), getattr(wanted, key)
+        if found is None or needed is None:
+            yield f"{key} is {'added' if found else 'left out'}"
+        elif found.seconds < needed.seconds:
+            yield f"{key} takes {found.seconds} s, not {needed.seconds}"
+        elif replace(found, seconds=needed.seconds) != needed:
+            yield f"{key} has other options"
 
 
 def load(flavor: PolicyFlavor, machines: Machines, seconds: int) -> Tools:
@@ -110,7 +190,11 @@ def load(flavor: PolicyFlavor, machines: Machines, seconds: int) -> Tools:
 
 
 def _tools(
-    flavor: PolicyFlavor, machines: Machines, seconds: int, directory: str | None
+    flavor: PolicyFlavor,
+    machines: Machines,
+    seconds: int,
+    directory: str | None,
+    size: str = _FILE,
 ) -> Tools:
     """Return what measures the endpoints of a flavor, each with all of its vCPUs."""
     threads: Any = (flavor.vcpus,)
@@ -120,7 +204,7 @@ def _tools(
         memory_latency=memory.Latency(threads, seconds),
         cyclictest=cyclictest.CyclicTest(threads, seconds),
         iperf3=_network(flavor, machines, seconds),
-        fio=fio.Fio(directory, size="1g", seconds=seconds) if directory else None,
+        fio=fio.Fio(directory, size=size, seconds=seconds) if directory else None,
     )
 
 

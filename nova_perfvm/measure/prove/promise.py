@@ -2,7 +2,7 @@
 """What a flavor promises, and which evidence that rests on.
 
 :data:`EVIDENCE` and :data:`ENDPOINTS` are the only place that says it.  Whatever a
-check calls a failure refuses the certificate, whether the promise rests on it or
+check calls a failure refutes it, whether the promise rests on it or
 not; these tables say what must have been seen at all.
 """
 
@@ -17,7 +17,7 @@ from nova_perfvm.measure.samples import Better
 from nova_perfvm.policy import VMClass
 from nova_perfvm.printable import number_of
 
-# once: something that is not unknown; each VM: of each VM that is certified; seen: the
+# once: something that is not unknown; each VM: of each VM that is judged; seen: the
 # check has run, and may have had nothing to judge.
 Proof = Literal["once", "each VM", "seen"]
 Needs = Callable[[VMClass], bool]
@@ -60,7 +60,8 @@ def _huge(vm_class: VMClass) -> bool:
     return vm_class.mem_page_size not in {None, "small"}
 
 
-def _iops(vm_class: VMClass) -> bool:
+def iops(vm_class: VMClass) -> bool:
+    """Return whether a class promises I/O."""
     return bool(vm_class.disk.read_iops or vm_class.disk.write_iops)
 
 
@@ -71,22 +72,23 @@ _COSTS: Final = "at worst a WARN: it costs performance at times and breaks no pr
 _TABLES: Final[dict[tuple[Needs, Proof], dict[str, str]]] = {
     # Once, whatever the class: the files are about the same VMs, hosts and hours...
     (_always, "once"): {
-        "certify.guest_on_host": "else the files are of other VMs",
-        "certify.every_vm": "a VM that nobody looked at is not proved",
-        "certify.flavor": "else another promise is judged",
-        "certify.vcpus": "the flavor promises them",
-        "certify.memory": "the flavor promises it",
-        "certify.same_time": "hosts change: VMs come, threads move",
-        "certify.same_state": "a VM that moved, or a host that was changed, is another "
+        "proof.guest_on_host": "else the files are of other VMs",
+        "proof.every_vm": "a VM that nobody looked at is not proved",
+        "proof.flavor": "else another promise is judged",
+        "proof.vcpus": "the flavor promises them",
+        "proof.memory": "the flavor promises it",
+        "proof.same_time": "hosts change: VMs come, threads move",
+        "proof.same_state": "a VM that moved, or a host that was changed, is another "
         "one",
-        "certify.clocks": "a clock that is 5 % slow makes all rates 5 % higher",
-        "certify.at_once": "one after the other, nobody is in the way",
-        "certify.distinct": "a copy of a file proves nothing",
-        "certify.no_losses": _LOSSES,
-        "certify.measured_here": "else other machines were compared",
-        "certify.baseline_alone": "a baseline from which busy VMs take CPUs flatters "
+        "proof.clocks": "a clock that is 5 % slow makes all rates 5 % higher",
+        "proof.at_once": "one after the other, nobody is in the way",
+        "proof.distinct": "a copy of a file proves nothing",
+        "proof.same_settings": "huge pages and mitigations of one side only flatter it",
+        "proof.counters": "heat, bad memory and neighbours cost while nobody looks",
+        "proof.measured_here": "else other machines were compared",
+        "proof.baseline_alone": "a baseline from which busy VMs take CPUs flatters "
         "them",
-        "certify.measured": "a figure that is missing hides what is bad",
+        "proof.measured": "a figure that is missing hides what is bad",
         # ...and what does not depend on pins.
         "hypervisor.node_shape": "the policy is for it; flavors without sizes need no "
         "room",
@@ -121,7 +123,7 @@ _TABLES: Final[dict[tuple[Needs, Proof], dict[str, str]]] = {
         "hypervisor.memory_local": "2 % of remote pages cost",
     },
     (_pinned, "once"): {
-        "certify.cpu_flags": "the VM's CPU is the host's: programs choose by its flags",
+        "proof.cpu_flags": "the VM's CPU is the host's: programs choose by its flags",
         "hypervisor.cpu_sets": "hypervisor.vcpu_pins proves what VMs that run own; "
         "without Nova's sets (--nova-conf, --snapshot) only who may come is open",
         "hypervisor.ksm": "a page that two VMs share is remote for one",
@@ -140,6 +142,10 @@ _TABLES: Final[dict[tuple[Needs, Proof], dict[str, str]]] = {
     (_huge, "each VM"): {
         "hypervisor.huge_pages": "the class promises them; other VMs may have none",
     },
+    (iops, "once"): {
+        "proof.promised_iops": "a share of a slow disk is no number of IOPS",
+        "proof.disk_medium": "IOPS of a cache, or of another disk, are not the class's",
+    },
     (_queues, "once"): {
         "guest.nic_queues": "the class promises them",
         "guest.nic_spread": "one direction under load shows that it works",
@@ -156,6 +162,8 @@ _TABLES: Final[dict[tuple[Needs, Proof], dict[str, str]]] = {
         "CPUs fail",
         "hypervisor.clocksource": "what guests read of it guest.clocksource says",
         "hypervisor.nic_node": _COSTS,
+        "hypervisor.nic_settings": _COSTS,
+        "guest.nic_settings": _COSTS,
         "hypervisor.tuned": _COSTS,
         "hypervisor.numa_balancing": _COSTS,
         "guest.xps": _COSTS,
@@ -217,7 +225,7 @@ ENDPOINTS: Final = (
         "one connection uses one queue, and the class promises one for each vCPU",
     ),
     Endpoint(
-        *("disk throughput", r"disk\..*iops", "higher", _iops),
+        *("disk throughput", r"disk\..*iops", "higher", iops),
         "the class promises IOPS",
         each_vcpu=False,
     ),

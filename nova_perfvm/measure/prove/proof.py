@@ -1,33 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of a proof: one file with all that was seen, and its verdict.
-
-It is judged from this file alone, when it is made and whenever it is judged again.
-"""
+"""The record of a proof: one file with all that was seen, and its verdict."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Annotated, Any
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.document import dump_document, load_document
 from nova_perfvm.documents.keys import Expected
-from nova_perfvm.findings import Level
+from nova_perfvm.findings import Finding, Level
+from nova_perfvm.measure.bench.medium import Medium
+from nova_perfvm.measure.bench.record import reading_run
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect import reading
 from nova_perfvm.measure.collect.collected import Collected
-from nova_perfvm.measure.prove import certificate as certificates
-from nova_perfvm.measure.prove import inputs, run_notes
-from nova_perfvm.measure.prove.inputs import EvidenceFile, Inputs
+from nova_perfvm.measure.prove import (
+    inputs,
+    judge,
+    promised_iops,
+    provenance,
+    run_notes,
+)
+from nova_perfvm.measure.prove.inputs import Inputs
 from nova_perfvm.measure.prove.judge import Judged
+from nova_perfvm.measure.prove.provenance import MadeOf
 from nova_perfvm.measure.report import answer
 from nova_perfvm.measure.samples import Samples, Text
-from nova_perfvm.measure.statistics.verdict import OF_PROOF
 from nova_perfvm.policy import loader
+from nova_perfvm.printable import number_of
 
 
 @dataclass(frozen=True)
@@ -35,53 +38,119 @@ class ProofRecord:
     """All that a proof rests on.
 
     :ivar policy: the policy file's text
-    :ivar host: collected while the VMs were busy, and so ``guests``
-    :ivar measured: what bench run has left
-    :ivar baseline: of a host alike, if this one was not measured
-    :ivar certificate: what was judged, see :mod:`nova_perfvm.measure.prove.record`
+    :ivar host: collected after the last step, while the VMs were busy; and so
+        ``guests``
+    :ivar measured: with what was collected before the first step
+    :ivar baseline: of a host that was measured before; None if it was this time
+    :ivar verdict: for who reads the file: what was said when it was made
     """
 
+    made_of: MadeOf
     flavor: Text
     policy: Text
     host: Collected
     guests: tuple[Collected, ...]
     measured: Samples
     baseline: Samples | None = None
-    certificate: Annotated[Mapping[str, Any], Expected("a certificate")] | None = None
+    verdict: Annotated[Mapping[str, Any], Expected("a verdict")] | None = None
 
 
-def write(
-    path: str,
+def make(
     *,
     policy: str,
     flavor: str,
     seen: tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]],
     measured: Samples,
-    baseline: Samples | None,
-    made_at: str,
-) -> Judged:
-    """Judge what was seen, and write the record, for its owner alone to read.
+    baseline: Samples | None = None,
+) -> ProofRecord:
+    """Return the record of what was seen.
 
     :param policy: the policy file's text
     :param seen: what was collected on the host, and in each VM
-    :param made_at: now, ISO 8601, UTC
-    :raises PerfVMError: when something is not what it is to be, or nothing is written
+    :raises PerfVMError: when something is not what it is to be
     """
-    host, guests = seen
-    found = ProofRecord(
+    host = reading.loads(json.dumps(seen[0]), "host", "host")
+    guests = tuple(reading.loads(json.dumps(g), "guest", "guest") for g in seen[1])
+    return ProofRecord(
+        made_of=provenance.made_of(measured.run, host, guests),
         flavor=flavor,
         policy=policy,
-        host=reading.loads(json.dumps(host), "host", "host"),
-        guests=tuple(reading.loads(json.dumps(g), "guest", "guest") for g in guests),
+        host=host,
+        guests=guests,
         measured=measured,
         baseline=baseline,
     )
-    judged, certificate = certificates.make(
-        partial(inputs_of, found, path, inputs.DEFAULT_WITHIN_S), made_at=made_at
+
+
+def judged(found: ProofRecord) -> Judged:
+    """Return what a record says: a verdict, or that it is a measurement.
+
+    :raises PerfVMError: when the parts are not what they are to be
+    """
+    of = _inputs(found)
+    return judge.judge(of, _no_proof(found, of))
+
+
+def _no_proof(found: ProofRecord, of: Inputs) -> Iterator[str]:
+    if found.baseline is not None:
+        yield "foreign baseline"
+    yield from provenance.no_proof(
+        found.made_of,
+        found.measured.run,
+        of.flavor,
+        of.vm_class,
+        (found.host, *found.guests),
+        found.measured.measurements,
     )
-    text = dumps(replace(found, certificate=certificate))
+
+
+def _inputs(found: ProofRecord) -> Inputs:
+    policy = loader.parse(found.policy, "policy")
+    measured = found.measured.measurements
+    if found.baseline is not None:
+        of_host = [m for m in found.baseline.measurements if m.machine.kind == "host"]
+        measured = (*measured, *of_host)
+    return Inputs(
+        policy=policy,
+        flavor=inputs.flavor_of(policy, found.flavor),
+        host=HostSubject(found.host, policy, None),
+        collected=found.guests,
+        samples=Samples(tuple(measured)),
+        run=run_notes.of_samples(found.measured, "the record"),
+        media=_media(found.measured.run),
+    )
+
+
+def _media(run: Mapping[str, Any]) -> dict[str, Medium]:
+    with reading_run("the record"):
+        return {
+            who: Medium(**look["medium"])
+            for session in run.get("sessions", ())
+            for who, look in session["targets"].items()
+            if look.get("medium")
+        }
+
+
+def write(path: str, found: ProofRecord, of: Judged) -> None:
+    """Write a record with what was judged, for its owner alone to read.
+
+    :raises PerfVMError: when it cannot be written
+    """
+    verdict = {
+        "line": line(of),
+        "reasons": [_plain(one) for one in of.reasons],
+        "conditions": [_plain(one) for one in of.conditions],
+        "warnings": [_plain(one) for one in of.warnings],
+    }
+    text = dump_document("proof", replace(found, verdict=verdict), whole=True)
+    # What was collected is in it.
     textfile.replace(path, text, private=True)
-    return judged
+
+
+def _plain(one: Finding) -> dict[str, str]:
+    found = one._asdict() | {"level": one.level.value}
+    del found["accepted"], found["cause"]
+    return found
 
 
 def read(path: str) -> ProofRecord:
@@ -93,45 +162,40 @@ def read(path: str) -> ProofRecord:
     return load_document("proof", ProofRecord, path)
 
 
-def dumps(found: ProofRecord) -> str:
-    """Return the JSON of a record."""
-    return dump_document("proof", found, whole=True)
+def line(of: Judged) -> str:
+    """Return the verdict in one line: what VMs reach, and why it is not proven."""
+    flavor, host = of.inputs.flavor.name, of.inputs.host.collected.hostname
+    iops = "".join(f", {words}" for words in promised_iops.worst(of.inputs))
+    if of.no_proof:
+        said = answer.answer(of.comparisons)
+        return f"{of.verdict}; {flavor} on {host}: {said}{iops}"
+    title = f"{of.verdict} {flavor} on {host}"
+    if of.proven:
+        others = len(of.warnings) - len(of.conditions)
+        more = f"; {number_of(others, 'other warning')}" if others else ""
+        return f"{title}: {answer.answer(of.comparisons)}{iops}{more}"
+    return f"{title}: {answer.reached(of.comparisons)}{iops}: {_why(of)}"
 
 
-def inputs_of(found: ProofRecord, path: str, within_s: float) -> Inputs:
-    """Return what a certificate is made of.
-
-    :param path: of the record
-    :raises PerfVMError: when the parts are not what they are to be
-    """
-    policy = loader.parse(found.policy, f"{path}: policy")
-    measured = found.measured.measurements
-    run = run_notes.of_samples(found.measured, path)
-    if found.baseline is not None and run is not None:
-        of_host = [m for m in found.baseline.measurements if m.machine.kind == "host"]
-        measured = (*measured, *of_host)
-        notes = run_notes.of_samples(found.baseline, f"{path}: baseline")
-        run = run.with_baseline(notes) if notes else run._replace(beside={})
-    seen = dumps(replace(found, certificate=None)).encode()
-    return Inputs(
-        policy=policy,
-        flavor=inputs.flavor_of(policy, found.flavor),
-        host=HostSubject(found.host, policy, None),
-        collected=found.guests,
-        samples=Samples(tuple(measured)),
-        run=run,
-        sources=(EvidenceFile("proof", path, hashlib.sha256(seen).hexdigest()),),
-        within_s=within_s,
-        elsewhere=found.baseline is not None,
-    )
-
-
-def verdict(judged: Judged) -> str:
-    """Return the verdict in one line, and what VMs reach, or why it is not proven."""
-    of, level = judged.inputs, judged.level
-    title = f"{OF_PROOF[level]} {of.flavor.name} on {of.host.collected.hostname}"
-    if level is Level.OK:
-        return f"{title}: {answer.answer(judged.comparisons)}"
-    first, *more = [reason for reason in judged.reasons if reason.level is level]
-    parts = filter(None, (first.source, first.subject, first.observed))
-    return f"{title}: {': '.join(parts)}{f' (and {len(more)} more)' if more else ''}"
+def _why(of: Judged) -> str:
+    """Return what decides: figures by their names, then the first check."""
+    rows = [row for row in of.comparisons if row.primary]
+    # {why: the figures' names}; what is refuted is seen in the figures.
+    figures: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if of.level is Level.FAILURE and row.level is of.level:
+            slower = row.better == "lower" and answer.slower(rows, row.group.metric)
+            figures.setdefault("", {})[slower or answer.kind(row)] = None
+        elif of.level is Level.UNKNOWN and (row.level is of.level or row.doubts):
+            figures.setdefault(f" ({row.reason or row.doubts[0]})", {})[
+                answer.kind(row)
+            ] = None
+    said = [f"{', '.join(names)}{reason}" for reason, names in figures.items()]
+    checks = [one for one in of.reasons if one.level is of.level]
+    checks = [one for one in checks if one.code != judge.COMPARED or not said]
+    if checks:
+        first, *more = checks
+        parts = filter(None, (first.source, first.subject, first.observed))
+        rest = f" (and {len(more)} more)" if more else ""
+        said.append(f"{': '.join(parts)}{rest}")
+    return ", ".join(said)

@@ -88,17 +88,6 @@ class RunNotes(NamedTuple):
     clocks: tuple[ClockSeen, ...] = ()
     steps: tuple[StepNotes, ...] = ()
 
-    def with_baseline(self, other: RunNotes) -> RunNotes:
-        """Return the notes with the hosts that another run has measured."""
-        hosts = [target for target in other.targets if target.kind == "host"]
-        names = {target.who for target in hosts}
-        clocks = [one for one in other.clocks if one.who in names]
-        return self._replace(
-            targets=(*self.targets, *hosts),
-            clocks=(*self.clocks, *clocks),
-            beside=other.beside,
-        )
-
     def idle_s(self, steps: Collection[StepNotes]) -> float | None:
         """Return how long nothing was measured from the first of steps to the last.
 

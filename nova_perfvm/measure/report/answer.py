@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from nova_perfvm.findings import Finding, Level
@@ -11,8 +11,21 @@ from nova_perfvm.measure.statistics.compare import Comparison
 from nova_perfvm.measure.statistics.intervals import Estimate
 from nova_perfvm.printable import number_of
 
+# Of all that is no run of ``prove`` itself.
+MEASURED: Final = "measured, not a proof"
 # What can be 70 to 80 % of the machine's, by the first word of its metrics.
 _KINDS: Final = {"cpu": "CPU", "memory": "memory", "network": "network", "disk": "disk"}
+# What takes longer, by the end of its metric: its name, and what is said of it.
+_LONGER: Final = {
+    "latency_p99_9_us": (
+        "lateness of 1 wake-up in 1,000",
+        "1 wake-up in 1,000 is {:.2f} times as late as on the host",
+    ),
+    "random_access_ns": (
+        "time of a memory access",
+        "a memory access takes {:.2f} times as long as on the host",
+    ),
+}
 
 
 def ratio(found: Estimate | None) -> str:
@@ -46,40 +59,58 @@ def asked(row: Comparison) -> str:
 
 
 def answer(rows: Sequence[Comparison]) -> str:
-    """Return in one line what VMs reach of their host, with most of them at once.
+    """Return in one line what VMs reach of their host, and what takes longer there.
 
-    That is the worst ratio of each kind of throughput, and of each figure of which
-    less is better, of rows that decide.
+    That is the worst ratio of each kind, with most VMs at once, of rows that decide.
     """
+    rows = _deciding(rows)
+    lower = dict.fromkeys(row.group.metric for row in rows if row.better == "lower")
+    times = [slower(rows, metric) for metric in lower]
+    return "; ".join(filter(None, (reached(rows), ", ".join(filter(None, times)))))
+
+
+def reached(rows: Sequence[Comparison]) -> str:
+    """Return which share of the host's throughput VMs reach: the worst of each kind."""
+    rows = [row for row in _deciding(rows) if row.better == "higher"]
+    shares = []
+    for name in _KINDS.values():
+        found = [one.ratio for row in rows if kind(row) == name and (one := row.judged)]
+        if found:
+            shares.append(f"{min(found):.2f} {name}")
+    if not shares:
+        return "no throughput could be compared"
+    vms, target = rows[0].group.at_once, rows[0].target
+    who = "1 VM reaches" if vms == 1 else f"{number_of(vms, 'VM')} at once reach"
+    whose = "its" if vms == 1 else "their"
+    return f"{who} {', '.join(shares)} of {whose} share (at least {target:.2f})"
+
+
+def slower(rows: Iterable[Comparison], metric: str) -> str:
+    """Return how many times as long something takes, in plain words; or nothing."""
+    found = [row for row in rows if row.group.metric == metric]
+    worst = max((one.ratio for row in found if (one := row.judged)), default=None)
+    if worst is None:
+        return ""
+    _, words = _longer(metric)
+    return f"{words.format(worst)} (at most {found[0].target:.2f})"
+
+
+def kind(row: Comparison) -> str:
+    """Return what a row's figure is of, in plain words."""
+    metric = row.group.metric
+    if row.better == "lower":
+        return _longer(metric)[0]
+    return _KINDS.get(metric.split(".")[0], metric)
+
+
+def _longer(metric: str) -> tuple[str, str]:
+    for end, words in _LONGER.items():
+        if metric.endswith(end):
+            return words
+    return metric, f"{metric} is {{:.2f}} times the host's"
+
+
+def _deciding(rows: Sequence[Comparison]) -> list[Comparison]:
+    """Return the rows that decide, with most VMs at once."""
     at_once = max((row.group.at_once for row in rows if row.primary), default=0)
-    rows = [row for row in rows if row.primary and row.group.at_once == at_once]
-    higher = [row for row in rows if row.better == "higher"]
-    reached: list[str] = []
-    # {why: which kinds}.
-    untold: dict[str, list[str]] = {}
-    for kind, name in _KINDS.items():
-        found = [row for row in higher if row.group.metric.split(".")[0] == kind]
-        worst = max(found, key=lambda row: row.level, default=None)
-        if worst is None:
-            untold.setdefault("not measured", []).append(name)
-        elif worst.level is Level.UNKNOWN:
-            untold.setdefault(f"not told ({worst.reason})", []).append(name)
-        else:
-            least = min(one.ratio for row in found if (one := row.judged))
-            whose = "their share of the" if worst.against == "share" else "the host's"
-            reached.append(f"{least:.2f} of {whose} {name}")
-    times: dict[str, float] = {}
-    for row in rows:
-        if row.better == "lower" and row.judged:
-            times[row.group.metric] = max(
-                times.get(row.group.metric, 0.0), row.judged.ratio
-            )
-    parts = [f"{', '.join(names)} {why}" for why, names in untold.items()]
-    if times:
-        listed = ", ".join(f"{name} {ratio:.2f}" for name, ratio in times.items())
-        parts.insert(0, f"{listed} times the host's")
-    if reached:
-        asked = f"at least {higher[0].target:.2f} is asked"
-        parts.insert(0, f"{', '.join(reached)} ({asked})")
-    vms = f"{number_of(at_once, 'VM')}{' at once' * (at_once > 1)}"
-    return f"{vms}: {'; '.join(parts)}"
+    return [row for row in rows if row.primary and row.group.at_once == at_once]

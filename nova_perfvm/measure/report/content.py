@@ -1,28 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report shows: comparisons, failures, and what machines were."""
+"""What files of measurements show: comparisons, scaling, failures, machines."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from nova_perfvm.documents.document import (
+    SCHEMA_VERSION,
+    kind_of,
+    parse_document,
+    read_text,
+)
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import samples
-from nova_perfvm.measure.bench.record import json_of, reading_run
+from nova_perfvm.measure.bench import busy_vms
+from nova_perfvm.measure.bench.record import reading_run
+from nova_perfvm.measure.samples import Samples
+from nova_perfvm.measure.statistics import scaling
 from nova_perfvm.measure.statistics.compare import (
+    LATENCY_TARGET,
+    TARGET,
     CannotCompareError,
     Comparison,
     compare,
 )
+from nova_perfvm.measure.statistics.scaling import CannotScaleError, ScalingFinding
 
 _FEATURES: Final = ("hostname", "kernel", "cpu_model", "governor")
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """All that a report shows.
+    """All that files of measurements show.
 
     :ivar comparisons: empty where nothing could be compared; ``not_compared`` is why
+    :ivar scaling: with the number of VMs at once, or of servers
+    :ivar remarks: what makes ratios doubtful
     :ivar failures: (where, who, why, what the tool printed) of what was not measured
     :ivar machines: of each target its name, hostname, kernel, CPU, governor, tools and
         clock, as it was measured
@@ -30,42 +46,94 @@ class Content:
 
     files: tuple[str, ...]
     comparisons: tuple[Comparison, ...]
+    scaling: tuple[ScalingFinding, ...] = ()
     not_compared: str = ""
+    remarks: tuple[str, ...] = ()
     failures: tuple[tuple[str, ...], ...] = ()
     machines: tuple[tuple[str, ...], ...] = ()
 
 
-def read(files: Sequence[str]) -> Content:
-    """Return what files of measurements show.
+def read(
+    files: Sequence[str],
+    *,
+    target: float = TARGET,
+    latency_target: float = LATENCY_TARGET,
+    vms: int | None = None,
+) -> Content:
+    """Return what files of measurements, or records of proofs, show.
 
-    :raises PerfVMError: when one cannot be used
+    :param target: and ``latency_target``, ``vms``: as :func:`compare` takes them
+    :raises PerfVMError: when one cannot be used, or there is nothing to tell
     """
-    found = samples.load(files)
+    parts = {file: _samples(file) for file in files}
+    whole = samples.joined(parts)
     comparisons: list[Comparison] = []
+    scaled: list[ScalingFinding] = []
     not_compared = ""
     try:
-        comparisons = compare(found.measurements)
+        comparisons = compare(
+            whole.measurements, target=target, latency_target=latency_target, vms=vms
+        )
     except CannotCompareError as exc:
         not_compared = str(exc)
+    try:
+        scaled = scaling.judge_all(whole, target)
+    except CannotScaleError:
+        if not comparisons:
+            raise PerfVMError(not_compared) from None
+    remarks = [remark for row in comparisons for remark in row.remarks]
+    failures: list[tuple[str, ...]] = []
     # The last session says how it is now.
     machines: dict[str, tuple[str, ...]] = {}
-    failures: list[tuple[str, ...]] = []
-    for file in files:
-        run = json_of(file).get("run", {})
+    for file, part in parts.items():
         with reading_run(file):
-            for session in run.get("sessions", ()):
+            remarks += _busy(part.run)
+            for session in part.run.get("sessions", ()):
                 for who, look in session["targets"].items():
                     machines[who] = _machine(who, look)
-            for one in run.get("failures", ()):
+            for one in part.run.get("failures", ()):
                 told = (one["where"], one["who"], one["reason"], one.get("stderr", ""))
                 failures.append(tuple(map(str, told)))
     return Content(
         files=tuple(files),
         comparisons=tuple(comparisons),
+        scaling=tuple(scaled),
         not_compared=not_compared,
+        remarks=tuple(dict.fromkeys(remarks)),
         failures=tuple(failures),
         machines=tuple(machines.values()),
     )
+
+
+def _samples(path: str) -> Samples:
+    """Return measurements, those of a record of a proof, too, of earlier versions."""
+    text, source = read_text(["measurements", "proof"], path)
+    if kind_of(text) != "proof":
+        return parse_document("measurements", Samples, text, source)
+    record = json.loads(text)
+    parts = [
+        parse_document(
+            "measurements",
+            Samples,
+            json.dumps({"schema_version": SCHEMA_VERSION} | record[key]),
+            f"{source}: {key}",
+        )
+        for key in ("measured", "baseline")
+        if record.get(key)
+    ]
+    measured, *baseline = parts
+    of_host = (
+        m for one in baseline for m in one.measurements if m.machine.kind == "host"
+    )
+    return Samples((*measured.measurements, *of_host), (), measured.run)
+
+
+def _busy(run: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which hosts were measured beside VMs that perhaps were busy."""
+    if "scenario" in run:
+        for who, one in busy_vms.of_hosts(run).items():
+            if one.doubt:
+                yield f"{who}: {one.doubt}"
 
 
 def _machine(who: str, look: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report as one HTML file: the verdict, all comparisons in a plot and a table."""
+"""Measurements as one HTML file: all comparisons in a plot and a table."""
 
 from __future__ import annotations
 
@@ -16,26 +16,22 @@ from nova_perfvm.pages import render_page
 
 def html(content: Content) -> str:
     """Return the page of what benchmarks have measured."""
-    # Of all that decides; what was not measured is no pass.
-    decide = (row.level for row in content.comparisons if row.primary)
-    level = max(decide, default=Level.UNKNOWN)
     words, failures = content.not_compared, len(content.failures)
     if failures:
-        level = max(level, Level.UNKNOWN)
         words = words or f"not all was measured: {failures} failed"
     return render_page(
         "report.html",
         **of_comparisons(content.comparisons),
         title="Is the VM as fast as the machine?",
-        verdict=OF_RATIO[level],
-        look=level.value,
+        verdict=answer.MEASURED,
+        look=Level.UNKNOWN.value,
         words=words,
         content=content,
         reasons=[
             ("failure", f"{where}: {who}", "", reason, stderr)
             for where, who, reason, stderr in content.failures
         ],
-        warnings=dict.fromkeys(r for row in content.comparisons for r in row.remarks),
+        warnings=content.remarks,
     )
 
 

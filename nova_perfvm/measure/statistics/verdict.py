@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a ratio is as good as was asked for, and what verdicts are called.
 
-How bad a ratio, a certificate or a proof is, is a :class:`Level` as that of any
+How bad a ratio or a proof is, is a :class:`Level` as that of any
 finding; only the words differ.
 """
 
@@ -10,26 +10,30 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+import numpy as np
+from scipy import stats
+
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.samples import Better
 from nova_perfvm.measure.statistics.intervals import (
     LEAST_ROUNDS,
+    LEFT_BY_A_MODE,
     MOST_ROUNDS,
     Estimate,
+    assured,
     rounds_needed,
 )
 from nova_perfvm.printable import number_of
 
 _LEVELS: Final = (Level.OK, Level.UNKNOWN, Level.FAILURE)
 OF_RATIO: Final = dict(zip(_LEVELS, ("pass", "inconclusive", "fail"), strict=True))
-OF_CERTIFICATE: Final = dict(
-    zip(_LEVELS, ("certified", "not proven", "refused"), strict=True)
-)
 OF_PROOF: Final = dict(zip(_LEVELS, ("PROVEN", "NOT PROVEN", "REFUTED"), strict=True))
 
-# The part of the target that each single round has to reach: a VM that is slow in
-# one round of ten has a good mean.
-WORST_ROUND: Final = 0.9
+# More of the rounds than that in a slow mode are no noise of the machine.
+MOST_SLOW: Final = 0.1
+# A round of another mode is farther from the median than that, in robust standard
+# deviations: one of 400 rounds of normal noise is.
+_ANOTHER_MODE: Final = 3
 # Laaber, Scheuner and Leitner (Empirical Software Engineering 24, 2019) saw
 # coefficients of variation of up to about 100 % on machines that strangers share.
 # For tails that is assumed, for throughput on a machine of one's own half of it.
@@ -51,7 +55,7 @@ def far(better: Better) -> float:
 def judge(
     found: Estimate, target: float, better: Better, of_rows: int = 1
 ) -> Judgement:
-    """Judge a ratio by its interval, and by its worst round.
+    """Judge a ratio by its interval, and by its modes, seen and unseen.
 
     Nothing passes without repeats.  What fails without them misses the target by
     more than noise does.  All rows have to pass, so that a pass of all of them is
@@ -80,19 +84,62 @@ def judge(
     if max(map(above, all_ends)) < 0:
         return Judgement(Level.FAILURE, misses)
     if min(map(above, ends)) < 0:
-        return Judgement(Level.UNKNOWN, _needs(found, target))
-    worst_round = found.least if sign > 0 else found.most
-    if above(worst_round) < math.log(WORST_ROUND):
-        reason = (
-            f"{found.ratio:.3g} reaches {target:.3g}, but one of {found.rounds} rounds "
-            f"is at {worst_round:.3g}: look what ran then, and repeat all rounds"
+        return Judgement(Level.UNKNOWN, _needs(found, target, better))
+    if reason := _modes(found, target, better):
+        return Judgement(
+            Level.UNKNOWN, f"{found.ratio:.3g} reaches {target:.3g}, {reason}"
         )
-        return Judgement(Level.UNKNOWN, reason)
     return Judgement(Level.OK, "")
 
 
-def _needs(found: Estimate, target: float) -> str:
-    needed = rounds_needed(found, target)
-    if needed is None:
-        return f"the ratio is as good as the target: {MOST_ROUNDS} rounds cannot tell"
-    return f"the target is within the interval: about {needed} rounds would tell"
+def _modes(found: Estimate, target: float, better: Better) -> str:
+    """Return why modes, seen or missed, leave a ratio that passes open; else empty."""
+    if len(slow_rounds(found, target, better)) > MOST_SLOW * found.rounds:
+        remark = slow_remark(found, target, better)
+        return f"but {remark}, and repeat all rounds"
+    sign = 1 if better == "higher" else -1
+    part = math.log(assured(found, better) / target) * sign
+    if part < math.log(LEFT_BY_A_MODE):
+        more = _more(found, target, better) or f"{MOST_ROUNDS} cannot tell"
+        return f"but {found.rounds} rounds may miss a mode at half speed: {more}"
+    return ""
+
+
+def slow_rounds(found: Estimate, target: float, better: Better) -> list[float]:
+    """Return the ratios of rounds that miss 0.9 of the target in a mode of their own.
+
+    :returns: the worst first
+    """
+    sign = 1 if better == "higher" else -1
+    logs = sign * np.log(found.ratios)
+    apart = _ANOTHER_MODE * stats.median_abs_deviation(logs, scale="normal")
+    missed = sign * math.log(target) + math.log(LEFT_BY_A_MODE)
+    limit = min(missed, np.median(logs) - apart)
+    slow = [ratio for ratio, log in zip(found.ratios, logs, strict=True) if log < limit]
+    return sorted(slow, reverse=better == "lower")
+
+
+def slow_remark(found: Estimate, target: float, better: Better) -> str:
+    """Return the words for rounds in a slow mode; empty without any."""
+    slow = slow_rounds(found, target, better)
+    if not slow:
+        return ""
+    part = f"{len(slow)} of {found.rounds} rounds"
+    return f"{part} in a slow mode, at {_listed(slow)}: look what ran then"
+
+
+def _listed(ratios: list[float]) -> str:
+    shown = ", ".join(f"{ratio:.3g}" for ratio in ratios[:3])
+    return f"{shown} ..." if ratios[3:] else shown
+
+
+def _needs(found: Estimate, target: float, better: Better) -> str:
+    if more := _more(found, target, better):
+        return f"the target is within the interval: {more}"
+    return f"the ratio is as good as the target: {MOST_ROUNDS} rounds cannot tell"
+
+
+def _more(found: Estimate, target: float, better: Better) -> str:
+    """Return how many rounds would tell; empty where none do."""
+    needed = rounds_needed(found, target, better)
+    return f"about {needed} rounds would tell" if needed else ""

@@ -63,7 +63,8 @@ class PlanImagesTest(testtools.TestCase):
             (synced(hw_vif_model="e1000"), None, "hw_vif_model=virtio (was e1000)"),
             # Its disks stay where the guest finds them.
             (image([TAG], **ALL | scsi), None, ""),
-            (synced(hw_disk_bus="scsi"), None, "hw_disk_bus=virtio (was scsi)"),
+            (synced(hw_disk_bus="scsi"), None, "hw_scsi_model=virtio-scsi"),
+            (synced(hw_disk_bus="ide"), None, "hw_disk_bus=virtio (was ide)"),
         ):
             change = self.one(observed, tag=tag)
             self.assertEqual(detail, change.detail if change else "", observed)

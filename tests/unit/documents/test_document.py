@@ -17,10 +17,11 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.generate import inventory
 from nova_perfvm.known_bugs import model as known_bug
-from nova_perfvm.measure import disk, samples
+from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import scenario
+from nova_perfvm.measure.bench.disk_figures import read_fio
 from nova_perfvm.measure.collect import reading
-from nova_perfvm.measure.prove import proof, record
+from nova_perfvm.measure.prove import proof
 from nova_perfvm.policy import loader
 from tests.unit.changes.migrations.test_execution import execution
 from tests.unit.measure import hosts, test_disk
@@ -32,7 +33,6 @@ SCENARIO = pathlib.Path(__file__).parents[3] / "etc/nova_perfvm/scenario.yaml"
 LOADERS = {
     "host": lambda path: reading.read(path, "host"),
     "guest": lambda path: reading.read(path, "guest"),
-    "certificate": record.read,
     "proof": proof.read,
     "plan-record": plan_record.read,
     "measurements": lambda path: samples.load([path]),
@@ -48,17 +48,15 @@ class KindsTest(testtools.TestCase):
     def setUp(self):
         super().setUp()
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        case = Case(snapshot=hosts.snapshot())
-        _, certificate = case.made(directory)
+        Case().write(directory)
+        (directory / "snapshot").write_text(snapshot.dumps(hosts.snapshot()))
         for old, new in (
             ("guest1.json", "guest"),
             ("host.json", "host"),
             ("samples.json", "measurements"),
-            ("snapshot.json", "snapshot"),
         ):
             (directory / old).rename(directory / new)
         test_proof.write_to(str(directory / "proof"), Case())
-        (directory / "certificate").write_text(record.dumps(certificate))
         (directory / "plan-record").write_text(plan_record.dumps(execution()))
         (directory / "policy").write_text(loader.dump(loader.load()))
         (directory / "scenario").write_text(SCENARIO.read_text())
@@ -99,7 +97,7 @@ class KindsTest(testtools.TestCase):
                     self.assertIn(f"; {expected}", message)
 
     def test_without_a_kind_it_is_what_is_expected(self):
-        for kind in set(LOADERS) - {"host", "guest", "certificate", "proof"}:
+        for kind in set(LOADERS) - {"host", "guest", "proof"}:
             path = self.directory / "unnamed"
             document = yaml.safe_load(textfile.read(self.files[kind]))
             del document["kind"]
@@ -108,7 +106,7 @@ class KindsTest(testtools.TestCase):
 
     def test_in_place_of_what_others_write(self):
         path = self.files["measurements"]
-        error = self.assertRaises(PerfVMError, disk.read_fio, textfile.read(path), path)
+        error = self.assertRaises(PerfVMError, read_fio, textfile.read(path), path)
         self.assertIn("this is measurements (nova-perfvm bench run)", str(error))
         for text in (test_disk.fio(), "{", "[]", '{"kind": ["host"]}', "kind: host"):
             self.assertIsNone(kind_of(text))

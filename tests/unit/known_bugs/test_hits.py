@@ -17,7 +17,7 @@ from nova_perfvm.facts import PagePool, snapshot
 from nova_perfvm.facts.snapshot import NOVA_DATABASE, Inventory
 from nova_perfvm.findings import Level
 from nova_perfvm.known_bugs import CloudFacts, Release, hits
-from nova_perfvm.measure import hypervisor
+from nova_perfvm.measure.collect import hypervisor
 from tests.unit.facts.snapshot.clouds import POLICY
 from tests.unit.known_bugs.clouds import NEW, OLD, RELEASES, cloud, with_services
 from tests.unit.measure import hosts

@@ -19,6 +19,15 @@ TX:		n/a
 Other:		n/a
 Combined:	{current}
 """
+OFFLOADS = """\
+Features for eth0:
+rx-checksumming: on [fixed]
+tx-checksumming: on
+scatter-gather: on
+tcp-segmentation-offload: on
+generic-receive-offload: on
+large-receive-offload: off [fixed]
+"""
 TCP = (
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid"
     "  timeout inode\n"
@@ -58,6 +67,24 @@ tsc_adjust bmi1 avx2 smep bmi2 erms invpcid avx512f avx512dq rdseed adx smap
 clflushopt clwb avx512cd avx512bw avx512vl xsaveopt xsavec xgetbv1 arat pku ospke
 avx512_vnni md_clear arch_capabilities
 """
+# Of a host; a guest says less of SMT, and of what KVM does.
+VULNERABILITIES = {
+    f"/sys/devices/system/cpu/vulnerabilities/{name}": f"{text}\n"
+    for name, text in (
+        ("itlb_multihit", "KVM: Mitigation: Split huge pages"),
+        ("mds", "Mitigation: Clear CPU buffers; SMT disabled"),
+        ("meltdown", "Not affected"),
+        ("spectre_v2", "Mitigation: Enhanced / Automatic IBRS; IBPB: conditional"),
+        ("tsx_async_abort", "Mitigation: TSX disabled"),
+        ("gather_data_sampling", "Mitigation: Microcode"),
+    )
+}
+OF_GUEST = {
+    "itlb_multihit": "KVM: Mitigation: VMX unsupported",
+    "mds": "Mitigation: Clear CPU buffers; SMT Host state unknown",
+    "tsx_async_abort": "Not affected",
+    "gather_data_sampling": "Unknown: Dependent on hypervisor status",
+}
 OF_HOST = "dts acpi ht tm pbe art arch_perfmon pebs bts nonstop_tsc aperfmperf dtes64 "
 OF_HOST += "monitor ds_cpl vmx est tm2 xtpr pdcm dca epb cat_l3 intel_ppin mba ida pln"
 
@@ -164,6 +191,9 @@ def guest(vcpus=20, present=20, enabled=None, flows=64, place=None, fired=None):
     cpu, node = "/sys/devices/system/cpu", "/sys/devices/system/node"
     clock = "/sys/devices/system/clocksource/clocksource0"
     files = {
+        **VULNERABILITIES,
+        **{f"{cpu}/vulnerabilities/{n}": f"{text}\n" for n, text in OF_GUEST.items()},
+        "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
         "/proc/interrupts": looks[0],
         "/proc/stat": stat(vcpus, 1),
         "/proc/net/softnet_stat": softnet[0],
@@ -174,6 +204,7 @@ def guest(vcpus=20, present=20, enabled=None, flows=64, place=None, fired=None):
         f"{clock}/current_clocksource": "kvm-clock\n",
         f"{clock}/available_clocksource": "kvm-clock tsc acpi_pm\n",
         f"{net}/operstate": "up\n",
+        f"{net}/mtu": "1500\n",
         f"{net}/statistics/rx_packets": "1000000000\n",
         f"{net}/statistics/rx_dropped": "12\n",
         f"{net}/statistics/tx_packets": "1000000000\n",
@@ -216,7 +247,10 @@ def guest(vcpus=20, present=20, enabled=None, flows=64, place=None, fired=None):
             disk: "../devices/pci0000:00/0000:00:04.0/virtio1/block/vda",
             f"{disk}/device/driver": "../../../../bus/virtio/drivers/virtio_blk",
         },
-        commands={"ethtool -l eth0": CommandOutput(0, channels)},
+        commands={
+            "ethtool -l eth0": CommandOutput(0, channels),
+            "ethtool -k eth0": CommandOutput(0, OFFLOADS),
+        },
         unread={"/proc/1/numa_maps": "permission denied"},
     )
 

@@ -20,7 +20,13 @@ from nova_perfvm.facts.snapshot import (
     Snapshot,
 )
 from nova_perfvm.measure.collect.collected import Collected, CommandOutput
-from tests.unit.measure.guests import OF_HOST, cpuinfo, interrupts
+from tests.unit.measure.guests import (
+    OF_HOST,
+    OFFLOADS,
+    VULNERABILITIES,
+    cpuinfo,
+    interrupts,
+)
 
 UUIDS = tuple(f"{n}" * 8 + "-1111-4222-8333-" + f"{n}" * 12 for n in range(1, 10))
 PROVIDER = "99999999-0000-4000-8000-000000000000"
@@ -116,10 +122,11 @@ def domain_xml(
   <devices>
     <emulator>/usr/bin/qemu-system-x86_64</emulator>
     <disk type='block' device='disk'>
-      <driver name='qemu' type='raw' cache='none' io='native' iothread='1'/>
+      <driver name='qemu' type='raw' cache='none' io='native'/>
       <source dev='/dev/nvme1n1' index='1'/>
       <backingStore/>
       <target dev='vda' bus='virtio'/>
+      <serial>0a1b2c3d-4e5f-6789-abcd-ef000000000{number}</serial>
     </disk>
     <interface type='bridge'>
       <mac address='fa:16:3e:00:00:0{number}'/>
@@ -411,18 +418,21 @@ def host(vms=2, cores=20, **pages):
     files = topology(cores=cores)
     net = "/sys/class/net"
     links = {f"{net}/lo": "../../devices/virtual/net/lo"}
-    rows = []
+    rows, offloads = [], {}
     for number in (0, 1):
         name, cpu = f"eth{number}", 40 + number if cores > 20 else 20 * number
         files |= {
             f"{net}/{name}/operstate": "up\n",
             f"{net}/{name}/device/numa_node": f"{number}\n",
+            f"{net}/{name}/speed": "25000\n",
+            f"{net}/{name}/mtu": "9000\n",
             f"/proc/irq/{24 + number}/effective_affinity_list": f"{cpu}\n",
             f"/proc/irq/{24 + number}/smp_affinity_list": "40-41\n"
             if cores > 20
             else "0-39\n",
         }
         slot = f"0000:{number}0:03.0"
+        offloads[f"ethtool -k {name}"] = CommandOutput(0, OFFLOADS)
         links |= {
             f"{net}/{name}": f"../../devices/pci0000:{number}0/{slot}/net/{name}",
             f"{net}/{name}/device": f"../../../{slot}",
@@ -440,35 +450,40 @@ def host(vms=2, cores=20, **pages):
             "/proc/interrupts": looks[look],
             "/proc/stat": stat(count, 1000 * look),
             "/proc/softirqs": softirqs(count, 1000 + 50000 * look),
+            "/proc/vmstat": f"nr_free_pages 1\nnuma_pages_migrated {7000 + look}\n",
             "/proc/net/softnet_stat": softnet(count, 1000 + 90000 * look),
             **nic_statistics(nics, 10**9 + 10**6 * look),
         }
         for look in (0, 1)
     ]
-    files |= counters[0] | {
-        "/proc/cmdline": "BOOT_IMAGE=/vmlinuz quiet numa_balancing=disable "
-        f"{own if cores > 20 else ''}\n",
-        "/proc/cpuinfo": cpuinfo(OF_HOST),
-        "/proc/sys/kernel/sched_rt_runtime_us": "950000\n",
-        "/proc/sys/kernel/numa_balancing": "0\n",
-        "/proc/sys/kernel/random/boot_id": "b0000000-0000-4000-8000-000000000000\n",
-        "/sys/class/dmi/id/sys_vendor": "Dell Inc.\n",
-        "/sys/class/dmi/id/product_name": "PowerEdge R640\n",
-        CLOCK: "tsc\n",
-        f"{CPU}/intel_pstate/no_turbo": "0\n",
-        f"{CPU}/intel_pstate/max_perf_pct": "100\n",
-        f"{CPU}/smt/control": "off\n",
-        "/sys/devices/system/edac/mc/mc0/ce_count": "0\n",
-        "/sys/module/kvm_intel/parameters/ept": "Y\n",
-        "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
-        "/sys/kernel/mm/ksm/run": "0\n",
-        "/sys/kernel/mm/ksm/merge_across_nodes": "1\n",
-        "/sys/kernel/mm/ksm/pages_sharing": "0\n",
-        "/etc/tuned/active_profile": "cpu-partitioning\n",
-        "/etc/nova/nova.conf": "[compute]\ncpu_dedicated_set = 0-39\n",
-        PROVIDER_PATH: PROVIDER_YAML,
-    }
-    commands = {
+    files |= (
+        counters[0]
+        | VULNERABILITIES
+        | {
+            "/proc/cmdline": "BOOT_IMAGE=/vmlinuz quiet numa_balancing=disable "
+            f"{own if cores > 20 else ''}\n",
+            "/proc/cpuinfo": cpuinfo(OF_HOST),
+            "/proc/sys/kernel/sched_rt_runtime_us": "950000\n",
+            "/proc/sys/kernel/numa_balancing": "0\n",
+            "/proc/sys/kernel/random/boot_id": "b0000000-0000-4000-8000-000000000000\n",
+            "/sys/class/dmi/id/sys_vendor": "Dell Inc.\n",
+            "/sys/class/dmi/id/product_name": "PowerEdge R640\n",
+            CLOCK: "tsc\n",
+            f"{CPU}/intel_pstate/no_turbo": "0\n",
+            f"{CPU}/intel_pstate/max_perf_pct": "100\n",
+            f"{CPU}/smt/control": "off\n",
+            "/sys/devices/system/edac/mc/mc0/ce_count": "0\n",
+            "/sys/module/kvm_intel/parameters/ept": "Y\n",
+            "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+            "/sys/kernel/mm/ksm/run": "0\n",
+            "/sys/kernel/mm/ksm/merge_across_nodes": "1\n",
+            "/sys/kernel/mm/ksm/pages_sharing": "0\n",
+            "/etc/tuned/active_profile": "cpu-partitioning\n",
+            "/etc/nova/nova.conf": "[compute]\ncpu_dedicated_set = 0-39\n",
+            PROVIDER_PATH: PROVIDER_YAML,
+        }
+    )
+    commands = offloads | {
         "virsh -r list --all --uuid": CommandOutput(
             0, "".join(f"{uuid}\n" for uuid in UUIDS[:vms]) + "\n"
         )

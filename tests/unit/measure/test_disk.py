@@ -4,9 +4,9 @@ import json
 
 import testtools
 
+from nova_perfvm.diagnose.disk_capacity import Figures, Guarantee, plan
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure import disk
-from nova_perfvm.measure.disk import Figures, Guarantee
+from nova_perfvm.measure.bench.disk_figures import FioError, read_fio
 from tests.unit.measure.bench.test_tools import output
 
 # KISTI: ioMeter, 8 workers, 70/30 random.
@@ -36,7 +36,7 @@ FIVE = {
 
 def plans(guarantee, contended=True):
     return [
-        disk.plan(
+        plan(
             alone,
             guarantee,
             [Figures(*figures) for figures in zip(*FIVE[name], strict=True)]
@@ -93,18 +93,18 @@ class KISTITest(testtools.TestCase):
 class LimitTest(testtools.TestCase):
     def test_a_disk_that_is_full(self):
         alone = Figures(500, 500, 8, 8, depth=8)
-        found = disk.plan(alone, Guarantee(50), [Figures(250, 250, 16, 16)] * 2)
+        found = plan(alone, Guarantee(50), [Figures(250, 250, 16, 16)] * 2)
         self.assertEqual((), found.remarks)
 
     def test_what_is_not_full_or_not_known(self):
-        found = disk.plan(Figures(500, 500, 2, 2, depth=8), Guarantee(50))
+        found = plan(Figures(500, 500, 2, 2, depth=8), Guarantee(50))
         (remark,) = found.remarks
         self.assertIn("with one VM only", remark)
-        found = disk.plan(Figures(500, 500), Guarantee(50))
+        found = plan(Figures(500, 500), Guarantee(50))
         self.assertIn("not known", found.remarks[0])
 
     def test_nothing_promised(self):
-        self.assertRaises(PerfVMError, disk.plan, Figures(500, 500), Guarantee())
+        self.assertRaises(PerfVMError, plan, Figures(500, 500), Guarantee())
 
 
 def fio(clones=1, text="", **options):
@@ -123,14 +123,14 @@ def fio(clones=1, text="", **options):
 class FioTest(testtools.TestCase):
     def test_grouped_and_not(self):
         for text in (fio(), fio(4), fio(text="fio: an old kernel\n")):
-            found = disk.read_fio(text, "fio.json")
+            found = read_fio(text, "fio.json")
             self.assertEqual(Figures(24000, 8000, 4.0, 4.0, 128), found)
             self.assertAlmostEqual(128, found.outstanding)
             self.assertTrue(found.queue_full)
 
     def test_engines_and_the_page_cache(self):
-        self.assertEqual(4, disk.read_fio(fio(ioengine="psync"), "f").depth)
-        found = disk.plan(disk.read_fio(fio(direct="0"), "f"), Guarantee(50))
+        self.assertEqual(4, read_fio(fio(ioengine="psync"), "f").depth)
+        found = plan(read_fio(fio(direct="0"), "f"), Guarantee(50))
         self.assertIn("page cache", found.remarks[0])
 
     def test_no_fio(self):
@@ -151,5 +151,5 @@ class FioTest(testtools.TestCase):
                 "no I/O was done",
             ),
         ):
-            error = self.assertRaises(disk.FioError, disk.read_fio, text, "fio.json")
+            error = self.assertRaises(FioError, read_fio, text, "fio.json")
             self.assertIn(words, str(error))

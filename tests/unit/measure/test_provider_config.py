@@ -19,7 +19,8 @@ from nova_perfvm.cloud import nova_rules
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import provider_files
 from nova_perfvm.facts.snapshot import Inventory, Provider
-from nova_perfvm.measure import hypervisor, provider_config
+from nova_perfvm.measure import provider_config
+from nova_perfvm.measure.collect import hypervisor
 from tests.unit.measure import hosts
 from tests.unit.measure.checks.host.case import POLICY, having
 

@@ -10,7 +10,7 @@ import fixtures
 import testtools
 import yaml
 
-from nova_perfvm.measure import queue_script
+from nova_perfvm.measure.checks import queue_script
 from tests.unit.measure import guests
 
 SCRIPT_PATH = "/usr/local/sbin/perfvm-queues"

@@ -12,8 +12,8 @@ from tests.unit.osc import invocations
 
 # Their exit status is a verdict: 0, 1 or 2; 3 says that there is none.
 JUDGING = {
-    *("audit", "preflight", "policy check", "explain", "survey", "certify", "prove"),
-    *("host check", "guest check", "server check", "bench compare", "bench scaling"),
+    *("audit", "preflight", "policy check", "explain", "survey", "prove"),
+    *("host check", "guest check", "server check", "bench compare"),
     *("plan disk", "plan free", "plan drain", "plan defragment", "plan what-if"),
     "known-bugs",
 }
@@ -52,13 +52,11 @@ ARGUMENTS = {
     "plan what-if": ["--remove", "nowhere"],
     "known-bugs": ["--to", "33"],
     "host config": ["--mode", "shared", "--topology", "2x20"],
-    "certify": ["--flavor", "f", "--output", "/nowhere/a"],
     "prove": [
         *("--flavor", "hp.20c.64g", "--host", "nowhere", "--image", "i"),
         *("--output", "/dev/not-written"),
     ],
     "bench run": ["--output", "/nowhere/a"],
-    "bench report": ["--output", "/nowhere/a"],
     "bench import": [
         *("--who", "vm1", "--kind", "guest", "--threads", "1"),
         *("--output", "/nowhere/a"),
@@ -66,12 +64,11 @@ ARGUMENTS = {
 }
 # How they are given a file, if not by --snapshot or --policy: by options, or first.
 FILES = {
-    "certify": ["--host-collect", "--guest-collect", "--samples"],
     "plan disk": ["--alone"],
 }
 FIRST = {
     *("policy check", "host check", "guest check", "bench compare"),
-    *("bench scaling", "bench run", "bench report", "bench import", "plan resume"),
+    *("bench run", "bench import", "plan resume"),
 }
 RIGHTS = "this needs the rights of an administrator"
 

@@ -16,7 +16,7 @@ MAIN = (
 class ExtraTest(DirectoryCase):
     def setUp(self):
         super().setUp()
-        self.files = sound.Case().write(self.directory)
+        sound.Case().write(self.directory)
 
     def run_without(self, module, *arguments):
         """Run nova-perfvm as it is where a module is not installed."""
@@ -28,9 +28,10 @@ class ExtraTest(DirectoryCase):
         )
 
     def test_what_to_install_is_said(self):
-        hosts = ("--collected", self.files.host)
+        hosts = ("--collected", str(self.directory / "host.json"))
+        measured = str(self.directory / "samples.json")
         for module, extra, command in (
-            ("scipy", "measure", ("bench", "compare", self.files.samples)),
+            ("scipy", "measure", ("bench", "compare", measured)),
             ("jinja2", "pages", ("survey", *hosts, "-f", "html")),
         ):
             done = self.run_without(module, *command)
@@ -41,7 +42,7 @@ class ExtraTest(DirectoryCase):
     def test_other_commands_do_without(self):
         for command in (
             ("policy", "show"),
-            ("guest", "check", self.files.guests[0]),
+            ("guest", "check", str(self.directory / "guest1.json")),
         ):
             done = self.run_without("jinja2", *command)
             self.assertEqual(0, done.returncode, done.stderr)

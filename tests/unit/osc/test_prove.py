@@ -4,15 +4,23 @@
 import argparse
 import contextlib
 import io
+import json
 import shutil
 import subprocess
+from dataclasses import replace
+from unittest import mock
 
 import yaml
 
 from nova_perfvm.cloud.proof_servers import ProofServer
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.measure import samples
 from nova_perfvm.osc import output, proof_machines
+from nova_perfvm.osc.prove import Prove
+from nova_perfvm.policy import loader
 from tests.directory import DirectoryCase
+from tests.unit.measure import hosts
+from tests.unit.measure.prove import sound
 from tests.unit.osc import invocations
 
 FLAVOR = "hp.20c.64g"
@@ -47,6 +55,84 @@ class ProveTest(DirectoryCase):
         self.assertIn("name another", self.refused(*where))
         self.output = self.directory / "no" / "proof.json"
         self.assertIn("there is no directory", self.refused(*where))
+
+    def test_a_class_of_iops_needs_a_directory(self):
+        policy = loader.load()
+        classes = [
+            replace(one, disk=replace(one.disk, read_iops=3000))
+            for one in policy.classes
+        ]
+        path = self.directory / "policy.yaml"
+        path.write_text(loader.dump(replace(policy, classes=tuple(classes))))
+        where = ("--host", "cmp7", "--image", "i", "--policy", str(path))
+        self.assertIn("missing: --directory: class", self.refused(*where))
+
+    def test_volumes_of_the_type_of_the_class(self):
+        types = {"a": "nvme-tcp", "b": "hdd"}
+        cloud = mock.Mock()
+        cloud.cinder.side_effect = lambda _method, path, key: {
+            "id": path[-1],
+            f"{key}_type": types[path[-1]],
+        }
+        command = Prove(argparse.Namespace(), argparse.Namespace())
+        self.patch(Prove, "cloud", cloud)
+        there = [VM1._replace(volumes=("a", "b")), VM2._replace(volumes=("b",))]
+        vm_class = loader.load().classes[0]
+        for source, kind, promised, expected in (
+            ("volume", "nvme-tcp", True, {"vm1": ["a"], "vm2": []}),
+            ("volume", None, True, {"vm1": ["a", "b"], "vm2": ["b"]}),
+            ("volume", "nvme-tcp", False, None),
+            ("image", None, True, None),
+        ):
+            disk = replace(vm_class.disk, source=source, volume_type=kind)
+            found = command._volumes(
+                replace(vm_class, disk=disk), there, promised=promised
+            )
+            self.assertEqual(expected, found)
+
+    def test_a_page_is_not_written_over(self):
+        where = ("--host", "cmp7", "--image", "i")
+        self.output = self.directory / "proof.html"
+        self.assertIn("its page would be written over it", self.refused(*where))
+        self.output.touch()
+        self.output = self.directory / "proof.json"
+        self.assertIn("proof.html is there already", self.refused(*where))
+
+    def test_fio_files_are_removed_where_they_are(self):
+        said = self.refused("--clean", "--directory", "/var/tmp")
+        self.assertIn("missing: --host, or --servers", said)
+
+    def test_what_was_seen_is_judged_and_written(self):
+        case = sound.Case()
+        for changes, status, words in (
+            ({}, 0, f"PROVEN {sound.FLAVOR} on compute1: 2 VMs at once reach "),
+            ({"repeats": 5}, 3, "measured, not a proof: not the built-in scenario: "),
+        ):
+            case.run["scenario"].update(changes)
+            measured = self.directory / "proof.json.run"
+            document = json.loads(samples.dumps(case.samples())) | {"run": case.run}
+            measured.write_text(json.dumps(document))
+            seen = [json.loads(hosts.as_json(one)) for one in (case.host, *case.guests)]
+            app = argparse.Namespace(stdout=io.StringIO(), stderr=io.StringIO())
+            command = Prove(app, argparse.Namespace())
+            command._judge(
+                argparse.Namespace(output=str(self.output), baseline=None),
+                loader.parse(case.policy),
+                case.flavor,
+                (seen[0], seen[1:]),
+                str(measured),
+            )
+            self.assertEqual(status, command.exit_status)
+            line = app.stdout.getvalue()
+            self.assertTrue(line.startswith(words), line)
+            self.assertEqual(1, line.count("\n"))
+            found = json.loads(self.output.read_text())
+            self.assertEqual(line.strip(), found["verdict"]["line"])
+            page = self.output.with_suffix(".html")
+            self.assertIn(words.partition(" hp.")[0], page.read_text())
+            for path in (self.output, page):
+                self.assertEqual(0o600, path.stat().st_mode & 0o777)
+            self.assertFalse(measured.exists())
 
     def test_the_host_is_that_of_all_servers(self):
         for host, there, words in (

@@ -30,7 +30,16 @@ fio --name=test --directory=. --size={0.size} --direct=1 --bs={0.block_size}
 """
 _IN_DIRECTORY: Final = 'mkdir -p -- "$1" && cd -- "$1" && shift && exec "$@"'
 # What fio calls the file of a thread begins with the name of the job.
-_REMOVE: Final = 'rm -f -- "$1"/test.*.* && rmdir -- "$1"'
+_REMOVE: Final = """\
+status=0
+for directory; do
+  [ -d "$directory" ] || continue
+  rm -f -- "$directory"/test.*.* && rmdir -- "$directory" || status=1
+done
+exit $status
+"""
+# Of the targets of proofs.
+_REMOVE_ALL: Final = f'set -- "$1"/perfvm-host[0-9]* "$1"/perfvm-vm[0-9]*\n{_REMOVE}'
 
 Size = Annotated[
     str,
@@ -104,7 +113,7 @@ class Fio:
         return (*self._in_directory(place, self.jobs[0]), "--create_only=1")
 
     def removal(self, place: tool.Place) -> tuple[str, ...]:
-        """Return the command that removes the files."""
+        """Return the command that removes the files, if they are there."""
         return tool.shell(_REMOVE, self._path(place))
 
     def _path(self, place: tool.Place) -> str:
@@ -115,6 +124,11 @@ class Fio:
         return tool.shell(
             _IN_DIRECTORY, self._path(place), *tool.words(_LINE, self, job)
         )
+
+
+def removal_of_all(directory: str) -> tuple[str, ...]:
+    """Return the command that removes all files of proofs below a directory."""
+    return tool.shell(_REMOVE_ALL, directory.rstrip("/"))
 
 
 @tool.output_of(NAME)

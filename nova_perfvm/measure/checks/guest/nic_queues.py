@@ -73,7 +73,10 @@ def xps(guest: GuestSubject, nic: NIC) -> Seen:
     queues = Counter(cpu for cpus in masks.values() for cpu in cpus & online)
     none = online - set(queues)
     several = [cpu for cpu, count in queues.items() if count > 1]
-    if not none and not several:
+    used = sum(bool(cpus & online) for cpus in masks.values())
+    if used < (wanted := min(len(masks), len(online))):
+        yield Level.WARNING, f"{len(online)} CPUs send over {used} of {wanted} queues"
+    elif not none and not several:
         yield Level.OK, f"{len(online)} CPUs send over one of {len(masks)} queues"
     # A queue is then chosen by a hash: right, but with locks that several CPUs want,
     # and not the queue whose interrupts come to this CPU.

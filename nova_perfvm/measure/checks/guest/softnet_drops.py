@@ -13,3 +13,9 @@ def nic_losses(guest: GuestSubject) -> Findings:
     """NICs of the guest lose no packets."""
     nics = packets.devices(guest.collected)
     return packets.findings_of_nics(guest.collected, nics)
+
+
+@check(92, "guest.nic_settings")
+def nic_settings(guest: GuestSubject) -> Findings:
+    """NICs of the guest have their offloads, and spread packets over all rings."""
+    return packets.settings_of_nics(guest.collected)

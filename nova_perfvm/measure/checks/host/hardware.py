@@ -13,8 +13,8 @@ from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.checks.seen import Seen, check_of, each_of
-from nova_perfvm.measure.collect.collected import NotReadError
-from nova_perfvm.measure.observed import cpu_flags
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
+from nova_perfvm.measure.observed import cpu_flags, interrupts
 from nova_perfvm.measure.observed.cpus import CPU
 
 _DMI: Final = "/sys/class/dmi/id"
@@ -56,7 +56,7 @@ _SLOW: Final = (
 )
 def hardware(host: HostSubject) -> Seen:
     """Host and hardware are real, and sound."""
-    yield from each_of((_real, _faults, _kvm, _idle_states), host)
+    yield from each_of((_real, lambda h: faults(h.collected), _kvm, _idle_states), host)
 
 
 def _real(host: HostSubject) -> Seen:
@@ -71,10 +71,18 @@ def _real(host: HostSubject) -> Seen:
         reason = f"it is a VM itself, so its CPUs are somebody else's ({virtual})"
         raise NotReadError(f"{cpu_flags.PATH}; {_DMI}", reason)
     yield Level.OK, told.strip() or "no flag hypervisor"
+    text = host.collected.text(cpu_flags.PATH)
+    codes = sorted({*re.findall(r"^microcode\s*: *(.*)$", text, re.MULTILINE)})
+    if len(codes) > 1:
+        yield Level.WARNING, f"CPUs have several microcodes: {', '.join(codes)}"
 
 
-def _faults(host: HostSubject) -> Seen:
-    files, later = host.collected.files, host.collected.later
+def faults(collected: Collected) -> Seen:
+    """Look whether counters of faults stood still between two looks."""
+    files, later = collected.files, collected.later
+    was, now = (_exceptions(look.get(interrupts.PATH, "")) for look in (files, later))
+    if now > was:
+        yield NotReadError(interrupts.PATH, f"{now - was} machine check exceptions")
     for pattern, words in _STILL.items():
         paths = [
             path
@@ -89,6 +97,10 @@ def _faults(host: HostSubject) -> Seen:
             yield NotReadError(path, f"{reason}; figures are in doubt")
         elif paths:
             yield Level.OK, f"{len(paths)} counters of faults stand"
+
+
+def _exceptions(text: str) -> int:
+    return sum(sum(n.values()) for name, n, _ in interrupts.rows(text) if name == "MCE")
 
 
 def _kvm(host: HostSubject) -> Seen:

@@ -120,7 +120,7 @@ def io_limits(host: HostSubject, domain: Domain) -> Seen:
     groups = [g.text for g in domain.xml.iterfind("devices/disk/iotune/group_name")]
     if len(groups) > len({*groups}):
         yield Level.FAILURE, "disks share a limit by group_name"
-    for disk in domain.xml.iterfind("devices/disk[@device='disk']"):
+    for disk in domain.disks:
         yield from _of_disk(disk, asked.read_iops or 0, asked.write_iops or 0)
     for limit in domain.xml.iterfind("blkiotune/device/*"):
         if limit.tag not in _NO_LIMITS and (limit.text or "0").strip() != "0":

@@ -20,6 +20,7 @@ from nova_perfvm.measure.checks.seen import Seen, vm_check
 from nova_perfvm.measure.observed import cgroups, processes
 from nova_perfvm.measure.observed.cpus import NODE
 from nova_perfvm.measure.observed.domains import Domain
+from nova_perfvm.policy import PAGE_SIZES_KB
 
 LEAST_LOCAL = 0.99
 # What QEMU has on a node beside the VM's memory: its heap, caches of Ceph's client.
@@ -141,7 +142,9 @@ def huge_pages(host: HostSubject, domain: Domain) -> Seen:
         yield Level.UNKNOWN, reason, Cause.NO_HUGE_PAGES
         return
     by_page = processes.memory(host.collected, host.process_of(domain)).by_page
-    sizes = [size for size in domain.page_sizes_kb if size]
+    # The class's size, whatever an image or an older flavor had the domain ask for.
+    of_class = PAGE_SIZES_KB.get(wanted or "")
+    sizes = [of_class] if of_class else [size for size in domain.page_sizes_kb if size]
     counted = sizes or [size for size in by_page if size > _SMALL_KB]
     huge_kb = sum(by_page.get(size, 0) for size in counted)
     asked = " or ".join(f"{size} KiB" for size in sizes) or "the host's default size"

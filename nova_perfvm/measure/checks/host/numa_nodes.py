@@ -11,6 +11,7 @@ from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import topology
 from nova_perfvm.measure.observed.cpus import NODE
 from nova_perfvm.measure.observed.topology import NUMANode
+from nova_perfvm.policy.shapes import HostShape
 
 # Firmware takes some memory of the first node.
 _MOST_UNEVEN = 0.1
@@ -41,8 +42,31 @@ def _shape(host: HostSubject) -> Seen:
         )
         raise NotReadError(topology.SOURCE, reason)
     wanted = " or ".join(map(str, shapes))
-    holds = host.topology.shape in shapes
-    yield Level.OK if holds else Level.FAILURE, f"{host.topology}, expected {wanted}"
+    shown = f"{host.topology}, expected {wanted}"
+    if host.topology.shape in shapes:
+        yield Level.OK, shown
+    elif any(_lacks_whole_nodes(host, shape) for shape in shapes):
+        offline = len(host.present - host.online.numbers)
+        yield Level.WARNING, f"{shown} with its {offline} CPUs that are offline"
+    else:
+        yield Level.FAILURE, shown
+
+
+def _lacks_whole_nodes(host: HostSubject, shape: HostShape) -> bool:
+    """Return whether a host is of a shape, but for nodes whose CPUs are all offline.
+
+    Nova leaves them so by ``[libvirt]cpu_power_management``.
+    """
+    seen = host.topology.shape
+    with suppress(NotReadError):
+        offline = len(host.present - host.online.numbers)
+        of_node = shape.cores * shape.threads
+        return (
+            seen is not None
+            and (seen.cores, seen.threads) == (shape.cores, shape.threads)
+            and offline == (shape.cells - seen.cells) * of_node > 0
+        )
+    return False
 
 
 def _memory(host: HostSubject) -> Seen:

@@ -4,6 +4,8 @@
 Packets of VMs without a NIC on their node cross the link between the sockets.
 """
 
+from itertools import repeat
+
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks import packets
 from nova_perfvm.measure.checks.check import Findings, check
@@ -15,22 +17,29 @@ from nova_perfvm.measure.observed.nics import NET, read
 
 def nics(host: HostSubject) -> list[str]:
     """Return the host's NICs, and those that it has for VMs."""
-    of_vms = [nic.target for domain in host.domains for nic in domain.interfaces]
-    return [*packets.devices(host.collected), *filter(None, of_vms)]
+    of_vms = [
+        nic.target
+        for domain in host.domains
+        for nic in domain.interfaces
+        # A socket of a vhost-user switch is no network device of the kernel.
+        if nic.target and nic.kind != "vhostuser"
+    ]
+    return [*packets.devices(host.collected), *of_vms]
 
 
 @check_of(
     80,
     "hypervisor.nic_node",
-    source=f"{NET}/*/device/numa_node",
+    source=f"{NET}/*/device/numa_node, {NET}/*/speed",
     remedy="fit a NIC to a slot of that socket, or put the VMs with most packets "
     "on the other node; with SR-IOV, [neutron]physnets and [neutron_physnet_NAME]"
     "numa_nodes of nova.conf let Nova do it",
 )
 def nic_node(host: HostSubject) -> Seen:
-    """Each node with pinned VMs has a NIC with a link."""
+    """Each node with pinned VMs has a NIC with a link, none much slower."""
     where = host.nodes_of(host.cpu_sets.dedicated)
     found: dict[str, int] = {}
+    speeds = packets.speeds(host.collected)
     for nic in read(host.collected, None) if where else ():
         path = f"{NET}/{nic.name}/device/numa_node"
         text = host.collected.files.get(path, "").strip()
@@ -43,6 +52,11 @@ def nic_node(host: HostSubject) -> Seen:
         near = [name for name, number in found.items() if number == node]
         level = Level.OK if near else Level.WARNING
         yield level, f"{', '.join(near) or 'none'} on node {node}"
+        fastest, best = (
+            max(map(speeds.get, of, repeat(0))) for of in (found, near or [""])
+        )
+        if near and 2 * best < fastest:
+            yield Level.WARNING, f"node {node} has {best} of {fastest} Mbit/s"
 
 
 SOFTNET_DROPS = packets.backlogs(81, "hypervisor.softnet_drops")
@@ -52,3 +66,9 @@ SOFTNET_DROPS = packets.backlogs(81, "hypervisor.softnet_drops")
 def nic_losses(host: HostSubject) -> Findings:
     """NICs of host and VMs lose no packets."""
     return packets.findings_of_nics(host.collected, nics(host))
+
+
+@check(83, "hypervisor.nic_settings")
+def nic_settings(host: HostSubject) -> Findings:
+    """NICs of the host have their offloads, and spread packets over all rings."""
+    return packets.settings_of_nics(host.collected)

@@ -5,11 +5,13 @@ libvirt binds threads when it starts them; whatever rebinds them later (taskset,
 agent, a cgroup that was changed) does not change its XML.  A cpuset overrules what a
 thread was bound to; one that lacks a vCPU's CPU moves it.
 
-Nova gives an I/O thread to each VM since 2026.1; a VM gets it when its XML is written
-anew.
+Nova gives an I/O thread to each VM since 2026.1, and no disk to the thread: neither
+LibvirtConfigGuestDisk nor LibvirtConfigGuestController of nova/virt/libvirt/config.py
+(34.0.0) writes ``iothread=``.
 """
 
 from contextlib import suppress
+from xml.etree import ElementTree as ET
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Level
@@ -17,7 +19,7 @@ from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.checks.seen import Seen, vm_check
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cgroups, processes
-from nova_perfvm.measure.observed.domains import Domain
+from nova_perfvm.measure.observed.domains import BESIDE_QEMU, Domain, attribute
 from nova_perfvm.measure.observed.processes import Role, Task
 
 _SOURCE = "virsh -r dumpxml of the VMs that run"
@@ -57,15 +59,28 @@ def emulator_pin(host: HostSubject, domain: Domain) -> Seen:
     45,
     "hypervisor.iothread_pin",
     source=_SOURCE,
-    remedy=f"{_REMEDY}; Nova gives an I/O thread since 2026.1",
+    remedy=f"{_REMEDY}; Nova up to 34 has no disk served by an I/O thread",
 )
 def iothread_pin(host: HostSubject, domain: Domain) -> Seen:
-    """Disks have a thread, off CPUs that VMs own."""
-    if not domain.iothreads:
-        yield Level.WARNING, "none: QEMU's main thread serves all its disks"
+    """I/O threads stay off CPUs that VMs own."""
     for number in range(1, domain.iothreads + 1):
         pin = domain.iothreadpins.get(number)
         yield _pin(host, domain, f"I/O thread {number}", pin)
+    alone = [one for one in domain.disks if not _has_iothread(domain, one)]
+    if names := ", ".join(attribute(one, "target", "dev") for one in alone):
+        # No setting of Nova up to 34 changes that.
+        yield Level.NOTE, f"QEMU's main thread serves {names}, no I/O thread"
+
+
+def _has_iothread(domain: Domain, disk: ET.Element) -> bool:
+    # Another process or hardware serves the others.
+    if disk.get("type") in BESIDE_QEMU:
+        return True
+    driver = domain.serving(disk)
+    driver = None if driver is None else driver.find("driver")
+    return driver is not None and (
+        driver.get("iothread") is not None or driver.find("iothreads") is not None
+    )
 
 
 @vm_check(

@@ -133,14 +133,21 @@ def host_time(host: HostSubject, domain: Domain) -> Seen:
     did, _, seconds = _scheduled(host, domain)
     times = stat.read(host.collected)
     taken = {
-        cpu: (times[cpu].interrupted / times[cpu].total, did[vcpu].waited_ns / 1e9)
+        cpu: (
+            times[cpu].interrupted / times[cpu].total,
+            # Other programs run while the vCPU waits, and while it rests.
+            max(
+                did[vcpu].waited_ns / 1e9 / seconds,
+                times[cpu].programs / times[cpu].total,
+            ),
+        )
         for vcpu, cpu in domain.pins.items()
         if vcpu in did and cpu in times and times[cpu].total
     }
     if len(taken) < domain.vcpus:
         reason = f"only {len(taken)} CPUs of {domain.vcpus} vCPUs are told of"
         raise NotReadError(f"{stat.PATH}; {_SOURCE}", reason)
-    costs = {cpu: share + waited / seconds for cpu, (share, waited) in taken.items()}
+    costs = {cpu: sum(shares) for cpu, shares in taken.items()}
     worst, most = max(costs.items(), key=lambda item: item[1])
     kind = softirqs.loudest(host.collected, worst)
     of = f"{taken[worst][0]:.1%} interrupts{kind and f', mostly {kind}'}"

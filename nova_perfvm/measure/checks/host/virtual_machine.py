@@ -2,17 +2,19 @@
 """A pinned VM's CPU, interfaces and disks are as fast as KVM and QEMU have them.
 
 libvirt shows host-model as custom, with the model that it has found.  What a model
-lacks is judged in the guest: certify.cpu_flags.
+lacks is judged in the guest: proof.cpu_flags.
 
 Sources of what is slow: libvirt's Domain XML format; of queues QEMU's hw_compat_5_1,
 by which machine types up to 5.1 have one queue for each disk.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 from xml.etree import ElementTree as ET
 
+from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks.cause import Cause
 from nova_perfvm.measure.checks.guest.nic_vectors import MULTIQUEUE
@@ -20,7 +22,7 @@ from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.checks.seen import Seen, vm_check
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cpu_flags, processes
-from nova_perfvm.measure.observed.domains import Domain, attribute
+from nova_perfvm.measure.observed.domains import BESIDE_QEMU, Domain, attribute
 from nova_perfvm.measure.observed.nics import MOST_OF_TAP
 from nova_perfvm.measure.observed.processes import Role
 
@@ -33,30 +35,29 @@ _POOR: Final = frozenset(_NAMES.split())
 _TOLD: Final = {"host-passthrough": "host", "maximum": "max"}
 _FAIL, _WARN, _NOTE = Level.FAILURE, Level.WARNING, Level.NOTE
 _NIC: Final = "devices/interface"
-_DISK: Final = "devices/disk[@device='disk']"
 # Elements that cost, wherever they are.  Without a driver's name libvirt takes vhost
 # if it can.
 _SLOW: Final = (
     (f"{_NIC}/model[@type!='virtio']", _FAIL, "an emulated network card"),
     (f"{_NIC}/driver[@name='qemu']", _FAIL, "QEMU itself moves packets, not vhost"),
     (f"{_NIC}/driver[@txmode='timer']", _WARN, "packets wait for a timer"),
-    (f"{_NIC}/driver[@ioeventfd='off']", _WARN, "ioeventfd is off"),
-    (f"{_NIC}/driver[@event_idx='off']", _WARN, "event_idx is off"),
+    ("devices/*/driver[@ioeventfd='off']", _WARN, "ioeventfd is off"),
+    ("devices/*/driver[@event_idx='off']", _WARN, "event_idx is off"),
     ("devices/*/driver[@iommu='on']", _WARN, "a device behind a vIOMMU"),
     ("devices/iommu", _WARN, "a vIOMMU: each mapping of memory is an exit"),
     ("launchSecurity", _WARN, "encrypted memory: what devices move is copied"),
     ("features/kvm/hidden[@state='on']", _WARN, "KVM's clock and steal are hidden"),
-    (f"{_DISK}/driver[@cache='unsafe']", _FAIL, "cache unsafe: flushes are ignored"),
-    (f"{_DISK}/driver[@cache='writethrough']", _WARN, "cache writethrough"),
-    (f"{_DISK}/driver[@cache='directsync']", _WARN, "cache directsync"),
-    (f"{_DISK}/driver[@io='threads']", _WARN, "io threads, not native or io_uring"),
-    (f"{_DISK}//encryption", _NOTE, "QEMU encrypts a disk"),
-    (f"{_DISK}/mirror", _NOTE, "a block job copies a disk"),
+)
+_SLOW_DISK: Final = (
+    ("driver[@cache='unsafe']", _FAIL, "cache unsafe: flushes are ignored"),
+    ("driver[@cache='writethrough']", _WARN, "cache writethrough"),
+    ("driver[@cache='directsync']", _WARN, "cache directsync"),
+    ("driver[@io='threads']", _WARN, "io threads, not native or io_uring"),
+    ("driver[@copy_on_read='on']", _WARN, "copy_on_read: what is read is written, too"),
+    (".//encryption", _NOTE, "QEMU encrypts it"),
+    ("mirror", _NOTE, "a block job copies it"),
 )
 _FAST_BUSES: Final = ("virtio", "scsi")
-_SCSI: Final = "devices/controller[@type='scsi']"
-# Disks that another process or hardware serves.
-_BESIDE_QEMU: Final = ("vhostuser", "vhostvdpa")
 # Ubuntu's names of machine types of QEMU 5.1 or before.
 _OLD_UBUNTU: Final = re.compile(
     r"-(trusty|utopic|vivid|wily|xenial|yakkety|zesty|artful|bionic|cosmic|disco|eoan"
@@ -100,6 +101,10 @@ def virtual_cpu(host: HostSubject, domain: Domain) -> Seen:
     if not str(domain.vcpus) == str(domain.most_vcpus) == most:
         shown = f"{domain.vcpus} of {domain.most_vcpus} vCPUs are plugged in"
         yield Level.FAILURE, f"{shown}, QEMU has {most or 'none'}"
+    properties = told.get("cpu", "").split(",")
+    if "l3-cache=off" in properties and "host-cache-info=on" not in properties:
+        # Its scheduler then takes vCPUs for far from each other, and interrupts them.
+        yield _WARN, "l3-cache=off: the guest sees no cache that its vCPUs share"
     if machine != domain.machine:
         yield Level.FAILURE, f"machine {domain.machine}, of QEMU {machine or 'none'}"
 
@@ -113,43 +118,68 @@ def virtual_cpu(host: HostSubject, domain: Domain) -> Seen:
 )
 def virtual_devices(host: HostSubject, domain: Domain) -> Seen:
     """Interfaces and disks are fast, with a queue for each vCPU."""
-    for path, level, text in _SLOW:
-        if domain.xml.find(path) is not None:
-            yield level, text
+    yield from _slow(domain.xml, _SLOW)
     for part in domain.xml.iterfind(f"{_NIC}/driver/*"):
         for offload in (name for name, value in part.items() if value == "off"):
             yield _FAIL, f"{part.tag} has {offload} off"
     vm_class = host.class_of(domain)
     network = vm_class is not None and vm_class.disk.source == "volume"
-    for disk in domain.xml.iterfind(_DISK):
+    for disk in domain.disks:
         yield from _of_disk(domain, disk, network=network)
     wanted = sum(nic.queues for nic in domain.interfaces if nic.by_kernel)
-    seen = len(host.process_of(domain).of(Role.VHOST))
-    if seen < wanted:
-        level = Level.UNKNOWN if seen else _FAIL
-        yield level, f"{seen} threads of vhost for {wanted} queues"
+    threads = host.process_of(domain).of(Role.VHOST)
+    if len(threads) < wanted:
+        level = Level.UNKNOWN if threads else _FAIL
+        yield level, f"{len(threads)} threads of vhost for {wanted} queues"
+    allowed = (processes.allowed_cpus(host.collected, one.path) for one in threads)
+    nodes = host.nodes_of(frozenset(chain(*allowed)))
+    if far := nodes - host.nodes_of(domain.pinned_cpus):
+        yield _WARN, f"vhost may run on node {format_cpus(far)}, away from its memory"
+
+
+def _slow(
+    element: ET.Element, table: Iterable[tuple[str, Level, str]]
+) -> Iterator[tuple[Level, str]]:
+    for path, level, text in table:
+        if element.find(path) is not None:
+            yield level, text
 
 
 def _of_disk(domain: Domain, disk: ET.Element, *, network: bool) -> Seen:
     name, bus = (attribute(disk, "target", key) for key in ("dev", "bus"))
     kind, cache = disk.get("type"), attribute(disk, "driver", "cache")
+    for level, text in _slow(disk, _SLOW_DISK):
+        yield level, f"{name}: {text}"
     if bus not in _FAST_BUSES:
         yield _FAIL, f"{name} on bus {bus}"
-    if cache in {"", "writeback"} and kind not in _BESIDE_QEMU:
+    device = domain.serving(disk)
+    model = "" if device is None else device.get("model", "")
+    if bus == "scsi" and not model.startswith("virtio"):
+        # libvirt's default on x86 (qemuDomainDefaultSCSIControllerModel).
+        yield _FAIL, f"{name} on a SCSI controller of model {model or 'lsilogic'}"
+    if cache in {"", "writeback"} and kind not in BESIDE_QEMU:
         # Ceph's client has a cache of its own, which is not the host's page cache.
         level = _WARN if kind == "network" else _FAIL
         yield level, f"{name} has cache writeback"
-    if network and domain.uuid in attribute(disk, "source", "file").split("/"):
-        yield _FAIL, f"{name} is a file of Nova's, not a volume"
+    # Nova writes a volume's ID there, and nothing for its own files, RBD and LVM images
+    # (nova.virt.libvirt.volume.volume, LibvirtBaseVolumeDriver.get_config).
+    if network and not disk.findtext("serial") and not _is_config_drive(disk):
+        yield _FAIL, f"{name} is a disk of Nova's own, not a volume"
     if network and attribute(disk, "backingStore", "type"):
         yield _FAIL, f"{name} has a backing file"
-    queues = attribute(disk, "driver", "queues")
-    if bus == "scsi":
-        queues = attribute(domain.xml, f"{_SCSI}/driver", "queues")
+    queues = "" if device is None else attribute(device, "driver", "queues")
     number = int(queues) if queues else _queues_by_machine(domain)
     if number < domain.vcpus:
         level = _FAIL if number == 1 else _WARN
         yield level, f"{name} has {number} queues (machine {domain.machine})"
+
+
+def _is_config_drive(disk: ET.Element) -> bool:
+    # As a disk with [DEFAULT]config_drive_format=vfat.
+    return any(
+        attribute(disk, "source", key).endswith("disk.config")
+        for key in ("file", "dev", "name")
+    )
 
 
 def _queues_by_machine(domain: Domain) -> int:

@@ -9,7 +9,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import hypervisors, provider_files
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure import hypervisor
+from nova_perfvm.measure.collect import hypervisor
 from nova_perfvm.measure.collect.collected import CommandOutput
 from nova_perfvm.measure.observed.domains import LIST, dumpxml
 from tests.unit.measure import hosts

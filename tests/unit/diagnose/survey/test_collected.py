@@ -8,7 +8,7 @@ from nova_perfvm.diagnose.survey import collected, survey
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import snapshot
 from nova_perfvm.facts.snapshot import COLLECTED
-from nova_perfvm.measure import hypervisor
+from nova_perfvm.measure.collect import hypervisor
 from nova_perfvm.measure.collect.collected import Collected, CommandOutput
 from nova_perfvm.measure.observed import domains
 from tests.unit.measure import hosts

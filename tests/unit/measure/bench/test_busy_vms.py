@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import asyncio
+import os
 import pathlib
 import shutil
 import subprocess
@@ -10,11 +11,13 @@ import fixtures
 import testtools
 
 from nova_perfvm.measure.bench import busy_vms
-from nova_perfvm.measure.bench.busy_vms import Seen
+from nova_perfvm.measure.bench.busy_vms import Own, Seen
+from nova_perfvm.measure.bench.connection import Used
 from nova_perfvm.measure.bench.scenario import Target
 
 HOST = Target("host", "host")
 PATIENCE_S = 60
+NOBODY = {"cpus": 40, "threads": 40, "others_s": 0.0, "loudest": ""}
 
 
 class BesideTest(testtools.TestCase):
@@ -54,11 +57,56 @@ class BesideTest(testtools.TestCase):
             found = {pid: look["host"].cpu_s[pid] for pid in (busy, idle)}
             return {"host": look["host"]._replace(cpu_s=found)}
 
-        found = busy_vms.between(own(before), own(after))["host"]
+        none = {"host": Own([], 0)}
+        found = busy_vms.between(own(before), own(after), none)["host"]
         self.assertEqual(2, found["vms"])
         self.assertGreaterEqual(found["cpu_s"], 0.2)
         self.assertGreaterEqual(found["most_s"], 0.2)
         self.assertGreater(found["seconds"], 0)
+        # On the CPUs of this machine, where the benchmark has none.
+        self.assertGreaterEqual(found["others_s"], 0.2)
+        self.assertEqual(os.cpu_count(), found["cpus"])
+        self.assertTrue(found["loudest"])
+
+    def test_what_others_did_is_what_the_benchmark_did_not(self):
+        before = Seen(0.0, {}, {0: 5.0, 1: 7.0, 2: 1.0}, {"ceph-osd": 90.0, "sh": 1.0})
+        after = Seen(10.0, {}, {0: 14.5, 1: 16.0, 2: 9.0}, {"ceph-osd": 91.5, "apt": 1})
+        for own, others_s, cpus in (
+            ([Used("0", 9.0), Used("1", 8.5)], 1.0, 2),
+            ([Used("0-1", 17.0), Used("0-1", 0.9)], 0.6, 2),
+            ([Used("0-1", 30.0)], 0.0, 2),
+            ([], 26.5, 3),
+        ):
+            (found,) = busy_vms.between(
+                {"host": before}, {"host": after}, {"host": Own(own, 2)}
+            ).values()
+            self.assertEqual((others_s, cpus), (found["others_s"], found["cpus"]))
+            self.assertEqual("ceph-osd", found["loudest"])
+        unknown = busy_vms.between({"host": before}, {"host": after}, {"host": None})
+        self.assertEqual({"host": None}, unknown)
+
+    def test_what_runs_beside_idle_cpus_takes_nothing(self):
+        for threads, share in ((40, 0.05), (39, 1 / 39), (38, 0.0), (1, 0.0)):
+            beside = {"vms": 0, "cpu_s": 0, "most_s": 0, "seconds": 10} | NOBODY
+            beside |= {"others_s": 20.0, "threads": threads}
+            step = {"key": "1/a", "targets": ["host"], "beside": {"host": beside}}
+            self.assertAlmostEqual(share, self.of_host(step).loudest.share)
+
+    def test_others_are_judged_by_the_mean_of_a_kind_of_run(self):
+        one = {"vms": 0, "cpu_s": 0, "most_s": 0, "seconds": 10, "cpus": 20}
+        one["threads"] = 20
+        steps = [
+            {
+                "key": f"{number}/hosts/{kind}",
+                "targets": ["host"],
+                "beside": {"host": one | {"others_s": others_s, "loudest": "apt"}},
+            }
+            for kind, of in (("cpu", (20, 0, 0, 0)), ("memory", (9, 9, 9, 9)))
+            for number, others_s in enumerate(of, 1)
+        ]
+        found = self.of_host(*steps).loudest
+        self.assertEqual(("hosts/memory", "apt"), (found.where, found.loudest))
+        self.assertAlmostEqual(0.045, found.share)
 
     def test_a_host_that_does_not_answer(self):
         gone = Target("host", "host", prefix=("false",))
@@ -66,19 +114,21 @@ class BesideTest(testtools.TestCase):
         self.assertEqual({"host": None}, blind)
         seen = {"host": Seen(1.0, {})}
         for before, after in ((blind, seen), (seen, blind), (blind, blind)):
-            self.assertEqual({"host": None}, busy_vms.between(before, after))
+            found = busy_vms.between(before, after, {"host": Own([], 0)})
+            self.assertEqual({"host": None}, found)
 
     def test_vms_that_went_meanwhile(self):
         """What they used until then nobody knows."""
         before = {"host": Seen(1.0, {7: 100.0, 8: 5.0})}
         # The second process 8 is another one.
         for later in ({7: 100.0}, {7: 100.0, 8: 0.5}):
-            found = busy_vms.between(before, {"host": Seen(11.0, later)})
+            seen = {"host": Seen(11.0, later)}
+            found = busy_vms.between(before, seen, {"host": Own([], 0)})
             self.assertEqual({"host": None}, found)
 
     def test_the_busiest_step(self):
         def step(key, cpu_s, **more):
-            one = {"vms": 2, "cpu_s": cpu_s, "most_s": cpu_s, "seconds": 10}
+            one = {"vms": 2, "cpu_s": cpu_s, "most_s": cpu_s, "seconds": 10} | NOBODY
             here = {"key": key, "targets": ["host"]}
             return here | {"beside": {"host": one}} | more
 
@@ -89,6 +139,9 @@ class BesideTest(testtools.TestCase):
         self.assertIn("2 VMs used 0.30 CPUs, one of them 0.30", found.doubt)
         found = self.of_host(*steps[:2])
         self.assertTrue(found.busiest.idle)
+        old = {k: v for k, v in steps[1]["beside"]["host"].items() if k not in NOBODY}
+        before = self.of_host({**steps[1], "beside": {"host": old}})
+        self.assertEqual((True, None), (before.busiest.idle, before.loudest))
         self.assertEqual("", found.doubt)
         for odd in (step("1/a", "x"), step("1/a", -1), {"key": "1/a"}):
             self.assertRaises(ValueError, self.of_host, odd)
@@ -101,7 +154,7 @@ class BesideTest(testtools.TestCase):
         return found
 
     def test_steps_of_which_nothing_is_known(self):
-        idle = {"vms": 2, "cpu_s": 0, "most_s": 0, "seconds": 10}
+        idle = {"vms": 2, "cpu_s": 0, "most_s": 0, "seconds": 10} | NOBODY
         steps = [
             {"key": "1/a", "targets": ["host"], "beside": {"host": None}},
             {"key": "2/a", "targets": ["host"], "beside": {"host": idle}},

@@ -221,6 +221,34 @@ class ServingTest(DirectoryCase):
 
         asyncio.run(serve())
 
+    def test_what_it_used(self):
+        """Of a run that ends by itself, and of a server that is ended."""
+        count = "i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done; echo counted"
+        bound = Target("here", "host", prefix=("taskset", "-c", "1"))
+
+        async def run():
+            command = ["sh", "-c", count]
+            async with connection.waiting(bound, command, PATIENCE_S) as waiting:
+                await waiting.ready()
+                return await waiting.start(0)
+
+        found = asyncio.run(run())
+        self.assertEqual(("counted\n", "1"), (found.stdout, found.used.cpus))
+        self.assertGreater(found.used.cpu_s, 0.05)
+
+        async def serve(then, seconds):
+            command = ["sh", "-c", f"{count}; {then}"]
+            server = ServerCommand("here", command, "counted", 1)
+            async with connection.serving(bound, server, PATIENCE_S) as serving:
+                await asyncio.sleep(seconds)
+            return serving.used
+
+        # The second one has ended by itself, as a server for one client does.
+        for then, seconds in (("exec sleep 1000", 0), ("exit", 1)):
+            used = asyncio.run(serve(then, seconds))
+            self.assertEqual("1", used.cpus)
+            self.assertGreater(used.cpu_s, 0.05)
+
     def test_one_that_is_never_ready(self):
         async def serve():
             command = ["sh", "-c", "echo in use >&2; exit 1"]

@@ -9,14 +9,7 @@ import yaml
 
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.measure.bench import scenario
-from nova_perfvm.measure.bench.tools import (
-    cyclictest,
-    fio,
-    iperf3,
-    memory,
-    sysbench,
-    tcp_rr,
-)
+from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, memory, sysbench
 
 SAMPLE = pathlib.Path(__file__).parents[4] / "etc" / "nova_perfvm" / "scenario.yaml"
 SMALL = """\
@@ -62,7 +55,6 @@ class ScenarioTest(testtools.TestCase):
         self.assertEqual(memory.Latency(), tools.memory_latency)
         self.assertEqual(cyclictest.CyclicTest(), tools.cyclictest)
         self.assertEqual(iperf3.IPerf3("generator", "192.0.2.30"), tools.iperf3)
-        self.assertEqual(tcp_rr.TCPRR("generator", "192.0.2.30"), tools.tcp_rr)
         self.assertEqual(fio.Fio("/var/tmp"), tools.fio)
         short = yaml.safe_load(SAMPLE.read_text())
         for key in ("repeats", "warm_up", "grace_s", "prepare_s"):
@@ -110,25 +102,6 @@ class ScenarioTest(testtools.TestCase):
             if repeats % (2 * groups) == 0:
                 for pairs in before.values():
                     self.assertEqual({repeats // 2}, set(pairs.values()))
-
-    def test_a_noisy_neighbour(self):
-        found = scenario.parse(f"{SMALL}noisy_neighbour: [sysbench_cpu]\nrepeats: 5\n")
-        noisy = [s for s in found.steps(1, 132) if s.neighbours and s.round == 1]
-        self.assertEqual(
-            {
-                (group, ("vm1",) if "1" in group else ("vm2",), neighbours, threads)
-                for group, neighbours in (
-                    ("vms:vm1", ("vm2",)),
-                    ("vms:vm2", ("vm1",)),
-                )
-                for threads in (1, 4)
-            },
-            {(s.group, tuple(s.runs), s.neighbours, s.run.threads) for s in noisy},
-        )
-        self.assertEqual({132}, {s.working_set_mb for s in noisy})
-        for step in noisy:
-            self.assertEqual(list(step.neighbours), step.loaded)
-            self.assertIn("beside busy neighbours", step.title)
 
     def test_the_load_of_what_is_measured(self):
         text = SMALL.replace("tools:", "tools:\n  cyclictest: {}")
@@ -180,24 +153,6 @@ class ScenarioTest(testtools.TestCase):
                 "fio: {}\n  iperf3:",
                 "targets.vm1.fio_directory",
                 "tools.fio has no directory",
-            ),
-            (
-                "iperf3:",
-                "tcp_rr: {server: vm1, address: 192.0.2.1}\n  iperf3:",
-                "groups.vms.0",
-                "serves tcp_rr",
-            ),
-            (
-                "tools:",
-                "noisy_neighbour: [fio]\ntools:",
-                "noisy_neighbour.0",
-                "no tool 'fio'; there are: sysbench_cpu, iperf3",
-            ),
-            (
-                "vms: [vm1, vm2]\n",
-                "vms: [vm1]\n  two: [vm2]\nnoisy_neighbour: [sysbench_cpu]\n",
-                "noisy_neighbour",
-                "no group has two guests",
             ),
             ("root@192.0.2.1", "-oProxyCommand=x", "targets.vm1.ssh", "where ssh goes"),
             ("vm1", '"v m"', "targets.v m", "expected a name"),

@@ -6,14 +6,7 @@ import pathlib
 
 import testtools
 
-from nova_perfvm.measure.bench.tools import (
-    cyclictest,
-    fio,
-    iperf3,
-    memory,
-    sysbench,
-    tcp_rr,
-)
+from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, memory, sysbench
 from nova_perfvm.measure.bench.tools.tool import OutputError, Place, meaning
 
 OUTPUTS = pathlib.Path(__file__).parent / "outputs"
@@ -268,43 +261,6 @@ class FioTest(testtools.TestCase):
             self.assertEqual("/data/perfvm-vm1", directory)
             self.assertEqual(common.format(mix), " ".join(command))
             self.assertEqual((4, 300), (run.threads, run.seconds))
-
-
-class TCPRRTest(testtools.TestCase):
-    def test_round_trips(self):
-        text = output("tcp_rr.json")
-        (job,) = json.loads(text)["jobs"]
-        latency = job["write"]["clat_ns"]["percentile"]
-        self.assertEqual(
-            {
-                "network.tcp_rr_per_second": (job["write"]["iops"], "1/s", "higher"),
-                "network.tcp_rr_latency_p99_ms": (
-                    latency["99.000000"] / 1e6,
-                    "ms",
-                    "lower",
-                ),
-                "network.tcp_rr_latency_p99_9_ms": (
-                    latency["99.900000"] / 1e6,
-                    "ms",
-                    "lower",
-                ),
-            },
-            values(tcp_rr.parse(text)),
-        )
-
-    def test_no_answer(self):
-        document = json.loads(output("tcp_rr.json"))
-        document["jobs"][0]["write"]["total_ios"] = 0
-        error = self.assertRaises(OutputError, tcp_rr.parse, json.dumps(document))
-        self.assertIn("no request was answered", str(error))
-
-    def test_each_target_has_ports_of_its_own(self):
-        tool = tcp_rr.TCPRR("server", "2001:db8::1", 6000, (1, 4))
-        for number, port in ((0, 6000), (1, 6004)):
-            for run in tool.runs(Place("vm", number)):
-                for command in (run.command, run.server.command):
-                    self.assertIn(f"--port={port}", command)
-                    self.assertIn("--protocol=tcpv6", command)
 
 
 class CyclicTestTest(testtools.TestCase):

@@ -476,7 +476,7 @@ class PretendedTest(testtools.TestCase):
         found = collector.Collector(machine)
         found.nics()
         self.assertEqual(
-            [f"ethtool {o} eth{n}" for n in (9, 10) for o in ("-l", "-i", "-S", "-x")],
+            [f"ethtool -{o} eth{n}" for n in (9, 10) for o in "likSx"],
             [*found.commands],
         )
         self.assertEqual(

@@ -172,7 +172,9 @@ class TimesTest(testtools.TestCase):
         first, later = "cpu0 0 0 0 0 0 0 0 5 0 0\n", "cpu0 55 0 0 25 5 2 3 15 50 0\n"
         times = stat.read(self.looks(stat.PATH, first, later))
         # Time of guests is not counted twice.
-        self.assertEqual({0: stat.CPUTime(100, 10, 15, idle=30, interrupted=5)}, times)
+        self.assertEqual(
+            {0: stat.CPUTime(100, 10, 15, idle=30, interrupted=5, programs=5)}, times
+        )
         self.assertEqual(0.1, times[0].share)
 
     def test_a_machine_that_began_anew(self):

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults that are planted in sound files; none of them may be certified.
+"""Faults that are planted in what a proof rests on; none of them may be proven.
 
 Each table has, by the code that has to name it, faults by their names: what each
-changes.  Those whose code is a file's name make that file unusable.
+changes.  Of those whose code is no check's nothing can be judged.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
@@ -74,6 +73,18 @@ def guest(vm, files=None, **changes):
         case.guests[vm - 1] = guests.having(found, files=files or {}, **changes)
 
     return plant
+
+
+def always(vm, files):
+    """Return a fault of a VM's files, before it was measured and after."""
+
+    def before(run):
+        known = run["sessions"][0]["targets"][f"vm{vm}"]["collected"]["files"]
+        for path, text in files.items():
+            known.pop(path, None)
+            known |= {} if text is None else {path: text}
+
+    return both(guest(vm, files), noted(before))
 
 
 def other_guest(vm, **changes):
@@ -154,11 +165,6 @@ def policy(**changes):
 
 def flavor(name):
     return lambda case: setattr(case, "flavor", name)
-
-
-def text(name, change):
-    """Return a fault of a file's text; None takes the file away."""
-    return lambda case: case.texts.update({name: change})
 
 
 def both(*plants):
@@ -303,20 +309,20 @@ def _domains(vm):
                 ("was cut off", CommandOutput(0, half)),
             )
         },
-        "certify.guest_on_host": {"it does not run": xml(vm, (f" id='{vm}'", ""))},
-        "certify.flavor": {
+        "proof.guest_on_host": {"it does not run": xml(vm, (f" id='{vm}'", ""))},
+        "proof.flavor": {
             "it is of another flavor": xml(vm, ('"hp.20c.128g"', '"hp.20c.64g"')),
             "Nova has noted no flavor": xml(
                 vm, ("<nova:instance", "<nova:thing"), ("/nova:instance", "/nova:thing")
             ),
             "it is of another class": xml(vm, (">high-performance<", ">general<")),
         },
-        "certify.memory": {
+        "proof.memory": {
             "it has less memory than its flavor": xml(
                 vm, (memory, f"<memory unit='KiB'>{64 * GB}")
             ),
         },
-        "certify.vcpus": {
+        "proof.vcpus": {
             "it has fewer vCPUs than its flavor": xml(
                 vm, ("'static'>20<", "'static'>18<")
             ),
@@ -340,10 +346,10 @@ def _strangers():
             },
             "libvirt did not answer": host(commands={LIST: refused}),
         },
-        "certify.every_vm": {
+        "proof.every_vm": {
             "a third VM of the flavor that nobody looked into": high(2),
         },
-        "certify.guest_on_host": {
+        "proof.guest_on_host": {
             "no VM is listed": host(commands={LIST: CommandOutput(0, "\n")}),
         },
         "hypervisor.vcpu_pins": {"libvirt was not asked": host(commands={LIST: None})},
@@ -447,7 +453,7 @@ def _guests(vm):
             ),
             "dropped packets were not read": twice(SOFTNET, None),
         },
-        "certify.vcpus": {
+        "proof.vcpus": {
             f"{n} of 20 vCPUs are online": guest(vm, {f"{CPU}/online": f"0-{n - 1}\n"})
             for n in (18, 10)
         },
@@ -461,8 +467,12 @@ def _guests(vm):
 
 def unstolen(vm, idle=2000):
     """Return a fault: its steal time stands at 0 since boot."""
-    later = {STAT: guests.stat(20, idle=idle)}
-    return guest(vm, {STAT: guests.stat(20)}, later=later)
+    first, later = {STAT: guests.stat(20)}, {STAT: guests.stat(20, idle=idle)}
+
+    def before(run):
+        run["sessions"][0]["targets"][f"vm{vm}"]["collected"]["files"].update(first)
+
+    return both(guest(vm, first, later=later), noted(before))
 
 
 def counted(vm, vcpu, ran_s, waited_s):
@@ -513,26 +523,31 @@ def _together(vm):
         case.guests[vm - 1] = case.guests[2 - vm]
 
     return {
-        "certify.guest_on_host": {
+        "proof.guest_on_host": {
             "a guest of another host": guest(vm, {UUID: f"{hosts.UUIDS[6]}\n"}),
             "which VM it is was not read": guest(
                 vm, {UUID: None, f"{NET}/address": None}
             ),
         },
-        "certify.every_vm": {
+        "proof.every_vm": {
             "the file of the other VM in its place": copied,
             "its file is missing": lambda case: case.guests.pop(vm - 1),
         },
-        "certify.same_time": {
+        "proof.same_time": {
             f"collected at {time}": guest_of(vm, taken_at=time)
             for time in ("2026-11-22T12:00:00+00:00", DAY_BEFORE)
         },
-        "certify.measured_here": {
+        "proof.measured_here": {
             "another name than was measured": guest_of(vm, hostname="rgw7"),
             "another kernel than was measured": guest(vm, {RELEASE: "6.5.0\n"}),
             "its kernel was not read": guest(vm, {RELEASE: None}),
         },
     }
+
+
+def _of_hosts(run):
+    """Return the steps that measure the host, but for warm-up."""
+    return [one for one in run["steps"] if one["beside"] and not one["warm_up"]]
 
 
 def _baseline(node):
@@ -541,7 +556,7 @@ def _baseline(node):
 
     def beside(step, *, every=False, **changes):
         def change(run):
-            of_hosts = [one for one in run["steps"] if one["beside"]]
+            of_hosts = _of_hosts(run)
             steps = of_hosts if every else [of_hosts[step]]
             for one in steps:
                 if changes:
@@ -552,12 +567,12 @@ def _baseline(node):
         return noted(change)
 
     return {
-        "certify.measured_here": {
+        "proof.measured_here": {
             "it was measured on another machine": noted(
                 lambda run: run["sessions"][0]["targets"][who].update(hostname="other")
             ),
         },
-        "certify.baseline_alone": {
+        "proof.baseline_alone": {
             "all VMs busy": beside(1, cpu_s=400.0, most_s=200.0),
             "one vCPU busy": beside(1, cpu_s=10.0, most_s=10.0),
             "a few busy": beside(1, cpu_s=1.2, most_s=0.8),
@@ -565,7 +580,7 @@ def _baseline(node):
             "what VMs did is noted of no step": beside(0, every=True),
             "what VMs did is noted of one step only": beside(1),
             "what VMs did was not to be seen": noted(
-                lambda run: run["steps"][0]["beside"].update({who: None})
+                lambda run: _of_hosts(run)[0]["beside"].update({who: None})
             ),
             "no step has measured it": noted(
                 lambda run: [
@@ -575,7 +590,7 @@ def _baseline(node):
                 ]
             ),
         },
-        "certify.compared": {
+        "proof.compared": {
             "it saved power": altered(
                 lambda m: m.who == who,
                 lambda m: {"machine": replace(m.machine, governor="powersave")},
@@ -588,7 +603,7 @@ def _run():
     """What was noted of all measurements, and of the host."""
     failure = {"where": "fio", "who": "vm1", "reason": "it timed out", "stderr": ""}
     return {
-        "certify.same_time": {
+        "proof.same_time": {
             "the host was looked at a day before": host_of(taken_at=DAY_BEFORE),
             "measured a day before": noted(
                 lambda run: [
@@ -597,28 +612,28 @@ def _run():
                 ]
             ),
         },
-        "certify.measured_here": {
+        "proof.measured_here": {
             "another host than was measured": host_of(hostname="compute2"),
             "another CPU than was measured": host(
                 {"/proc/cpuinfo": "model name\t: EPYC 7742\n"}
             ),
-            "nothing is noted of the run": lambda case: setattr(case, "run", None),
         },
-        "certify.baseline_alone": {
+        "proof.baseline_alone": {
             "nothing is noted beside the baseline at all": noted(
                 lambda run: [step.pop("beside") for step in run["steps"]]
             ),
         },
-        "certify.measured": {
+        "proof.measured": {
             "a step of the run has failed": noted(
                 lambda run: run["failures"].append(failure)
             ),
         },
-        "samples.json": {
+        "the record": {
+            "nothing is noted of the run": lambda case: case.run.clear(),
             "what VMs did beside the baseline means nothing": noted(
-                lambda run: run["steps"][0]["beside"]["node0"].update(seconds=0)
+                lambda run: _of_hosts(run)[0]["beside"]["node0"].update(seconds=0)
             ),
-            "a run that bench run has not written": noted(
+            "a run that was not written by a proof": noted(
                 lambda run: run.pop("sessions")
             ),
         },
@@ -655,7 +670,7 @@ def _measured(vm):
         return without(lambda m: m.who == who and words in m.metric)
 
     return {
-        "certify.compared": {
+        "proof.compared": {
             **worse,
             **near,
             "another sysbench": altered(
@@ -665,7 +680,7 @@ def _measured(vm):
             "one round was left out": without(lambda m: (m.who, m.round) == (who, 2)),
             "values were copied from the host": copied,
         },
-        "certify.measured": {
+        "proof.measured": {
             f"no {words or 'metric'} was measured": unmeasured(words)
             for words in (*sound.ENDPOINTS, "")
         },
@@ -675,7 +690,7 @@ def _measured(vm):
 def _samples():
     """What was measured of all."""
     return {
-        "certify.compared": {
+        "proof.compared": {
             "1 round only": without(lambda m: m.round > 1),
             "3 rounds only": without(lambda m: m.round > 3),
             "4 rounds only": without(lambda m: m.round > 4),
@@ -696,7 +711,7 @@ def _samples():
                 },
             ),
         },
-        "certify.measured": {
+        "proof.measured": {
             "one VM at a time": altered(
                 lambda m: m.machine.kind == "guest", lambda _: {"at_once": 1}
             ),
@@ -726,59 +741,14 @@ def _policies():
                 emulator_threads="share"
             ),
         },
-        "certify.measured": {
+        "proof.measured": {
             "policy that promises unmeasured IOPS": policy(disk=guaranteed),
         },
-        "certify.flavor": {
+        "proof.flavor": {
             f"flavor {name} is asked for": flavor(name)
             for name in ("hp.20c.64g", "hp.20c.200g", "g.4c.8g")
         },
         "--flavor": {"flavor that the policy does not have": flavor("hp.40c.128g")},
-    }
-
-
-def _files(name):
-    """A file that cannot be used."""
-    cut = {
-        f"{name} ends after {share} %": text(
-            name, lambda t, share=share: t[: len(t) * share // 100]
-        )
-        for share in (0, 50, 99)
-    }
-    version = text(name, lambda t: json.dumps(json.loads(t) | {"schema_version": "9"}))
-    missing = text(name, lambda _: None)
-    return {
-        name: cut
-        | {f"{name} is missing": missing, f"{name} is of another version": version}
-    }
-
-
-def _confused():
-    """Files in the places of others."""
-    loads = [{"name": "x", "loads": [{"servers": 1, "per_second": 1}]}]
-    other = json.dumps({"schema_version": "1.0", "scale_out": loads})
-    twice = ["guest1.json", "guest1.json"]
-    return {
-        "policy.yaml": {
-            "policy.yaml is missing": text("policy.yaml", lambda _: None),
-            "policy.yaml ends in the middle": text(
-                "policy.yaml", lambda t: t[: t.index("vcpus") + 5]
-            ),
-        },
-        "host.json": {
-            "a guest in place of the host": text(
-                "host.json", lambda _: hosts.as_json(sound.guest(1))
-            ),
-        },
-        "guest1.json": {
-            "the host in place of a guest": text(
-                "guest1.json", lambda _: hosts.as_json(sound.host())
-            ),
-            "a guest is named twice": lambda case: case.guest_names.extend(twice),
-        },
-        "samples.json": {
-            "samples without measurements": text("samples.json", lambda _: other),
-        },
     }
 
 
@@ -814,12 +784,7 @@ FAULTS = [
     ),
     *(
         fault
-        for name in ("host.json", "guest1.json", "guest2.json", "samples.json")
-        for fault in faults_of(_files(name))
-    ),
-    *(
-        fault
-        for table in (_strangers, _hosts, _run, _samples, _policies, _confused)
+        for table in (_strangers, _hosts, _run, _samples, _policies)
         for fault in faults_of(table())
     ),
 ]

@@ -18,7 +18,7 @@ from tests.unit.measure.prove.faults import (
 from tests.unit.measure.prove.faults_domain import scope
 from tests.unit.rules.hosts import HP
 
-DRIVER = "<driver name='qemu' type='raw' cache='none' io='native' iothread='1'/>"
+DRIVER = "<driver name='qemu' type='raw' cache='none' io='native'/>"
 SOURCE = "<source dev='/dev/nvme1n1' index='1'/>"
 ASKED = replace(HP.disk, read_iops=20000, write_iops=10000)
 
@@ -93,6 +93,9 @@ def _devices(vm):
     network = policy(disk=replace(HP.disk, source="volume"))
     local = f"<source file='/var/lib/nova/instances/{hosts.UUIDS[vm - 1]}/disk'/>"
 
+    scsi = "<controller type='scsi' {}><driver queues='{}'/></controller>"
+    good = scsi.format("index='0' model='virtio-scsi'", 20)
+
     def disk(old, new):
         return xml(vm, (DRIVER, DRIVER.replace(old, new)))
 
@@ -111,6 +114,25 @@ def _devices(vm):
             **{
                 f"a disk on {bus}": xml(vm, ("bus='virtio'", f"bus='{bus}'"))
                 for bus in ("ide", "sata", "usb")
+            },
+            "a LUN on sata": xml(
+                vm, ("device='disk'", "device='lun'"), ("bus='virtio'", "bus='sata'")
+            ),
+            "a LUN has cache writeback": both(
+                xml(vm, ("device='disk'", "device='lun'")),
+                disk("cache='none'", "cache='writeback'"),
+            ),
+            **{
+                f"a SCSI controller {words}": xml(
+                    vm,
+                    ("bus='virtio'/>", "bus='scsi'/><address controller='1'/>"),
+                    ("<interface ", f"{good}{bad}<interface "),
+                )
+                for words, bad in (
+                    ("of lsilogic", scsi.format("index='1' model='lsilogic'", 20)),
+                    ("without a model", scsi.format("index='1'", 20)),
+                    ("of one queue", scsi.format("index='1' model='virtio-scsi'", 1)),
+                )
             },
             **{
                 f"cache {mode}": disk("cache='none'", f"cache='{mode}'")

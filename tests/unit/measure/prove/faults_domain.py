@@ -73,7 +73,7 @@ def _cpu(vm):
                 {f"/proc/{hosts.FIRST_PID + 100 * vm}/cmdline": None}
             ),
         },
-        "certify.cpu_flags": {
+        "proof.cpu_flags": {
             "a CPU of before AVX": lacking(
                 *(f for f in guests.FLAGS.split() if "avx" in f)
             ),
@@ -88,7 +88,7 @@ def _cpu(vm):
 
 def _unread():
     return {
-        "certify.cpu_flags": {
+        "proof.cpu_flags": {
             "the host's flags were not read": host(
                 {CPUINFO: f"model name\t: {sound.CPU}\n"}
             ),

@@ -102,7 +102,7 @@ def _guest_packets(vm):
             "what its NIC lost was not read": guest(vm, unread),
             "what its NIC lost was read once": guest(vm, later=dict.fromkeys(unread)),
         },
-        "certify.no_losses": {
+        "proof.counters": {
             "900,000 rx_dropped since it was measured": guest(
                 vm, at("rx_dropped", LOST), later=at("rx_dropped", LOST)
             ),
@@ -147,7 +147,7 @@ def _host_packets():
             ),
             "what the host's kernel drops was not read": host({SOFTNET: None}),
         },
-        "certify.no_losses": {
+        "proof.counters": {
             "the host has lost 900,000 packets since it was measured": host(
                 at("eth1", "rx_dropped", LOST), later=at("eth1", "rx_dropped", LOST)
             ),
@@ -202,7 +202,7 @@ def _alone():
             replace(m, at_once=1) for m in case.measured if m.who in {"node0", "vm1"}
         ]
 
-    return {"certify.every_vm": {"one VM where the class allows two": plant}}
+    return {"proof.every_vm": {"one VM where the class allows two": plant}}
 
 
 FAULTS = [

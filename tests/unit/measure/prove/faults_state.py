@@ -3,9 +3,22 @@
 
 from datetime import datetime, timedelta
 
+from nova_perfvm.measure.collect.collected import CommandOutput
 from tests.unit.measure import guests, hosts
 from tests.unit.measure.prove import sound
-from tests.unit.measure.prove.faults import CPU, VMS, faults_of, guest, host, noted
+from tests.unit.measure.prove.faults import (
+    CPU,
+    INTERRUPTS,
+    SOFTNET,
+    STAT,
+    VMS,
+    both,
+    faults_of,
+    guest,
+    guest_of,
+    host,
+    noted,
+)
 from tests.unit.measure.prove.sound import BOOT
 
 CMDLINE, CPUINFO = "/proc/cmdline", "/proc/cpuinfo"
@@ -132,7 +145,7 @@ def _before(who, kind):
     """What was otherwise when a machine was measured."""
     cpuinfo = (sound.host() if kind == "host" else sound.guest(1)).files[CPUINFO]
     return {
-        "certify.same_state": {
+        "proof.same_state": {
             "it has started anew since": _was(who, BOOT, "other\n"),
             "its boot was not noted": _was(who, BOOT, None),
             "measured with mitigations=off": _was(who, CMDLINE, "mitigations=off\n"),
@@ -144,7 +157,7 @@ def _before(who, kind):
                 lambda run: run["sessions"][0]["targets"][who].update(collected=None)
             ),
         },
-        "certify.clocks": {
+        "proof.clocks": {
             f"{words}": noted(
                 lambda run, ahead_s=ahead_s: [
                     step.update(ahead_s=dict.fromkeys(step["targets"], ahead_s(number)))
@@ -158,6 +171,87 @@ def _before(who, kind):
                 ("its clock is hours off", lambda _: 7200.0),
                 ("its clock did not answer", lambda _: None),
             )
+        },
+    }
+
+
+def _counters():
+    """What counters moved in the hour, and stood still while it was collected."""
+    net, stat, table = SOFTNET, STAT, sound.host().files[INTERRUPTS]
+    errors = f"{table}MCE: {'1 ' * 40}  Machine check exceptions\n"
+    moved = "numa_pages_migrated 400000\n"
+    return {
+        "proof.counters": {
+            "it was too hot in the hour": _was(
+                "node0", f"{CPU}/cpu7/thermal_throttle/core_throttle_count", "2\n"
+            ),
+            "memory had errors in the hour": _was(
+                "node0", "/sys/devices/system/edac/mc/mc0/ce_count", "7\n"
+            ),
+            "machine checks in the hour": host(
+                {INTERRUPTS: errors}, later={INTERRUPTS: errors}
+            ),
+            "the host's kernel dropped packets in the hour": host(
+                {net: hosts.softnet(40, 1000, 900)},
+                later={net: hosts.softnet(40, 91000, 900)},
+            ),
+            "the kernel moved memory in the hour": host(
+                {"/proc/vmstat": moved}, later={"/proc/vmstat": moved}
+            ),
+            "CPU 3 of vm1 was stolen in the hour": guest(
+                1,
+                {stat: guests.stat(20, more=500)},
+                later={stat: guests.stat(20, 1, more=500, idle=2000)},
+            ),
+            "vm1 was collected before it was measured": guest_of(
+                1, taken_at="2026-11-22T09:10:00+00:00"
+            ),
+        },
+    }
+
+
+def _settings_of_one_side():
+    """What the guest has and its host has not."""
+    pages = "/sys/kernel/mm/transparent_hugepage/enabled"
+    found = f"{CPU}/vulnerabilities"
+    return {
+        "proof.same_settings": {
+            "huge pages always in vm1 alone": guest(
+                1, {pages: "[always] madvise never\n"}
+            ),
+            "no huge pages on the host": host({pages: "always madvise [never]\n"}),
+            "huge pages were not read in vm1": guest(1, {pages: None}),
+            "mds is not mitigated in vm2": guest(
+                2, {f"{found}/mds": "Vulnerable; SMT Host state unknown\n"}
+            ),
+            "no mitigations in vm1": guest(
+                1, {f"{found}/spectre_v2": "Vulnerable; IBPB: disabled\n"}
+            ),
+            "a larger MTU in vm1": guest(1, {"/sys/class/net/eth0/mtu": "9100\n"}),
+            "offloads are off on the host alone": both(
+                *(
+                    plant(
+                        commands={
+                            f"ethtool -k {nic}": CommandOutput(
+                                0, f"Features:\ntcp-segmentation-offload: {value}\n"
+                            )
+                        }
+                    )
+                    for plant, nic, value in (
+                        (host, "eth0", "off"),
+                        (host, "eth1", "off"),
+                        (lambda **of: guest(1, **of), "eth0", "on"),
+                        (lambda **of: guest(2, **of), "eth0", "on"),
+                    )
+                )
+            ),
+            "mitigations were not read on the host": host(
+                dict.fromkeys(p for p in sound.host().files if p.startswith(found))
+            ),
+        },
+        "proof.same_state": {
+            "mitigations changed": _was("node0", f"{found}/mds", "Vulnerable\n"),
+            "another clock source": _was("node1", hosts.CLOCK, "hpet\n"),
         },
     }
 
@@ -190,14 +284,14 @@ def _measuring():
             step["targets"] = step["targets"][:1]
 
     def late(run):
-        run["steps"][3]["started_at"] = "2026-11-22T11:59:00+00:00"
+        run["steps"][30]["started_at"] = "2026-11-22T11:59:00+00:00"
 
     def began(vm, after_s):
         path = f"/proc/{hosts.FIRST_PID + 100 * vm}/stat"
         return host({path: hosts.process_stat(4100, "kvm", after_s)})
 
     return {
-        "certify.same_state": {
+        "proof.same_state": {
             "baseline at the lowest clock": _was(
                 "node1", FREQUENCY.format(25, "scaling_governor"), "powersave\n"
             ),
@@ -216,7 +310,7 @@ def _measuring():
                 {f"/proc/{hosts.FIRST_PID + 100}/stat": None}
             ),
         },
-        "certify.same_time": {
+        "proof.same_time": {
             "a run over 20 days": resumed(40),
             "a step a day": resumed(24),
             "a step every two hours": resumed(2),
@@ -225,12 +319,12 @@ def _measuring():
                 lambda run: [step.pop("took_s") for step in run["steps"]]
             ),
         },
-        "certify.at_once": {
+        "proof.at_once": {
             "VMs began 52 of 60 s apart": of_vms(started_apart_s=52.0),
             "VMs one after the other": noted(alone),
             "how far apart VMs began is not noted": of_vms(started_apart_s=None),
         },
-        "certify.distinct": {
+        "proof.distinct": {
             "vm2 has the boot of vm1": guest(2, {BOOT: inside[BOOT]}),
             "the host has the boot of vm1": host({BOOT: inside[BOOT]}),
             "the boot of vm2 was not read": guest(2, {BOOT: None}),
@@ -246,5 +340,7 @@ FAULTS = [
         for who, kind in (("node0", "host"), ("node1", "host"), ("vm1", "guest"))
         for f in faults_of(_before(who, kind), f"{who}: ")
     ),
+    *faults_of(_counters()),
+    *faults_of(_settings_of_one_side()),
     *faults_of(_measuring()),
 ]

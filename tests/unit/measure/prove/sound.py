@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All files of a certificate, without a fault: a host of 2x20 with two VMs."""
+"""All that a proof rests on, without a fault: a host of 2x20 with two VMs."""
 
 import copy
 import functools
@@ -8,11 +8,11 @@ import random
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from nova_perfvm.documents import textfile
-from nova_perfvm.facts import snapshot as snapshots
+from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.measure import samples
-from nova_perfvm.measure.prove import certificate
-from nova_perfvm.measure.prove.inputs import UUID, Paths, load
+from nova_perfvm.measure.bench.scenario import Target
+from nova_perfvm.measure.prove import plan, proof
+from nova_perfvm.measure.prove.inputs import BOOT, UUID
 from nova_perfvm.measure.samples import Machine, Measurement, Samples
 from nova_perfvm.policy import HostShape, loader
 from tests.unit.measure import guests, hosts
@@ -20,16 +20,19 @@ from tests.unit.rules import hosts as rules
 
 FLAVOR = "hp.20c.128g"
 CPU = "Xeon Gold 6248"
-BOOT = "/proc/sys/kernel/random/boot_id"
 # What a machine is like, of all that bench run has collected before it measures.
 STATE = (
     *("/proc/cmdline", "/proc/cpuinfo", BOOT, UUID, f"{hosts.CPU}/online"),
     *(f"{hosts.CPU}/smt/control", f"{hosts.CPU}/cpu*/cpufreq/scaling_*"),
     *(f"{hosts.CPU}/intel_pstate/*", "/sys/kernel/mm/ksm/run"),
-    "/sys/class/net/*/statistics/*",
+    *("/sys/class/net/*/statistics/*", "/proc/stat", "/proc/vmstat"),
+    *(f"{hosts.CPU}/vulnerabilities/*", hosts.CLOCK),
+    *("/proc/net/softnet_stat", "/proc/interrupts", "*_count"),
 )
-KERNELS = {"compute1": "6.8.0", "rgw1": "6.1.0", "rgw2": "6.1.0"}
-ROUNDS = 6
+KERNELS = {"compute1": "6.8.0", "rgw1": "6.8.0", "rgw2": "6.8.0"}
+ROUNDS = 20
+# By which the host is measured first.
+SEED = 4
 # {metric: (tool, unit, better, threads, value of the host, VM / host)}.
 METRICS = {
     "cpu.events_per_second": ("sysbench", "1/s", "higher", (1, 20), 1000, 0.95),
@@ -39,7 +42,7 @@ METRICS = {
     ),
     "memory.random_access_ns": ("sysbench", "ns", "lower", (1,), 95, 1.05),
     "network.bits_per_second": ("iperf3", "bit/s", "higher", (20,), 1e10, 0.92),
-    "scheduling.latency_p99_9_us": ("cyclictest", "us", "lower", (20,), 40, 1.3),
+    "scheduling.loaded.latency_p99_9_us": ("cyclictest", "us", "lower", (20,), 40, 1.3),
 }
 # All others are information.
 ENDPOINTS = tuple(name for name in METRICS if name != "cpu.latency_p95_ms")
@@ -74,6 +77,7 @@ def guest(number, **changes):
     files = identity(found.hostname) | {
         UUID: f"{hosts.UUIDS[number - 1]}\n",
         "/sys/class/net/eth0/address": f"fa:16:3e:00:00:0{number}\n",
+        "/proc/meminfo": f"MemTotal:       {126 * 2**20} kB\n",
     }
     return guests.having(found, files=files)
 
@@ -116,10 +120,15 @@ def measured():
 def _seen():
     """Return what bench run has seen of each target."""
     machines = {"node0": host(), "node1": host(), "vm1": guest(1), "vm2": guest(2)}
+    generator = {BOOT: "generator-0000-4000-8000-000000000000\n"}
+    machines[plan.GENERATOR] = replace(
+        host(), hostname="load1", files={**host().files, **generator}
+    )
     return {
         who: {
             "hostname": one.hostname,
             "clock": {"offset_s": 0.2, "uncertainty_s": 0.001},
+            "last_level_cache_bytes": 56 * 2**20,
             "collected": {
                 "files": {
                     path: text
@@ -132,43 +141,6 @@ def _seen():
     }
 
 
-def run():
-    """Return what bench run notes beside it: host and VMs in turn, once a round."""
-    begun = datetime.fromisoformat("2026-11-22T09:25:00.000+00:00")
-    groups = {"host": ["node0", "node1"], "vms": ["vm1", "vm2"]}
-    steps = []
-    for number in range(1, ROUNDS + 1):
-        for group in sorted(groups, reverse=number % 2 == 0):
-            steps.append(
-                {
-                    "key": f"{number}/{group}/sysbench cpu/20",
-                    "targets": list(groups[group]),
-                    "started_at": (
-                        begun + timedelta(minutes=2 * len(steps))
-                    ).isoformat(),
-                    "started_apart_s": 0.001,
-                    "took_s": 60.4,
-                    "ahead_s": dict.fromkeys(groups[group], 0.201),
-                    "beside": {
-                        who: {"vms": 2, "cpu_s": 0.31, "most_s": 0.2, "seconds": 10.2}
-                        for who in groups[group]
-                        if who.startswith("node")
-                    },
-                }
-            )
-    return {
-        "scenario": {"targets": {who: {"kind": m.kind} for who, m in MACHINES.items()}},
-        "sessions": [
-            {
-                "started_at": "2026-11-22T09:20:00.000+00:00",
-                "targets": copy.deepcopy(_seen()),
-            }
-        ],
-        "steps": steps,
-        "failures": [],
-    }
-
-
 @functools.cache
 def policy_document(shape="2x20", **changes):
     """Return the policy for hosts of a shape, with some keys exchanged."""
@@ -176,66 +148,115 @@ def policy_document(shape="2x20", **changes):
     return loader.dump(replace(rules.policy(**changes), host_shapes=shapes))
 
 
+@functools.cache
+def scenario():
+    """Return the built-in scenario, with the names of the targets here."""
+    policy = loader.parse(policy_document())
+    flavors = {one.name: one for one in generate_flavors(policy)}
+    machines = plan.Machines(
+        Target("host", "host"),
+        (0, 1),
+        (Target("vm1", "guest"), Target("vm2", "guest")),
+        Target(plan.GENERATOR, "host"),
+        "192.0.2.30",
+    )
+    flavor = flavors[FLAVOR]
+    found = plan.scenario_of(flavor, policy.get_class(flavor.class_name), machines)
+    names = {"host1": "node0", "host2": "node1"}
+    return replace(
+        found,
+        targets=tuple(
+            replace(one, name=names.get(one.name, one.name)) for one in found.targets
+        ),
+        groups={
+            name: tuple(names.get(who, who) for who in group)
+            for name, group in found.groups.items()
+        },
+    )
+
+
+@functools.cache
+def _run():
+    """Return what is noted while it is measured: host and VMs in turn, 55 minutes."""
+    at = datetime.fromisoformat("2026-11-22T09:00:00.000+00:00")
+    steps = []
+    for number, step in enumerate(scenario().steps(SEED)):
+        who = list(step.runs)
+        hosts_of_it = [one for one in who if one.startswith("node")]
+        beside = {"vms": 2, "cpu_s": 0.31, "most_s": 0.2, "seconds": 10.2}
+        beside |= {
+            "cpus": 40,
+            "threads": 40,
+            "others_s": 0.9,
+            "loudest": "qemu-system-x86",
+        }
+        steps.append(
+            {
+                "key": step.key,
+                "warm_up": step.round < 1,
+                "targets": who,
+                "started_at": (at + timedelta(seconds=13 * number)).isoformat(),
+                "started_apart_s": 0.001,
+                "took_s": 12.2,
+                "ahead_s": dict.fromkeys(who, 0.201),
+                "affinity": {"node0": "0-19", "node1": "20-39"},
+                "beside": {one: dict(beside) for one in hosts_of_it},
+            }
+        )
+    return {
+        "scenario": scenario().as_document(),
+        "seed": SEED,
+        "working_set_mb": 224,
+        "sessions": [
+            {"started_at": "2026-11-22T08:59:00.000+00:00", "targets": _seen()}
+        ],
+        "steps": steps,
+        "failures": [],
+    }
+
+
+def run():
+    """Return a copy of its own of it."""
+    return copy.deepcopy(_run())
+
+
 @dataclass
 class Case:
-    """The files, which a fault is planted in.
-
-    :ivar texts: {role: change of the text that is written}
-    """
+    """What was seen, which a fault is planted in."""
 
     host: object = field(default_factory=host)
     guests: list = field(default_factory=lambda: [guest(1), guest(2)])
     measured: list = field(default_factory=measured)
-    run: dict | None = field(default_factory=run)
+    run: dict = field(default_factory=run)
     policy: str = field(default_factory=policy_document)
     flavor: str = FLAVOR
-    texts: dict = field(default_factory=dict)
-    snapshot: object = None
-    guest_names: list = field(default_factory=list)
+    baseline: object = None
+
+    def samples(self):
+        """Return what was measured."""
+        return Samples(tuple(self.measured), run=self.run)
 
     def write(self, directory):
-        """Write all files; return their paths."""
-        found = {
-            "policy.yaml": self.policy,
-            "host.json": hosts.as_json(self.host),
-            "samples.json": self._samples(),
-        }
-        names = []
-        for number, one in enumerate(self.guests, 1):
-            names.append(f"guest{number}.json")
-            found[names[-1]] = hosts.as_json(one)
-        if self.snapshot is not None:
-            found["snapshot.json"] = snapshots.dumps(self.snapshot)
-        for name, text in found.items():
-            changed = self.texts.get(name, lambda same: same)(text)
-            if changed is None:
-                (directory / name).unlink(missing_ok=True)
-            else:
-                (directory / name).write_text(changed)
-        return Paths(
-            host=str(directory / "host.json"),
-            guests=[str(directory / name) for name in self.guest_names or names],
-            samples=str(directory / "samples.json"),
-            policy=str(directory / "policy.yaml"),
-            snapshot=str(directory / "snapshot.json") if self.snapshot else None,
+        """Write what was collected and measured to files of their own."""
+        guests_of = {f"guest{n}.json": one for n, one in enumerate(self.guests, 1)}
+        for name, one in {"host.json": self.host, **guests_of}.items():
+            (directory / name).write_text(hosts.as_json(one))
+        document = json.loads(samples.dumps(self.samples())) | {"run": self.run}
+        (directory / "samples.json").write_text(json.dumps(document))
+
+    def record(self):
+        """Return the record of it."""
+        return proof.make(
+            policy=self.policy,
+            flavor=self.flavor,
+            seen=(
+                json.loads(hosts.as_json(self.host)),
+                [json.loads(hosts.as_json(guest)) for guest in self.guests],
+            ),
+            measured=self.samples(),
+            baseline=self.baseline,
         )
 
-    def _samples(self):
-        document = json.loads(samples.dumps(Samples(tuple(self.measured))))
-        if self.run is not None:
-            document["run"] = self.run
-        return json.dumps(document)
-
-    def made(self, directory, **given):
-        """Certify; return what was judged, and the record."""
-        read = functools.partial(
-            load,
-            self.write(directory),
-            self.flavor,
-            read_snapshot=lambda path: snapshots.loads(textfile.read(path)),
-            within_s=3600,
-        )
-        return certificate.make(
-            read,
-            **{"made_at": "2026-11-22T10:30:00+00:00"} | given,
-        )
+    def judged(self):
+        """Return what is judged by it."""
+        return proof.judged(self.record())

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import json
+import pathlib
 import re
 from dataclasses import replace
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import samples
+from nova_perfvm.measure.prove import proof
 from nova_perfvm.measure.report import answer, content, page, plot
 from tests.directory import DirectoryCase
 from tests.unit.measure import published
+from tests.unit.measure.prove.sound import Case
 from tests.unit.page_elements import Elements
 
 EVIL = "</script><img src=x onerror=alert(1)>"
-FACTORS = (0.99, 1.01, 1.0, 0.995, 1.005)
+FACTORS = (0.99, 1.01, 1.0, 0.995, 1.005) * 4
 
 
 class ReportTest(DirectoryCase):
@@ -41,12 +44,11 @@ class ReportTest(DirectoryCase):
         for group in groups:
             levels = [row.comparison.level for row in group.rows]
             self.assertEqual(sorted(levels, reverse=True), levels)
-        rows = sum(len(group.rows) for group in groups)
-        self.assertEqual(len(found.comparisons), rows)
+        rows = sum(len(group.rows) for group in groups) + len(found.scaling)
         text = page.html(found)
         order = re.findall(r'<td class="\w+">(fail|inconclusive|pass)</td>', text)
         self.assertEqual(rows, len(order))
-        overall = '<p class="verdict failure">fail</p>'
+        overall = '<p class="verdict unknown">measured, not a proof</p>'
         self.assertLess(text.index(overall), text.index('class="counts"'))
 
     def test_what_ran_beside_busy_vms_is_told_apart(self):
@@ -64,14 +66,14 @@ class ReportTest(DirectoryCase):
     def test_the_answer_is_the_worst_vm_of_each_kind(self):
         found = content.read([self.ly()])
         self.assertEqual(
-            "2 VMs at once: 0.90 of the host's CPU, 0.78 of the host's memory, 0.64 of "
-            "their share of the network (at least 0.70 is asked); disk not measured",
+            "2 VMs at once reach 0.90 CPU, 0.78 memory, 0.64 network of their share "
+            "(at least 0.70)",
             answer.answer(found.comparisons),
         )
         once = content.read([self.measured(published.ly_alone())]).comparisons
         self.assertEqual(
-            "1 VM: cpu.latency_max_ms 20.27 times the host's; CPU, memory, disk not "
-            "told (1 round: repeat it in at least 5); network not measured",
+            "1 VM reaches 0.98 CPU, 0.85 memory, 0.81 disk of its share (at least "
+            "0.70); cpu.latency_max_ms is 20.27 times the host's (at most 2.00)",
             answer.answer(once),
         )
 
@@ -109,18 +111,58 @@ class ReportTest(DirectoryCase):
         self.assertIn("1/vms/fio: vm1", text)
         self.assertNotIn(EVIL, text)
 
-    def test_what_was_not_measured_is_no_pass(self):
+    def test_what_was_not_measured_is_said(self):
         measured = [
             published.measurement(who, "cpu.events_per_second", 4, value)
             for who, value in (("host", 100), ("vm", 99))
         ]
         failure = {"where": "1/vms/fio", "who": "vm1", "reason": "no", "stderr": ""}
-        for failures, verdict in (([], "pass"), ([failure], "inconclusive")):
+        for failures in ([], [failure]):
             repeated = published.repeated(measured, FACTORS)
             file = self.measured(repeated, {"failures": failures})
             text = page.html(content.read([file]))
-            (overall,) = re.findall(r'<p class="verdict \w+">(\w+)</p>', text)
-            self.assertEqual(verdict, overall)
+            said = "not all was measured: 1 failed" in text
+            self.assertEqual(bool(failures), said)
+
+    def test_scaling(self):
+        whole = samples.Samples(tuple(published.ly_two()), (published.rps(),))
+        found = content.read([self.file("all.json", samples.dumps(whole))])
+        text = page.html(found)
+        self.assertIn("api, linearity", text)
+        self.assertEqual([], Elements(text).faults)
+
+    def test_a_record_of_a_proof_is_read_as_measurements(self):
+        """Also one of a version before, which has other keys."""
+        case = Case()
+        path = str(self.directory / "proof.json")
+        record = case.record()
+        proof.write(path, record, proof.judged(record))
+        rows = content.read([path]).comparisons
+        self.assertEqual({"vm1", "vm2"}, {row.who for row in rows})
+        document = json.loads(pathlib.Path(path).read_text())
+        measured = document["measured"]
+        of_host = [
+            one for one in measured["measurements"] if one["machine"]["kind"] == "host"
+        ]
+        before = {
+            "kind": "proof",
+            "schema_version": "1.0",
+            "flavor": document["flavor"],
+            "measured": measured
+            | {
+                "measurements": [
+                    one for one in measured["measurements"] if one not in of_host
+                ]
+            },
+            "baseline": measured | {"measurements": of_host},
+            "certificate": {"verdict": "certified"},
+        }
+        found = content.read([self.file("before.json", before)])
+        self.assertEqual(
+            [(row.group, row.judged) for row in rows],
+            [(row.group, row.judged) for row in found.comparisons],
+        )
+        self.assertIn("measured, not a proof", page.html(found))
 
     def test_what_a_record_lacks(self):
         for run in (
@@ -132,8 +174,8 @@ class ReportTest(DirectoryCase):
         self.assertRaises(PerfVMError, content.read, [self.file("x", "[]")])
         self.assertRaises(PerfVMError, content.read, [self.file("x", "{")])
         host = [m for m in published.ly_alone() if m.who == "host"]
-        found = content.read([self.measured(host)])
-        self.assertIn("no measurement of a VM", page.html(found))
+        error = self.assertRaises(PerfVMError, content.read, [self.measured(host)])
+        self.assertIn("no measurement of a VM", str(error))
 
     def test_names_are_text(self):
         evil = [

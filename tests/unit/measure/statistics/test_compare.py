@@ -10,7 +10,7 @@ from nova_perfvm.measure.statistics.compare import CannotCompareError, compare
 from nova_perfvm.measure.statistics.verdict import far
 from tests.unit.measure import published
 
-STEADY = (0.99, 1.01, 1.0, 0.995, 1.005)
+STEADY = (0.99, 1.01, 1.0, 0.995, 1.005) * 2
 NOISY = (0.8, 1.25, 1.0, 0.9, 1.1)
 
 
@@ -129,7 +129,7 @@ class VerdictTest(testtools.TestCase):
             self.assertEqual(verdict, self.verdict(latencies))
             self.assertEqual(Level.OK, self.verdict(latencies, latency_target=4))
         # Time for the same work.
-        (found,) = compare(rows("gmake.seconds", 100, 140))
+        (found,) = compare(rows("gmake.seconds", 100, 125))
         self.assertEqual((Level.OK, 1 / 0.7), (found.level, found.target))
 
     def test_nothing_passes_without_five_rounds(self):
@@ -138,11 +138,38 @@ class VerdictTest(testtools.TestCase):
         rows = [replace(m, round=1, repeat=m.round) for m in cpu(100, 99)]
         self.assertEqual(Level.UNKNOWN, self.verdict(rows))
 
-    def test_one_bad_round_is_not_passed_over(self):
-        for slow, verdict in ((0.66, Level.OK), (0.60, Level.UNKNOWN)):
-            (found,) = compare(cpu(100, 100, (*[1.0, 0.99, 1.01] * 4, slow)))
-            self.assertEqual(verdict, found.level)
-        self.assertIn("one of 13 rounds is at 0.6", found.reason)
+    def test_a_slow_round_is_a_warning_and_a_slow_mode_no_pass(self):
+        quick = (*[1.0, 0.99, 1.01] * 4,)
+        for slow, verdict, words in (
+            ((0.6,), Level.OK, "1 of 13 rounds in a slow mode, at 0.6: look what"),
+            ((0.5, 0.6), Level.UNKNOWN, "2 of 14 rounds in a slow mode, at 0.5, 0.6"),
+        ):
+            with self.subTest(slow=slow):
+                (found,) = compare(cpu(100, 100, (*slow[1:], *quick, slow[0])))
+                self.assertEqual(verdict, found.level)
+                self.assertIn(words, found.remarks[0])
+                in_reason = words if verdict is Level.UNKNOWN else ""
+                self.assertIn(in_reason, found.reason)
+        (found,) = compare(cpu(100, 100, (*quick, 0.66)))
+        self.assertEqual((Level.OK, ()), (found.level, found.remarks))
+
+    def test_wide_noise_is_no_mode(self):
+        """Some of many noisy rounds miss the target, as far as the others exceed it."""
+        factors = [0.6, 1 / 0.6, 0.75, 1 / 0.75, 0.85, 1 / 0.85, 1.0, 1.0] * 6
+        (found,) = compare(cpu(100, 100, factors))
+        self.assertEqual((Level.OK, ()), (found.level, found.remarks))
+
+    def test_few_rounds_may_miss_a_mode(self):
+        """Of a VM near the target they prove nothing, however little they vary."""
+        for vm, rounds, verdict in (
+            *((95, 5, Level.OK), (85, 5, Level.UNKNOWN), (85, 10, Level.OK)),
+            *((72, 10, Level.UNKNOWN), (72, 20, Level.OK)),
+        ):
+            with self.subTest(vm=vm, rounds=rounds):
+                (found,) = compare(cpu(100, vm, (STEADY * 2)[:rounds]))
+                self.assertEqual(verdict, found.level)
+        (found,) = compare(cpu(100, 72))
+        self.assertRegex(found.reason, "10 rounds may miss a mode .* about 1[0-9] ")
 
     def test_each_of_many_rows_has_its_part_of_the_error(self):
         """One row in forty fails by chance; a whole that fails so is no proof."""
@@ -162,7 +189,7 @@ class VerdictTest(testtools.TestCase):
         self.assertEqual(["cpu7.x"], [row.group.metric for row in found if row.primary])
 
     def test_rounds_apart_have_no_interval(self):
-        rows = [replace(m, round=m.round + 5 * (m.who == "vm1")) for m in cpu(100, 99)]
+        rows = [replace(m, round=m.round + 10 * (m.who == "vm1")) for m in cpu(100, 99)]
         (found,) = compare(rows)
         self.assertEqual(Level.UNKNOWN, found.level)
         self.assertIn("interleave", found.reason)

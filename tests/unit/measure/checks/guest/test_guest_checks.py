@@ -375,6 +375,7 @@ class TimeTest(GuestCase):
             "kernel_line",
             (PASS, "*", "", {}),
             (SKIP, "*", "nosmt", {"/proc/cmdline": "root=x nosmt=force"}),
+            (PASS, "*", "2 arguments", {"/proc/cmdline": "ro quiet\n"}),
             (SKIP, "*", "nothing that a kernel", {"/proc/cmdline": "\n"}),
         )
 

@@ -26,7 +26,7 @@ from tests.unit.measure.checks.host.case import (
 )
 
 GB = 2**20
-DRIVER = "cache='none' io='native' iothread='1'/>"
+DRIVER = "cache='none' io='native'/>"
 SOURCE = "<source dev='/dev/nvme1n1' index='1'/>"
 
 
@@ -60,6 +60,16 @@ class CPUTest(HostCase):
             (PASS, FIRST, "", {path: plugged}),
             (PASS, FIRST, "", {path: old}),
         )
+
+    def test_caches_that_the_guest_sees(self):
+        path = f"{PROC}/cmdline"
+        whole = hosts.host().files[path]
+        for more, status in (
+            ("l3-cache=off", WARN),
+            ("host-cache-info=on,l3-cache=off", PASS),
+        ):
+            told = {path: whole.replace(",rtm=off", f",rtm=off,{more}")}
+            self.assert_cases("virtual_cpu", (status, FIRST, "", told))
 
     def test_names_of_features(self):
         for libvirt, kernel in (
@@ -144,10 +154,15 @@ class DevicesTest(HostCase):
         scsi = (
             "bus='virtio'/>",
             (
-                "bus='scsi'/></disk><controller type='scsi'><driver queues='20'/>"
+                "bus='scsi'/><serial>volume</serial></disk>"
+                "<controller type='scsi' model='virtio-scsi'>"
+                "<driver queues='20'/>"
                 "</controller><disk device='cdrom'>"
             ),
         )
+        number = PROC.rpartition("/")[2]
+        thread = f"{PROC}/task/{int(number) + 2}/status"
+        away = {thread: hosts.status("vhost", "41", 0)}
         hidden = ("<apic/>", "<kvm><hidden state='on'/></kvm>")
         self.assert_cases(
             "virtual_devices",
@@ -188,6 +203,14 @@ class DevicesTest(HostCase):
             (
                 WARN,
                 FIRST,
+                "copy_on_read",
+                (DRIVER, DRIVER.replace("cache", "copy_on_read='on' cache")),
+            ),
+            (WARN, FIRST, "ioeventfd", (DRIVER, f"ioeventfd='off' {DRIVER}")),
+            (WARN, FIRST, "vhost may run on node 1", away),
+            (
+                WARN,
+                FIRST,
                 "encrypted",
                 ("<devices>", "<launchSecurity/><devices>"),
             ),
@@ -217,7 +240,7 @@ class DevicesTest(HostCase):
         found = findings("hypervisor.virtual_devices", host)
         (note,) = [one for one in found if one.level is Level.NOTE]
         self.assertEqual(
-            "QEMU encrypts a disk; a block job copies a disk", note.observed
+            "vda: QEMU encrypts it; vda: a block job copies it", note.observed
         )
 
 

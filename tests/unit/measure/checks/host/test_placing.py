@@ -3,13 +3,14 @@
 
 import dataclasses
 
-from nova_perfvm.measure import hypervisor
+from nova_perfvm.measure.collect import hypervisor
 from nova_perfvm.policy import loader
 from tests.unit.measure import hosts
 from tests.unit.measure.checks.host.case import (
     CONF,
     FAIL,
     FIRST,
+    NOTE,
     PASS,
     SKIP,
     WARN,
@@ -20,6 +21,14 @@ from tests.unit.measure.checks.host.case import (
 )
 from tests.unit.measure.hosts import CPU, NODE, UUIDS
 
+NATIVE = "cache='none' io='native'"
+SCSI = (
+    "bus='virtio'/>",
+    (
+        "bus='scsi'/></disk><controller type='scsi' index='0' model='virtio-scsi'>"
+        "<driver queues='20'/></controller><disk device='cdrom'>"
+    ),
+)
 SECOND_NODE = f"{NODE}/node1/meminfo"
 
 
@@ -224,7 +233,16 @@ class BindingTest(HostCase):
         pin = "<iothreadpin iothread='1' cpuset='0-19'/>"
         self.assert_cases(
             "iothread_pin",
-            (WARN, FIRST, "none", ("<iothreads>1</iothreads>", "")),
+            # As Nova writes it.
+            (NOTE, FIRST, "QEMU's main thread serves vda, no I/O thread", {}),
+            (PASS, FIRST, "I/O thread 1", (NATIVE, f"{NATIVE} iothread='1'")),
+            (NOTE, FIRST, "serves vda", SCSI),
+            (
+                PASS,
+                FIRST,
+                "",
+                tuple(s.replace("queues='20'", "iothread='1'") for s in SCSI),
+            ),
             (FAIL, FIRST, "I/O thread 1 has no pin", (pin, "")),
             (FAIL, FIRST, "VMs own 30", (pin, pin.replace("0-19", "5,30"))),
         )

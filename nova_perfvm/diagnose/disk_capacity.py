@@ -11,26 +11,17 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from nova_perfvm.documents.document import KINDS, kind_of
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure.bench.tools import fio
-from nova_perfvm.measure.bench.tools.tool import OutputError, output_of
 from nova_perfvm.printable import number_of
 
 # Latencies and depths are rounded, and ramp-up counts, too.
 _NEAR: Final = 0.05
 # What more VMs get in sum, above what one gets, is no noise.
 _MORE: Final = 1.10
-# Engines of fio for which iodepth means nothing; the first is its default.
-_SYNCHRONOUS: Final = frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"})
-# Where fio has mean latencies, and how many of its units are a millisecond; fio 2 has
-# the last one.
-_LATENCIES: Final = (("lat_ns", 1e6), ("clat_ns", 1e6), ("lat", 1e3))
-
 _OF_ONE: Final = "the latency is that of one VM, not of so many"
 _OF_SO_MANY: Final = "the latency is what Little's law gives for so many"
 _CACHED: Final = (
@@ -47,10 +38,6 @@ _ONE_ONLY: Final = (
 )
 
 Count = Literal["rule", "demonstrated", "extrapolated"]
-
-
-class FioError(PerfVMError):
-    """A file that is no JSON of fio's, or has nothing that counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +162,7 @@ def _demonstrated(contended: Sequence[Figures], guarantee: Guarantee) -> Consoli
         if got < wanted
     ]
     # Of all I/Os of a VM, or of its reads.
-    means = _all_known(v.latency_ms or v.read_ms or v.write_ms for v in contended)
+    means = all_known(v.latency_ms or v.read_ms or v.write_ms for v in contended)
     slowest_ms, most_ms = max(means, default=None), guarantee.latency_ms
     if most_ms is not None and (slowest_ms is None or slowest_ms > most_ms):
         found = "not measured" if slowest_ms is None else f"{slowest_ms:.4g}"
@@ -195,7 +182,7 @@ def _extrapolated(
     """Count how often the guarantee is in what all that ran at once got in sum."""
     vms, limit = _fitting(total, guarantee)
     # Each VM keeps as many I/Os outstanding as it did.
-    own = _all_known(vm.outstanding for vm in contended)
+    own = all_known(vm.outstanding for vm in contended)
     each = statistics.fmean(own) if own else alone.outstanding
     per_vm_ms = None if each is None or not total.iops else each / total.iops * 1000
     if guarantee.latency_ms is not None and per_vm_ms:
@@ -218,7 +205,7 @@ def _over(
     return Figures(of_all(reads), of_all(writes))
 
 
-def _all_known(values: Iterable[float | None]) -> list[float]:
+def all_known(values: Iterable[float | None]) -> list[float]:
     """Return values; none of them if one is not known."""
     found = list(values)
     known = [value for value in found if value is not None]
@@ -260,66 +247,3 @@ def _remarks(
         yield _LIMITED.format(alone.outstanding) + more
     if not contended:
         yield _ONE_ONLY
-
-
-def read_fio(text: str, source: str) -> Figures:
-    """Return what fio's JSON (``--output-format=json`` or ``json+``) says.
-
-    All jobs of the file count together.
-
-    :raises FioError: when it is no such file, or they need not have run at once
-    """
-    try:
-        return _figures(text)
-    except OutputError as exc:
-        raise FioError(f"{source}: {exc}") from None
-
-
-@output_of(fio.NAME)
-def _figures(text: str) -> Figures:
-    if kind := kind_of(text):
-        raise OutputError(f"this is {KINDS[kind].title}")
-    jobs = fio.jobs_of(text)
-    read_iops, read_ms = _of_way([job["read"] for job in jobs])
-    write_iops, write_ms = _of_way([job["write"] for job in jobs])
-    if not 0 < read_iops + write_iops < math.inf:
-        raise OutputError("no I/O was done")
-    options = [job["job options"] for job in jobs]
-    depth = _depth([job.get("jobname") for job in jobs], options)
-    cached = any(str(of_job.get("direct", "0")) != "1" for of_job in options)
-    return Figures(read_iops, write_iops, read_ms, write_ms, depth, cached)
-
-
-def _of_way(parts: Sequence[Any]) -> tuple[float, float | None]:
-    """Return IOPS of all jobs, and their mean latency in milliseconds.
-
-    The latency is None where it is not known of each that did something.
-    """
-    done = [(float(part["iops"]), part) for part in parts if float(part["iops"])]
-    rates = [iops for iops, _ in done]
-    means = _all_known(_mean_ms(part) for _, part in done)
-    return sum(rates), statistics.fmean(means, rates) if means else None
-
-
-def _mean_ms(part: Mapping[str, Any]) -> float | None:
-    means = ((part.get(key, {}).get("mean"), per_ms) for key, per_ms in _LATENCIES)
-    return next((float(mean) / per_ms for mean, per_ms in means if mean), None)
-
-
-def _depth(names: Sequence[str], options: Sequence[Mapping[str, Any]]) -> int | None:
-    """Return the I/Os that all jobs may have outstanding at once.
-
-    With ``group_reporting`` one entry stands for all clones of a job; without it
-    each clone has an entry, of the same name.
-    """
-    total = 0
-    for name, of_job in zip(names, options, strict=True):
-        clones = 1 if names.count(name) > 1 else of_job.get("numjobs", 1)
-        synchronous = of_job.get("ioengine", "psync") in _SYNCHRONOUS
-        depth = 1 if synchronous else of_job.get("iodepth", 1)
-        try:
-            total += int(depth) * int(clones)
-        except ValueError:
-            # Such as 1k.
-            return None
-    return total

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The origin of a record, and whether it is one run of ``prove`` itself.
+
+Only such a run is a proof; any other is a measurement.  A forged file is not detected:
+whoever writes one by hand can write the origin, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from operator import attrgetter
+from typing import Any, Final
+
+from nova_perfvm import cpuset
+from nova_perfvm.generate.flavors import PolicyFlavor
+from nova_perfvm.measure.bench import busy_vms
+from nova_perfvm.measure.bench import scenario as scenarios
+from nova_perfvm.measure.bench.record import reading_run
+from nova_perfvm.measure.bench.scenario import Scenario
+from nova_perfvm.measure.bench.tools import memory
+from nova_perfvm.measure.collect.collected import Collected, NotReadError
+from nova_perfvm.measure.observed import domains, topology
+from nova_perfvm.measure.prove import conditions, plan, run_figures
+from nova_perfvm.measure.prove.inputs import BOOT, UUID
+from nova_perfvm.measure.samples import Measurement, Text
+from nova_perfvm.policy import VMClass
+
+PROGRAM: Final = importlib.metadata.version("nova-perfvm")
+
+Run = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class MadeOf:
+    """The origin of a record.
+
+    Collected files before the first step, with their counters, stand in
+    ``measured.run.sessions``, those after the last in ``host`` and ``guests``.
+
+    :ivar program: version of this package
+    :ivar scenario_sha256: in hex
+    :ivar order: keys of the steps, as they were carried out
+    :ivar boot_id: of the host
+    :ivar vms: UUIDs, as the guests tell them; empty where one does not
+    """
+
+    program: Text
+    scenario_sha256: Text
+    order: tuple[str, ...]
+    boot_id: str
+    vms: tuple[str, ...]
+
+
+def made_of(run: Run, host: Collected, guests: tuple[Collected, ...]) -> MadeOf:
+    """Return the origin of a record.
+
+    :raises RecordError: when the run is none that is written here
+    """
+    with reading_run("the record"):
+        text = json.dumps(run["scenario"], sort_keys=True)
+        return MadeOf(
+            PROGRAM,
+            hashlib.sha256(text.encode()).hexdigest(),
+            tuple(step["key"] for step in run["steps"]),
+            _identity(host, BOOT),
+            tuple(_identity(guest, UUID) for guest in guests),
+        )
+
+
+def _identity(of: Collected, path: str) -> str:
+    return of.files.get(path, "").strip()
+
+
+def no_proof(
+    noted: MadeOf,
+    run: Run,
+    flavor: PolicyFlavor,
+    vm_class: VMClass,
+    machines: tuple[Collected, ...],
+    figures: Collection[Measurement],
+) -> Iterator[str]:
+    """Yield why a run is a measurement, and no proof.
+
+    :param machines: the host, then the guests, as they were after the run
+    :raises RecordError: when the run is none that is written here
+    """
+    host, *guests = machines
+    if noted.program != PROGRAM:
+        yield f"made by version {noted.program}"
+    if noted != made_of(run, host, tuple(guests)):
+        yield "changed since it was made"
+    with reading_run("the record"):
+        scenario = scenarios.parse(json.dumps(run["scenario"]))
+        try:
+            nodes = {n.number: n.cpus for n in topology.nodes(host) if n.cpus}
+        except NotReadError:
+            nodes = {}
+        for difference in plan.differences(scenario, flavor, vm_class, tuple(nodes)):
+            yield f"not the built-in scenario: {difference}"
+        yield from _unbound(run, scenario, nodes)
+        yield from _disturbed(run)
+        yield from _in_caches(run)
+        yield from _generator(run, scenario, host)
+        yield from _out_of_order(run, scenario)
+        yield from run_figures.contradictions(run, scenario, figures, host)
+        yield from _resumed(run)
+
+
+def _unbound(
+    run: Run, scenario: Scenario, nodes: Mapping[int, frozenset[int]]
+) -> Iterator[str]:
+    """Look whether each run on the host might use its node's CPUs, and no others."""
+    for step in run["steps"]:
+        for who in step["targets"]:
+            target = scenario.target(who)
+            if target.kind == "host" and target.node is not None:
+                cpus = step.get("affinity", {}).get(who, "")
+                if cpuset.parse(cpus) != nodes.get(target.node):
+                    yield (
+                        f"step {step['key']}: {who} ran on CPUs {cpus or 'unknown'}, "
+                        f"not on those of node {target.node}"
+                    )
+                    return
+
+
+def _disturbed(run: Run) -> Iterator[str]:
+    """Look whether anything ran beside the benchmark on the host."""
+    found = [one.loudest for one in busy_vms.of_hosts(run).values() if one.loudest]
+    worst = max(found, key=attrgetter("share"), default=None)
+    if worst and worst.share > busy_vms.MOST_OTHERS:
+        yield f"{worst}; at most {busy_vms.MOST_OTHERS:.0%} may be"
+
+
+def _in_caches(run: Run) -> Iterator[str]:
+    """Look whether memory was measured on more than any machine's caches hold."""
+    looks = [look for one in run["sessions"] for look in one["targets"].values()]
+    most = max(look["last_level_cache_bytes"] for look in looks)
+    size_mb = run["working_set_mb"]
+    if not 0 < memory.TIMES_LAST_LEVEL * most <= size_mb * 2**20:
+        yield f"memory was measured on {size_mb} MiB, of which caches hold a part"
+
+
+def _generator(run: Run, scenario: Scenario, host: Collected) -> Iterator[str]:
+    """Look whether the network was measured against a third machine."""
+    network = scenario.tools.iperf3
+    if network is None:
+        return
+    try:
+        vms = {uuid.lower() for uuid in domains.uuids(host)}
+    except NotReadError:
+        vms = set()
+    for session in run["sessions"]:
+        files = {
+            who: (look["collected"] or {}).get("files", {})
+            for who, look in session["targets"].items()
+        }
+        of_it = files.pop(network.server, {})
+        boot = of_it.get(BOOT, "").strip()
+        if not boot:
+            yield "which machine the generator is was not seen"
+        # A container has the boot of its host.
+        elif (
+            boot in {one.get(BOOT, "").strip() for one in files.values()}
+            or of_it.get(UUID, "").strip().lower() in vms
+        ):
+            yield "the generator is the host, or a VM on it: name a third machine"
+
+
+def _out_of_order(run: Run, scenario: Scenario) -> Iterator[str]:
+    """Look whether each session measured what was left, in the order that was drawn."""
+    drawn = {step.key: n for n, step in enumerate(scenario.steps(run["seed"]))}
+    begun = [datetime.fromisoformat(one["started_at"]) for one in run["sessions"]]
+    seen: set[str] = set()
+    before = (0, -1)
+    for step in run["steps"]:
+        key, at = step["key"], datetime.fromisoformat(step["started_at"])
+        place = sum(at >= one for one in begun), drawn.get(key, -1)
+        if key in seen or place <= before:
+            yield f"step {key} out of the order that was drawn"
+            return
+        seen.add(key)
+        before = place
+    missing = len(drawn.keys() - seen)
+    if missing and not run["failures"]:
+        yield f"{missing} of {len(drawn)} steps are missing"
+
+
+def _resumed(run: Run) -> Iterator[str]:
+    """Look whether machines were as before whenever a run was gone on with."""
+    first, *later = run["sessions"]
+    for session in later:
+        for who, look in session["targets"].items():
+            was, now = (
+                (one or {}).get("files", {})
+                for one in (first["targets"][who]["collected"], look["collected"])
+            )
+            for words in conditions.changed(was, now):
+                yield f"resumed after {who} changed: {words}"

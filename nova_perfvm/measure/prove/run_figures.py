@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the figures of a record are those of its steps.
+
+Each step measures what its targets have in common, at once, for as long as the scenario
+says; each figure is of one target in one round.  Steps that overlap, figures of no step
+and steps without figures were put together from several runs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime, timedelta
+from itertools import combinations, pairwise, product
+from statistics import fmean
+from typing import Any, Final
+
+from nova_perfvm.measure.bench.scenario import Scenario
+from nova_perfvm.measure.checks import packets
+from nova_perfvm.measure.collect.collected import Collected
+from nova_perfvm.measure.samples import Measurement
+
+# Between the end of a step and the next one's start, and of a tool's own time.
+_SLACK_S: Final = 0.5
+_NETWORK: Final = "network."
+
+Run = Mapping[str, Any]
+
+
+def contradictions(
+    run: Run, scenario: Scenario, figures: Collection[Measurement], host: Collected
+) -> Iterator[str]:
+    """Yield in what steps and figures of a run contradict each other.
+
+    :param host: as it was collected after the run
+    """
+    yield from _times(run, scenario)
+    yield from _beside(run, scenario)
+    yield from _of_steps(run, scenario, figures)
+    yield from _copies(figures)
+    yield from _link(figures, host)
+
+
+def _times(run: Run, scenario: Scenario) -> Iterator[str]:
+    seconds = {step.key: step.run.seconds for step in scenario.steps(run["seed"])}
+    for step in run["steps"]:
+        took_s, least_s = step["took_s"], seconds.get(step["key"], 0)
+        if took_s is not None and took_s < least_s - _SLACK_S:
+            yield f"step {step['key']} took {took_s:.1f} s, of {least_s} s that it runs"
+            break
+    for one, following in pairwise(run["steps"]):
+        ended = _begun(one) + timedelta(seconds=(one["took_s"] or 0) - _SLACK_S)
+        if _begun(following) < ended:
+            yield f"step {following['key']} began before {one['key']} ended"
+            break
+
+
+def _begun(step: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(step["started_at"])
+
+
+def _beside(run: Run, scenario: Scenario) -> Iterator[str]:
+    """Look for VMs beside the host's own runs that were not measured."""
+    vms = sum(target.kind == "guest" for target in scenario.targets)
+    for step in run["steps"]:
+        for who, seen in step.get("beside", {}).items():
+            if seen and seen["vms"] > vms:
+                yield (
+                    f"{seen['vms']} VMs were beside {who} in step {step['key']}, of "
+                    f"which {vms} were measured"
+                )
+                return
+
+
+def _of_steps(
+    run: Run, scenario: Scenario, figures: Collection[Measurement]
+) -> Iterator[str]:
+    """Compare figures with steps: who, in which round, how many at once, and where."""
+    counted = [step for step in run["steps"] if not step.get("warm_up")]
+    rounds = {int(step["key"].partition("/")[0]) for step in counted}
+    members = {who: len(of) for of in scenario.groups.values() for who in of}
+    kinds = {(m.tool, m.metric, m.threads) for m in figures}
+    seen: defaultdict[tuple[str, str, str, int, int], int] = defaultdict(int)
+    for m in figures:
+        seen[m.who, m.tool, m.metric, m.threads, m.round] += 1
+        reason = ""
+        if m.round not in rounds or m.who not in members:
+            reason = "no step measured it"
+        elif (m.at_once or members[m.who]) != members[m.who] or m.loaded_neighbours:
+            reason = f"its step measured {members[m.who]} at once, and nobody else"
+        elif m.machine.node not in {None, scenario.target(m.who).node}:
+            reason = f"of node {m.machine.node}, not of its target's"
+        elif m.repeat > 1 or seen[m.who, m.tool, m.metric, m.threads, m.round] > 1:
+            reason = "it was measured more than once"
+        if reason:
+            yield f"{m.metric} of {m.who} in round {m.round}: {reason}"
+            return
+    if run["failures"]:
+        # They say themselves what was not measured.
+        return
+    for who, number, kind in product(members, sorted(rounds), sorted(kinds)):
+        if not seen[who, *kind, number]:
+            yield f"{kind[1]} of {who} in round {number} is missing"
+            return
+
+
+def _copies(figures: Collection[Measurement]) -> Iterator[str]:
+    """Look for targets whose figures are all equal."""
+    values: defaultdict[str, dict[tuple[str, int, int], float]] = defaultdict(dict)
+    for m in figures:
+        values[m.who][m.metric, m.threads, m.round] = m.value
+    for one, other in combinations(sorted(values), 2):
+        if values[one] == values[other]:
+            yield f"the figures of {other} are those of {one}"
+
+
+def _link(figures: Collection[Measurement], host: Collected) -> Iterator[str]:
+    """Look whether the host's runs were sent over its NICs at all."""
+    links = sum(packets.speeds(host).values()) * 1e6
+    means: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for m in figures:
+        if m.metric.startswith(_NETWORK) and m.unit == "bit/s":
+            means[m.metric][m.who].append(m.value if m.machine.kind == "host" else 0)
+    for metric, of in means.items():
+        whole = sum(map(fmean, of.values()))
+        if links and whole > links:
+            yield (
+                f"{metric}: the host reached {whole / 1e9:.1f} Gbit/s, over links of "
+                f"{links / 1e9:g}"
+            )
