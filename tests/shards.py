@@ -46,15 +46,15 @@ _TAIL_LINES = 60
 # Sizes of tests: longer than in `make test`, and such that a night on two cores has
 # room for all.
 SIZES = {
-    "PERFVM_AGREEMENT_STATES": "60",
-    "PERFVM_FILLS": "12",
-    "PERFVM_FUZZ_FILES": "600",
-    "PERFVM_GROUP_PLANS": "30",
-    "PERFVM_GROUP_VERDICTS": "1000",
-    "PERFVM_NUMA_REQUESTS": "1000",
-    "PERFVM_PCI_VERDICTS": "1000",
-    "PERFVM_RANDOM_STEPS": "400",
-    "PERFVM_REFUSALS": "10",
+    "PERFVM_AGREEMENT_STATES": "30",
+    "PERFVM_FILLS": "8",
+    "PERFVM_FUZZ_FILES": "400",
+    "PERFVM_GROUP_PLANS": "20",
+    "PERFVM_GROUP_VERDICTS": "600",
+    "PERFVM_NUMA_REQUESTS": "600",
+    "PERFVM_PCI_VERDICTS": "600",
+    "PERFVM_RANDOM_STEPS": "200",
+    "PERFVM_REFUSALS": "6",
     "PERFVM_STORM_REQUESTS": "30",
     "PERFVM_STORM_ROUNDS": "2",
 }
