@@ -21,7 +21,7 @@ class Cause(enum.StrEnum):
     NO_WHOLE_CORES = "no_whole_cores"
     ONE_CPU = "one_cpu"
     ONE_QUEUE = "one_queue"
-    # It is not known, or not yet.
+    # Facts are missing so far.
     CLASS_UNKNOWN = "class_unknown"
     FLAVORS_UNKNOWN = "flavors_unknown"
     NEVER_STOLEN = "never_stolen"
@@ -33,7 +33,7 @@ class Cause(enum.StrEnum):
 
     @property
     def nothing_to_judge(self) -> bool:
-        """Whether a check has seen that there is nothing to judge."""
+        """Whether the machine has nothing for the check to judge."""
         return self in _NOTHING
 
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file of :mod:`nova_perfvm.measure.checks` declares: checks.
+"""Declare checks and collect them from the packages ``host`` and ``guest``.
 
-Files of the packages ``host`` and ``guest`` declare them by decorators of what looks,
-whose docstring is the check's title; they are found there.
+A decorator makes a function a check; the function's docstring is the check's title.
 """
 
 import importlib
@@ -25,8 +24,8 @@ class Check(NamedTuple):
     :ivar order: place among the checks
     :ivar code: dotted, stable, never reused
     :ivar title: what has to hold, in one sentence
-    :ivar find: yields what it found of a subject, without the code; it may raise
-        :class:`NotReadError` where what it needs was not read
+    :ivar find: yields the findings for a subject, without the code; may raise
+        :class:`NotReadError` when a file or command was not read
     """
 
     order: int
@@ -35,9 +34,9 @@ class Check(NamedTuple):
     find: Callable[[Any], Iterable[Finding]]
 
     def findings(self, subject: Any) -> list[Finding]:
-        """Return what it found; what is unknown, with the reason, if it cannot look."""
+        """Return the findings for a subject: at least one, each with the code."""
         found = [*tried("", self.find, subject)]
-        found = found or [skipped("", "there is nothing that it is about")]
+        found = found or [skipped("", "the machine has nothing to check here")]
         for one in found:
             # Nothing holds without evidence.
             if one.level is not Level.UNKNOWN and not (one.source and one.observed):
@@ -54,12 +53,12 @@ def check(order: int, code: str) -> Callable[[Find], Check]:
 
 
 def title_of(look: Callable[..., Any]) -> str:
-    """Return the first line of its docstring: what has to hold."""
+    """Return the first line of a function's docstring, without the full stop."""
     return (look.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
 def tried(subject: str, look: Callable[..., Iterable[Finding]], *of: Any) -> Findings:
-    """Yield what a look finds, then what was not read, if that ended it."""
+    """Yield the findings of a look; NotReadError becomes an unknown finding."""
     try:
         yield from look(*of)
     except NotReadError as exc:
@@ -69,9 +68,9 @@ def tried(subject: str, look: Callable[..., Iterable[Finding]], *of: Any) -> Fin
 def skipped(
     subject: str, reason: str, source: str = "", *, cause: Cause | str = ""
 ) -> Finding:
-    """Return that nobody can tell, why, and what lets it be told.
+    """Return an unknown finding with its reason, and a remedy for that reason.
 
-    :param cause: where a rule asks for it
+    :param cause: stable word for the reason, where rules depend on the reason
     """
     found = Finding("", Level.UNKNOWN, subject, reason, "", source)
     return found._replace(remedy=not_read.remedy(reason), cause=cause)

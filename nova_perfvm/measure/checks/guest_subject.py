@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guest that is checked: what was read in it, and what it should be."""
+"""The guest under check: facts collected in the guest, and its declared class."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from nova_perfvm.policy import VMClass
 
 @dataclass(frozen=True)
 class GuestSubject:
-    """A guest as its kernel shows it.
+    """A guest, parsed from facts that its kernel shows.
 
-    Whatever was not read raises :class:`NotReadError` when it is asked for.
+    Properties raise :class:`NotReadError` when their files were not collected.
 
-    :ivar vm_class: the class that the guest is of; None if nobody said so
+    :ivar vm_class: the guest's class; None if not given
     """
 
     collected: Collected
@@ -26,17 +26,17 @@ class GuestSubject:
 
     @cached_property
     def online(self) -> cpus.CPUs:
-        """The CPUs that run."""
+        """The online CPUs."""
         return cpus.online(self.collected)
 
     @property
     def vcpus(self) -> int:
-        """How many of them there are."""
+        """The number of online vCPUs."""
         return len(self.online.numbers)
 
     @cached_property
     def interrupts(self) -> Interrupts:
-        """What fired between the looks; since boot, if there was but one."""
+        """Interrupts counted between the looks; since boot after a single look."""
         return interrupts.read(self.collected)
 
     @cached_property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host that is checked: what was read on it, the policy, and what Nova says."""
+"""The host under check: facts collected on the host, the policy, Nova's view."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from nova_perfvm.measure.observed.processes import Process
 from nova_perfvm.measure.observed.topology import NUMANode
 from nova_perfvm.policy import Policy, VMClass
 
-# Who tells the CPUs of a host, so that they are not guessed.
+# Sources that know a host's CPU sets; other sources are guesses.
 _TOLD: Final = (NOVA_DATABASE, INVENTORY_FILE)
 
 
 class VMCPUSets(NamedTuple):
-    """Which CPUs VMs own, and which they share.
+    """The CPUs that VMs own, and the CPUs that VMs share.
 
-    :ivar whole: whether it is what Nova was told; else it is what the VMs that are
-        there have, and others may come
-    :ivar saves_power: what Nova does to dedicated CPUs that no VM owns, as
-        :class:`nova_conf.ConfiguredSets` has it; None: nobody said
-    :ivar connections: of a live migration, as the same has it
-    :ivar either: CPUs that Nova was told VMs of either kind may take; the others are
-        then what the VMs that are there have
+    :ivar whole: whether the sets are Nova's configuration; otherwise they are the
+        CPUs of running VMs, and later VMs may take others
+    :ivar saves_power: cpu_power_management_strategy for dedicated CPUs without a VM,
+        as in :class:`nova_conf.ConfiguredSets`; None if unknown
+    :ivar connections: parallel connections of a live migration
+    :ivar either: CPUs that Nova gives to pinned and unpinned VMs alike; `dedicated`
+        and `shared` are then the CPUs of running VMs
     """
 
     dedicated: frozenset[int]
@@ -55,13 +55,12 @@ class VMCPUSets(NamedTuple):
 
 @dataclass(frozen=True)
 class HostSubject:
-    """A host as its kernel and libvirt show it.
+    """A host, parsed from facts of its kernel and libvirt.
 
-    Whatever was not read raises :class:`NotReadError` when it is asked for.
+    Properties raise :class:`NotReadError` when their files were not collected.
 
-    :ivar policy: None: what depends on it is not judged
-    :ivar nova: what Nova says, with this host alone, as ``of_host`` returns it;
-        None: what depends on it is not judged
+    :ivar policy: None leaves checks of the policy unknown
+    :ivar nova: snapshot of this host alone, from ``of_host``; None without one
     """
 
     collected: Collected
@@ -70,9 +69,12 @@ class HostSubject:
 
     @property
     def needed_policy(self) -> Policy:
-        """The policy, where nothing can be judged without."""
+        """The policy.
+
+        :raises NotReadError: without a policy
+        """
         if self.policy is None:
-            raise NotReadError("--policy", "there is no policy to judge it by")
+            raise NotReadError("--policy", "no policy was given")
         return self.policy
 
     @cached_property
@@ -87,26 +89,26 @@ class HostSubject:
 
     @cached_property
     def online(self) -> cpus.CPUs:
-        """The CPUs that run."""
+        """The online CPUs."""
         return cpus.online(self.collected)
 
     @property
     def present(self) -> frozenset[int]:
-        """The CPUs that the host has, offline ones included."""
+        """The CPUs of the host, including offline ones."""
         return cpus.numbers(self.collected, f"{cpus.CPU}/present")
 
     def nodes_of(self, numbers: frozenset[int]) -> frozenset[int]:
-        """Return the NUMA nodes that CPUs are on."""
+        """Return the NUMA nodes of the given CPUs."""
         return frozenset(node.number for node in self.nodes if node.cpus & numbers)
 
     @cached_property
     def interrupts(self) -> Interrupts:
-        """What fired between the looks; since boot, if there was but one."""
+        """Interrupts counted between the looks; since boot after a single look."""
         return interrupts.read(self.collected)
 
     @cached_property
     def _domains(self) -> dict[str, Domain | str]:
-        """{UUID: a VM, or why its XML was not read}."""
+        """{UUID: the domain, or the reason for its unread XML}."""
         found: dict[str, Domain | str] = {}
         for uuid in domains.uuids(self.collected):
             try:
@@ -117,24 +119,24 @@ class HostSubject:
 
     @cached_property
     def domains(self) -> tuple[Domain, ...]:
-        """The VMs that run."""
+        """The running VMs."""
         found = self._domains.values()
         return tuple(one for one in found if isinstance(one, Domain) and one.running)
 
     @property
     def unread_domains(self) -> Mapping[str, str]:
-        """{UUID: why its XML was not read}."""
+        """{UUID: reason for the unread XML}."""
         found = self._domains.items()
         return {uuid: one for uuid, one in found if isinstance(one, str)}
 
     def unread(self) -> Iterator[NotReadError]:
-        """Yield what is wrong with VMs of which nobody can tell anything."""
+        """Yield an error for each VM with unread XML."""
         for uuid, reason in self.unread_domains.items():
             yield NotReadError(domains.dumpxml(uuid), reason)
 
     @cached_property
     def pinned(self) -> tuple[Domain, ...]:
-        """The VMs that run and own their CPUs, or should."""
+        """The running VMs that own their CPUs, or should."""
         return tuple(domain for domain in self.domains if self.is_pinned(domain))
 
     def is_pinned(self, domain: Domain) -> bool:
@@ -144,10 +146,10 @@ class HostSubject:
         return pinned or self._asks_for_pins(domain) or domain.all_pinned
 
     def class_of(self, domain: Domain) -> VMClass | None:
-        """Return the class of a VM; None if it belongs to none, or nobody can tell.
+        """Return the class of a VM; None for no class or an unknown one.
 
-        The flavor's extra specs tell it, as Nova or the domain has them; in a domain
-        of an older Nova only the flavor's name.
+        The flavor's extra specs name the class, in the snapshot or the domain's
+        metadata; metadata of an older Nova has the flavor's name only.
         """
         if self.policy is None or domain.nova is None:
             return None
@@ -178,11 +180,11 @@ class HostSubject:
         return "dedicated" in asked
 
     def cpus_of(self, domain: Domain) -> frozenset[int]:
-        """Return the CPUs that a VM's vCPUs may use, by its XML."""
+        """Return the CPUs that the XML allows a VM's vCPUs."""
         return domain.pinned_cpus or domain.cpus or self.online.numbers
 
     def others_cpus(self, domain: Domain) -> frozenset[int]:
-        """Return the CPUs that other VMs own."""
+        """Return the CPUs owned by all other VMs."""
         others = (other for other in self.pinned if other.uuid != domain.uuid)
         return frozenset().union(*(other.pinned_cpus for other in others))
 
@@ -220,16 +222,16 @@ class HostSubject:
 
     @cached_property
     def powered_down(self) -> frozenset[int]:
-        """Dedicated CPUs that are offline, and may be: no VM that runs owns them.
+        """Dedicated CPUs that are offline, and owned by no running VM.
 
-        So Nova leaves them with ``[libvirt]cpu_power_management``, unless its
-        strategy is another; without nova.conf they are taken for such.
+        Nova takes idle CPUs offline with ``[libvirt]cpu_power_management`` and the
+        strategy ``cpu_state``, which is assumed without nova.conf.
         """
         sets = self.cpu_sets
         if sets.saves_power not in {None, "cpu_state"}:
             return frozenset()
         asleep = sets.dedicated - self.online.numbers
-        # The others are not there (nova.virt.libvirt.host, get_available_cpus).
+        # Nova skips absent CPUs (nova.virt.libvirt.host, get_available_cpus).
         asleep = asleep and asleep & self.present
         return asleep.difference(*map(self.cpus_of, self.pinned))
 
@@ -241,7 +243,7 @@ class HostSubject:
     def process_of(self, domain: Domain) -> Process:
         """Return the process of a VM.
 
-        :raises NotReadError: when it was not seen
+        :raises NotReadError: when no collected process has the VM's UUID
         """
         for process in self.processes:
             if process.uuid == domain.uuid.lower():

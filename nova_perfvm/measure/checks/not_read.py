@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Say what to do so that a file or command that was not read is read."""
+"""Remedies for files and commands that the collector could not read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ABSENT: Final = {
     "ethtool": f"install ethtool where collect runs, {_COLLECT}",
 }
 _AS_ROOT: Final = f"run collect as root (sudo), {_COLLECT}"
-# What reasons say, as the collector, the kernel and virsh word them.
+# Parts of reasons, as the collector, the kernel and virsh word them.
 _PRIVILEGE: Final = (
     "permission denied",
     "operation not permitted",
@@ -23,9 +23,9 @@ _UNREACHABLE: Final = "failed to connect to the hypervisor"
 
 
 def remedy(reason: str) -> str:
-    """Return what lets a thing be read; empty where the reason names no cause.
+    """Return the remedy for an unread file or command; empty for other reasons.
 
-    :param reason: why it was not read
+    :param reason: words of the collector, the kernel or virsh
     """
     words = reason.lower()
     for tool, cure in _ABSENT.items():

@@ -3,7 +3,7 @@
 
 A packet lost in a thousand holds a TCP connection to about 0.9 Gbit/s at a round trip
 of 0.5 ms, one in ten thousand to 2.8 (Mathis et al., 1997: 1.22 * MSS / (RTT *
-sqrt(loss)), MSS 1448 bytes); so from there on it breaks the promise.
+sqrt(loss)), MSS 1448 bytes); a loss above one in ten thousand breaks the promise.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nova_perfvm.measure.observed.nics import NET
 from nova_perfvm.measure.observed.tables import values
 
 FAIL_ABOVE: Final = 1e-4
-# Frames that nobody listens to, of LLDP or STP, count as dropped, too: one in seconds.
+# Frames without a listener (LLDP, STP) count as dropped, too: one every few seconds.
 MOST_PER_S: Final = 1.0
 _OFFLOADS: Final = (
     *("rx-checksumming", "tx-checksumming", "scatter-gather"),
@@ -32,8 +32,8 @@ _OFFLOADS: Final = (
 )
 _RX: Final = ("dropped", "errors", "fifo_errors", "missed_errors", "over_errors")
 _TX: Final = ("dropped", "errors", "fifo_errors")
-# Of packets that were taken in by rounds that were cut off: net.core.netdev_budget
-# packets each, by default.
+# net.core.netdev_budget by default: packets that a receive round takes in before the
+# kernel cuts the round off.
 _BUDGET: Final = 300
 SQUEEZED_ABOVE: Final = 0.1
 REMEDY: Final = (
@@ -43,7 +43,7 @@ REMEDY: Final = (
 
 
 class Loss(NamedTuple):
-    """What a NIC lost most of.
+    """The loss counter of a NIC with the largest share.
 
     :ivar counter: such as ``rx_dropped``
     """
@@ -55,11 +55,11 @@ class Loss(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The share of all packets of that direction."""
+        """Lost packets as a share of all packets in the counter's direction."""
         return self.lost / max(self.lost + self.packets, 1)
 
     def level(self, seconds: float) -> Level:
-        """Return how bad it is, if it happened in so many seconds."""
+        """Return the level of the loss, given the seconds between the looks."""
         if self.lost <= MOST_PER_S * seconds:
             return Level.OK
         return Level.FAILURE if self.share > FAIL_ABOVE else Level.WARNING
@@ -72,9 +72,9 @@ class Loss(NamedTuple):
 def losses(
     first: Mapping[str, str], later: Mapping[str, str], nics: Collection[str]
 ) -> Iterator[Loss]:
-    """Yield what each NIC lost between two looks at files; nothing of an unread one.
+    """Yield the worst loss of each NIC between two looks; unread NICs are left out.
 
-    Counters that began anew count from there.
+    A counter that fell restarted from 0: its later value is the growth.
     """
     for nic in nics:
         found = []
@@ -93,7 +93,7 @@ def losses(
 
 
 def _grown(first: Mapping[str, str], later: Mapping[str, str], path: str) -> int | None:
-    """Return how much a counter grew; None of one that was not read twice."""
+    """Return the growth of a counter; None if a look lacks the file."""
     texts = [files.get(path, "").strip() for files in (first, later)]
     if not all(map(str.isdecimal, texts)):
         return None
@@ -102,7 +102,7 @@ def _grown(first: Mapping[str, str], later: Mapping[str, str], path: str) -> int
 
 
 def devices(collected: Collected) -> list[str]:
-    """Return the NICs that are devices."""
+    """Return the names of NICs with a device: no bridges, taps or VLANs."""
     found = (re.fullmatch(rf"{NET}/([^/]+)/device", link) for link in collected.links)
     return sorted(match[1] for match in found if match)
 
@@ -112,14 +112,14 @@ def speeds(collected: Collected) -> dict[str, int]:
     texts = {
         nic: collected.files.get(f"{NET}/{nic}/speed", "") for nic in devices(collected)
     }
-    # Without a link it is -1.
+    # The kernel shows -1 without a link.
     return {nic: int(text) for nic, text in texts.items() if text.strip().isdecimal()}
 
 
 def off(collected: Collected, nic: str) -> frozenset[str]:
-    """Return the offloads of a NIC that are off, and might be on.
+    """Return the offloads of a NIC that are off, without fixed ones.
 
-    :raises NotReadError: when ethtool did not tell them
+    :raises NotReadError: when ``ethtool -k`` was not run, or failed
     """
     command = f"ethtool -k {nic}"
     told = values(collected.output(command))
@@ -129,7 +129,7 @@ def off(collected: Collected, nic: str) -> frozenset[str]:
 
 
 def settings_of_nics(collected: Collected) -> Findings:
-    """Judge offloads of NICs, and how they spread what they receive."""
+    """Judge offloads of NICs, and the spread of received packets over rings."""
     expected = "offloads on, receiving over all rings"
     for nic in devices(collected):
         remedy = f"ethtool -K {nic} NAME on; ethtool -X {nic} equal RINGS"
@@ -141,7 +141,7 @@ def _settings(collected: Collected, nic: str) -> Seen:
     names = ", ".join(sorted(off(collected, nic)))
     yield Level.WARNING if names else Level.OK, f"off: {names or 'none'}"
     with suppress(NotReadError):
-        # Drivers without a table of RSS refuse.
+        # Drivers without an RSS table make ethtool fail.
         table = collected.output(f"ethtool -x {nic}")
         rings = re.search(r"with (\d+) RX ring", table)
         rows = re.findall(r"^ *\d+:((?: +\d+)+) *$", table, re.MULTILINE)
@@ -151,7 +151,7 @@ def _settings(collected: Collected, nic: str) -> Seen:
 
 
 def findings_of_nics(collected: Collected, nics: Collection[str]) -> Findings:
-    """Judge what NICs lost between the looks."""
+    """Judge the packet losses of NICs between the looks."""
     if not collected.interval_s or not collected.later:
         raise NotReadError(f"{NET}/*/statistics", "it was read only once")
     seen = {one.nic: one for one in losses(collected.files, collected.later, nics)}
@@ -163,13 +163,13 @@ def findings_of_nics(collected: Collected, nics: Collection[str]) -> Findings:
 
 def _of_nic(collected: Collected, one: Loss | None) -> Seen:
     if one is None:
-        raise NotReadError(f"{NET}/*/statistics", "what it loses was not read")
+        raise NotReadError(f"{NET}/*/statistics", "packet counters were not read")
     if one.lost or one.packets:
         yield one.level(collected.interval_s), f"{one} between the looks"
 
 
 def backlogs(order: int, code: str) -> Check:
-    """Return the check of packets that a machine's kernel drops, or takes in late."""
+    """Return the check of backlog drops and cut-off receive rounds of a kernel."""
     return check_of(
         order,
         code,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All checks of a machine, and what they found."""
+"""Run the checks of a machine and report their findings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nova_perfvm.measure.collect.collected import Collected
 
 @dataclass(frozen=True)
 class CheckReport(Report):
-    """What the checks of a machine found: of each something, always.
+    """The findings of a machine's checks, at least one per check.
 
     :ivar kind: host or guest
     """
@@ -26,14 +26,14 @@ class CheckReport(Report):
 
     @property
     def name(self) -> str:
-        """What was looked at by which command."""
+        """The command and the machine, such as ``perfvm host check of cmp1``."""
         return f"perfvm {self.kind} check of {self.hostname}"
 
 
 def run(checks: Iterable[Check], collected: Collected, subject: Any) -> CheckReport:
     """Run checks.
 
-    :param subject: what they are about, made of what was collected
+    :param subject: the host or guest, made from `collected`
     """
     return CheckReport(
         tuple(

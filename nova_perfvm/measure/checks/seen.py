@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that say what they see at which level; expected is what their title says.
+"""Make checks of looks: functions that yield (level, text) pairs.
 
-A check made here is its question alone: a look yields what it sees, and the findings,
-one for each level, are made of that.
+The decorators join the pairs to one finding for each level; the check's title is the
+finding's `expected`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed.domains import Domain
 
-# Figures of what holds (OK), or what is wrong, and how bad it is; of what leaves
-# nothing to judge the cause, too; or what was not read.
+# What a look yields: (level, figures or fault); (UNKNOWN, reason, cause); or an unread
+# file or command.
 Seen = Iterator[tuple[Level, str] | tuple[Level, str, Cause] | NotReadError]
 _MOST_SHOWN: Final = 4
 
 
 def each_of(looks: Iterable[Callable[..., Seen]], *of: Any) -> Seen:
-    """Yield what looks see; what one of them cannot read does not end the others."""
+    """Yield the results of looks; an unread file ends its own look only."""
     for look in looks:
         try:
             yield from look(*of)
@@ -42,14 +42,14 @@ def findings_of(
     *,
     unseen: str = "",
 ) -> Findings:
-    """Yield the findings of what was seen of one thing.
+    """Yield the findings about one subject, from the results of its look.
 
-    :param unseen: what to say if nothing at all was seen, and so all holds; empty if
-        that tells nothing
+    :param unseen: text of the OK finding if the look yields nothing; empty for no
+        finding then
     """
     by_level: dict[Level, list[str]] = defaultdict(list)
     unknown, holds = [], True
-    # What ends the look is the last that it sees.
+    # each_of turns the NotReadError that ends the look into a last result.
     for one in each_of((lambda: seen,)):
         if isinstance(one, NotReadError):
             holds = False
@@ -75,9 +75,9 @@ def findings_of(
 def check_of(
     order: int, code: str, *, source: str, remedy: str, title: str = ""
 ) -> Callable[[Callable[[Any], Seen]], Check]:
-    """Make a check of a look at the machine as a whole.
+    """Make a check of a look at the whole machine.
 
-    :param title: what has to hold, if the docstring does not say it
+    :param title: the check's title; the first line of the docstring by default
     """
     about = {"guest": "guest", "proof": "files"}
     subject = about.get(code.partition(".")[0], "host")
@@ -103,8 +103,8 @@ def check_each(
 ) -> Callable[[Callable[[Any, Any], Seen]], Check]:
     """Make a check of a look at each thing of a machine, such as its NICs.
 
-    :param source: where it looks; in it, and in the remedy, ``{}`` is the thing's name,
-        ``{one.ATTRIBUTE}`` more of it, ``{of.ATTRIBUTE}`` of its machine
+    :param source: the files or commands read; in source and remedy ``{}`` stands for
+        the thing's name, ``{one.X}`` for its attribute X, ``{of.X}`` for the machine's
     """
 
     def made(look: Callable[[Any, Any], Seen]) -> Check:
@@ -134,12 +134,12 @@ def vm_check(
 ) -> Callable[[Callable[[HostSubject, Domain], Seen]], Check]:
     """Make a check of a look at each VM.
 
-    Where it sees nothing, all holds.
+    A look that yields nothing makes an OK finding.
 
-    :param source: where it looks, beside the domain's XML
+    :param source: files or commands read beside the domain's XML
     :param remedy: what to do; ``{}`` stands for the VM's UUID
-    :param title: what has to hold, if the docstring does not say it
-    :param vms: other VMs of a host than those that own their CPUs
+    :param title: the check's title; the first line of the docstring by default
+    :param vms: selects the VMs; pinned ones by default
     """
 
     def made(look: Callable[[HostSubject, Domain], Seen]) -> Check:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Over how many queues some connections should be spread.
+"""Over how many queues a number of connections should spread.
 
-Each connection is hashed to one queue.  Hashing leaves queues empty and gives
+The NIC hashes a connection to one queue.  Hashing leaves queues empty and gives
 others several connections, and connections differ in size, so a guest without a
 fault does not use all its queues evenly.
 """
@@ -18,10 +18,10 @@ from nova_perfvm.measure.observed.interrupts import effective
 # about 39 % of the packets; the median for 16 connections over 20 queues is then
 # 6.2, and a guest of 20 queues without a fault measured 6.62.
 SIGMA: Final = 1.0
-# What one guest without a fault in a hundred falls below.
+# One faultless guest in a hundred falls below the limit.
 QUANTILE: Final = 0.01
 _TRIALS: Final = 1000
-# More are spread more evenly; to expect less of them is the careful side.
+# More connections spread more evenly; capping their number lowers the limit.
 _MOST_FLOWS: Final = 256
 _SEED: Final = 1
 
@@ -30,9 +30,9 @@ _SEED: Final = 1
 def least_effective(flows: int, queues: int) -> float:
     """Return the effective number of queues that a guest without a fault has.
 
-    It is the first percentile of a simulation with connections of log-normal rates
-    and always the same random numbers.  (The closed form for equal rates,
-    f * q / (q + f - 1), is the mean of what no traffic is like.)
+    The limit is the first percentile of a simulation of connections with log-normal
+    rates, with a fixed seed.  (The closed form f * q / (q + f - 1) is the mean for
+    equal rates, which real traffic does not have.)
     """
     # Not for secrets.
     draw = random.Random(_SEED)  # noqa: S311

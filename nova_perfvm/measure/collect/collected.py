@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was read on a machine: the texts of files and commands as they were.
+"""Raw facts of a machine: unparsed texts of files and commands.
 
-Nothing is understood here, so that what was collected once can be judged again by
-later rules.  Paths are those of the machine that was looked at.
+Raw texts can be judged again by later rules.  Paths are paths of the collected
+machine.
 """
 
 import fnmatch
@@ -21,7 +21,7 @@ _Path = Annotated[str, Expected("an absolute path", lambda path: path.startswith
 
 
 class NotReadError(PerfVMError):
-    """Something that was not collected; ``place`` is what, ``reason`` why."""
+    """A file or command (``place``) was not collected, for a ``reason``."""
 
     def __init__(self, place: str, reason: str) -> None:
         """Keep place and reason."""
@@ -31,7 +31,7 @@ class NotReadError(PerfVMError):
 
 
 class CommandOutput(NamedTuple):
-    """What a command printed."""
+    """Exit code and output of a command."""
 
     exit_code: int
     stdout: str
@@ -40,17 +40,17 @@ class CommandOutput(NamedTuple):
 
 @dataclass(frozen=True)
 class Collected:
-    """What was read on one machine.
+    """Files, links and command outputs of one machine.
 
-    :ivar kind: what the machine is
-    :ivar hostname: of the machine
-    :ivar taken_at: of the first look: UTC, ISO 8601
-    :ivar interval_s: seconds between the two looks; 0 if there was but one
+    :ivar kind: host or guest
+    :ivar hostname: name of the machine
+    :ivar taken_at: time of the first look: UTC, ISO 8601
+    :ivar interval_s: seconds between the two looks; 0 after a single look
     :ivar files: {path: text} of the first look
     :ivar later: {path: text} of the second look, for files with counters
-    :ivar links: {path: where a symbolic link leads to}
+    :ivar links: {path: target of the symbolic link}
     :ivar commands: {command line: output}, such as ``ethtool -l eth0``
-    :ivar unread: {path or command line: why it was not read}
+    :ivar unread: {path or command line: reason}
     """
 
     kind: Kind
@@ -67,20 +67,20 @@ class Collected:
 
     @property
     def time(self) -> datetime:
-        """When the first look was."""
+        """The time of the first look."""
         return datetime.fromisoformat(self.taken_at)
 
     def text(self, path: str) -> str:
-        """Return the text of a file.
+        """Return the text of a file at the first look.
 
-        :raises NotReadError: when it was not read
+        :raises NotReadError: when the file was not read
         """
         return self._found(self.files, path)
 
     def looks(self, path: str) -> tuple[str, str]:
         """Return the texts of a file at the first and at the second look.
 
-        :raises NotReadError: when it was not read twice
+        :raises NotReadError: when the file was not read twice
         """
         first = self.text(path)
         if path not in self.later:
@@ -88,9 +88,9 @@ class Collected:
         return first, self.later[path]
 
     def output(self, command: str) -> str:
-        """Return what a command printed.
+        """Return the standard output of a command.
 
-        :raises NotReadError: when it was not run, or failed
+        :raises NotReadError: when the command was not run, or failed
         """
         done = self._found(self.commands, command)
         if done.exit_code:
@@ -99,7 +99,7 @@ class Collected:
         return done.stdout
 
     def matching(self, pattern: str) -> dict[str, str]:
-        """Return the files whose path matches a pattern of the shell, sorted.
+        """Return {path: text} of files that match a shell pattern, sorted.
 
         ``*`` matches slashes, too.
         """

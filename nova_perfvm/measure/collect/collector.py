@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect what shows whether a host or a guest is as fast as it could be.
+"""Collect facts about the performance setup of a host or a guest.
 
-This file needs nothing but Python 3.6 or later, and changes nothing on the machine:
-copy it there, or run it through SSH::
+This file needs only Python 3.6 or later, and changes nothing on the machine: copy it
+there, or run it through SSH::
 
     ssh vm1 python3 - guest < collector.py > vm1.json
 
-It reads files below /proc, /sys and /etc, and asks ethtool and virsh, if they are
-there.  What it may not read it names, with the reason, under "unread"; as root it
-reads most.  Nothing is judged here.
+The collector reads files below /proc, /sys and /etc, and runs ethtool and virsh, if
+installed.  The key "unread" names unreadable files with the reason; root reads most.
+Nothing is judged here.
 """
 
 import argparse
@@ -33,28 +33,28 @@ SCHEMA_VERSION = "1.0"
 KINDS = ("host", "guest")
 DEFAULT_INTERVAL_S = 5.0
 MOST_INTERVAL_S = 3600.0
-# Of one file or output.  What is longer is left out, as half of it would mislead.
+# Limit of one file or output.  Longer texts are left out: a truncated one misleads.
 MOST_BYTES = 16 * 1024 * 1024
 _PIECE = 64 * 1024
 _TIMEOUT_S = 30.0
-# Where ethtool is; ordinary users do not look there.
+# Directories of ethtool, outside the PATH of ordinary users.
 _MORE_PATH = ("/usr/sbin", "/sbin")
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
-    """Yield what the braces of a pattern stand for; it has commas in them only."""
+    """Expand the braces of a pattern, which has commas inside braces only."""
     parts = [part.split(",") for part in re.split("[{}]", pattern)]
     return map("".join, itertools.product(*parts))
 
 
-# {a,b} is either; the rest is as in a shell.  A name without a wildcard is looked
-# for in every directory that matches so far, and is unread where it is absent.
+# Shell patterns with {a,b}.  A name without a wildcard is read in every matching
+# directory, and counts as unread where it is absent.
 _COUNTERS = (
     "/proc/{interrupts,softirqs,stat,vmstat}",
     "/proc/net/{softnet_stat,snmp,dev,tcp,tcp6}",
     "/sys/class/net/*/statistics/{rx,tx}_{packets,dropped,bytes,errors,fifo_errors}",
     "/sys/class/net/*/statistics/rx_{missed,over}_errors",
-    # A * where it is no number of a thing leaves out what only some machines have.
+    # A * behind a fixed name skips machines without the file, without "unread".
     "/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle*/*_throttle_count",
     "/sys/devices/system/edac*/mc*/mc[0-9]*/{ce,ue}_count",
 )
@@ -67,7 +67,7 @@ _FILES = (
     "/sys/kernel/mm/ksm/{run,merge_across_nodes,pages_sharing}",
     "/sys/kernel/mm/transparent_hugepage/enabled",
     "/etc/{tuned/active_profile,os-release}",
-    # Which VM of which host it is; root alone may read it.
+    # The server's UUID in a guest; readable by root only.
     "/sys/class/dmi/id/product_uuid",
     "/sys/class/dmi*/id/{sys_vendor,product_name}",
     _CPU + "/{online,possible,present,offline,isolated,nohz_full}",
@@ -105,7 +105,7 @@ _LINKS = (
     "/sys/block/*/device/driver",
 )
 _OF_NIC = ("ethtool -l", "ethtool -i", "ethtool -k", "ethtool -S", "ethtool -x")
-# The last is what virsh domdirtyrate-calc has left.
+# domstats shows the last result of virsh domdirtyrate-calc.
 _OF_DOMAIN = tuple(_alternatives("virsh -r {dumpxml,schedinfo,domstats --dirtyrate}"))
 _OF_PROCESS = ("cmdline", "comm", "stat", "status", "cgroup", "numa_maps")
 _OF_TASK = ("comm", "stat", "status", "cgroup")
@@ -113,12 +113,12 @@ _OF_KERNEL_THREAD = ("comm", "status")
 # How long a thread ran, and how long it waited for a CPU.
 _COUNTERS_OF_TASK = "schedstat"
 CGROUPS = "/sys/fs/cgroup"
-# Of cpuset.*, by the version of cgroups.
+# Files of the cpuset controller, by cgroup version.
 _CPUSETS = {
     1: ("cpuset.cpus", "cpuset.mems"),
     2: tuple(_alternatives("cpuset.{cpus,mems}{,.effective}")),
 }
-# What a cgroup limits, by its controllers, and what it counts meanwhile.
+# Files of limits by controller, and the counters beside them.
 LIMITS_V1 = {
     "cpu": ("cpu.cfs_quota_us", "cpu.shares"),
     "blkio": tuple(_alternatives("blkio.throttle.{read,write}_{bps,iops}_device")),
@@ -134,23 +134,23 @@ _COUNTERS_OF_CGROUP = {
     "memory.max": "memory.events",
 }
 
-# In /sys/class/net, beside the NICs.
+# Files in /sys/class/net that are no NICs.
 _NO_DIRECTORIES = ("bonding_masters",)
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TASK_COMM = re.compile(r"(/proc/\d+/task/\d+/)comm")
-# What reads of a process or a NIC that is gone end with.
+# Errors of reading a process or NIC that vanished.
 _GONE = (errno.ENOENT, errno.ESRCH)
 
 Document = Dict[str, Any]
-# What is being read, how many steps are done, of how many.
+# Called with (description, steps done, all steps).
 Progress = Callable[[str, int, int], None]
 
 
 class LocalMachine:
-    """The machine that this runs on.
+    """The machine that runs the collector.
 
-    Anything with these methods and values can be collected from.  What cannot be read
-    is an OSError, whose words are the reason.
+    Other classes with these methods and values can stand in.  Methods raise OSError
+    for unreadable files; its message is the reason under "unread".
     """
 
     def __init__(self) -> None:
@@ -162,12 +162,12 @@ class LocalMachine:
         return datetime.now(timezone.utc).replace(microsecond=0).isoformat()
 
     def read(self, path: str) -> str:
-        """Return the text of a file; one that is too long cannot be read."""
+        """Return the text of a file; OSError beyond MOST_BYTES."""
         data = bytearray()
         with open(path, "rb", buffering=0) as file:
             while len(data) <= MOST_BYTES:
-                # In pieces, as the kernel makes room for all that a read of /proc/sys
-                # asks for.
+                # Read in pieces: the kernel allocates the requested size for files in
+                # /proc/sys.
                 piece = file.read(_PIECE)
                 if not piece:
                     break
@@ -179,7 +179,7 @@ class LocalMachine:
         return os.listdir(path)
 
     def link(self, path: str) -> str:
-        """Return where a symbolic link leads to."""
+        """Return the target of a symbolic link."""
         return os.readlink(path)
 
     def run(self, command: Sequence[str]) -> Tuple[int, str, str]:
@@ -208,16 +208,16 @@ class LocalMachine:
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """End a command and what it has started."""
+    """Kill a command and its children."""
     with contextlib.suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)
-    # What hangs in the kernel does not even end so.
+    # A process blocked in the kernel survives SIGKILL.
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.communicate(timeout=1)
 
 
 def _reason(exc: OSError) -> str:
-    """Return the words of an error, such as ``permission denied``."""
+    """Return the message of an error, such as ``permission denied``."""
     words = exc.strerror or str(exc)
     return words[:1].lower() + words[1:]
 
@@ -229,13 +229,13 @@ def _text(data: bytes) -> str:
 
 
 class Collector:
-    """Collects from a machine, and notes what could not be read.
+    """Collects from a machine, and notes unreadable files with the reason.
 
-    :ivar files: and ``later``, ``links``, ``commands``, ``unread``: as in the JSON
+    ``files``, ``later``, ``links``, ``commands`` and ``unread`` become the JSON's keys.
     """
 
     def __init__(self, machine: Any) -> None:
-        """Begin with nothing."""
+        """Begin with no files, links or outputs."""
         self._machine = machine
         self.files: Dict[str, str] = {}
         self.later: Dict[str, str] = {}
@@ -244,18 +244,18 @@ class Collector:
         self.unread: Dict[str, str] = {}
 
     def look(self, patterns: Iterable[str]) -> None:
-        """Read files."""
+        """Read files for the first look."""
         for path in self._paths(patterns):
             self._read(path)
 
     def look_again(self, patterns: Iterable[str]) -> None:
-        """Read files a second time, those that were there at the first."""
+        """Read for the second look the files of the first."""
         for path in self._paths(patterns):
             if path in self.files:
                 self._note(path, self.later, self._machine.read)
 
     def listings_and_links(self) -> None:
-        """Note the names in directories, and where links lead to."""
+        """Note the names in directories, and the targets of links."""
         for path in self._paths(_LISTINGS):
             names = _sorted(self._names(path))
             if path not in self.unread:
@@ -274,7 +274,7 @@ class Collector:
                     self._run(line)
 
     def domains(self) -> None:
-        """Ask libvirt about its capabilities and every domain."""
+        """Ask libvirt for capabilities, and XML, limits and dirty rate of domains."""
         self._run("virsh -r capabilities")
         for line in self._run("virsh -r list --all --uuid").splitlines():
             if _UUID.fullmatch(line.strip()):
@@ -282,10 +282,10 @@ class Collector:
                     self._run(command + " " + line.strip())
 
     def processes(self) -> None:
-        """Read what the kernel says of QEMU's processes and of vhost's threads."""
+        """Read files of QEMU's processes and vhost's kernel threads in /proc."""
         pids = self._numbers("/proc")
         if pids and "1" not in pids:
-            self.unread["/proc"] = "processes of others are hidden: run it as root"
+            self.unread["/proc"] = "processes of others are hidden: collect as root"
         for pid in pids:
             path = "/proc/" + pid
             try:
@@ -300,7 +300,7 @@ class Collector:
                 self._of_process(path, _OF_KERNEL_THREAD)
 
     def task_counters(self) -> Tuple[str, ...]:
-        """Return the paths of counters of QEMU's threads and cgroups."""
+        """Return the counter files of QEMU's threads and cgroups."""
         found = []
         for path in self.files:
             match = _TASK_COMM.fullmatch(path)
@@ -322,7 +322,10 @@ class Collector:
                 self._cgroups(text)
 
     def _of_process(self, path: str, names: Sequence[str]) -> bool:
-        """Read files of a process or a task, all or none: it may end meanwhile."""
+        """Read files of a process or task; drop all of them if it ends meanwhile.
+
+        :returns: whether the process or task still exists
+        """
         for name in names:
             self._read(path + "/" + name)
         try:
@@ -336,16 +339,16 @@ class Collector:
         return True
 
     def _cgroups(self, text: str) -> None:
-        """Read a process's cpuset, and what its cgroups limit.
+        """Read the cpuset of a process, and the limits of its cgroups.
 
-        :param text: of /proc/PID/cgroup
+        :param text: text of /proc/PID/cgroup
         """
         version, groups = cgroup_of(text, "cpuset")
-        # A cgroup of version 2 without the controller has none of its own.
+        # In version 2 the nearest cgroup with the controller sets the cpuset.
         for group in groups:
             if self._read_new(group, _CPUSETS[version]):
                 break
-        # The root limits nothing.
+        # The root cgroup has no limits.
         for controller, names in LIMITS_V1.items():
             version, groups = cgroup_of(text, controller)
             for group in groups[:-1] if version == 1 else ():
@@ -357,14 +360,12 @@ class Collector:
                 self._read_new(group, _LIMITS_V2.get(controller, ()))
 
     def _read_new(self, directory: str, names: Iterable[str]) -> bool:
-        """Read files of a cgroup unless they were read already.
+        """Read files of a cgroup, once: threads share the cgroups above them.
 
-        Cgroups have those above in common.
-
-        :returns: whether one is there, or none can be
+        :returns: whether a file was read, or the cgroup is out of reach
         """
         if ".." in directory.split("/"):
-            self.unread[directory] = "it is outside of this cgroup namespace"
+            self.unread[directory] = "outside of the collector's cgroup namespace"
             return True
         paths = [directory + "/" + name for name in names]
         for path in paths:
@@ -376,14 +377,14 @@ class Collector:
         self._note(path, self.files, self._machine.read)
 
     def _note(self, place: str, into: Document, get: Callable[[str], Any]) -> None:
-        """Keep what is there, or why it cannot be read."""
+        """Store the result of `get`, or the reason of its OSError under ``unread``."""
         try:
             into[place] = get(place)
         except OSError as exc:
             self.unread[place] = _reason(exc)
 
     def _run(self, line: str) -> str:
-        """Run a command; return what it printed, nothing if it failed."""
+        """Run a command and return its standard output; empty on failure."""
         self._note(line, self.commands, self._output)
         done = self.commands.get(line, {"exit_code": 1})
         return "" if done["exit_code"] else done["stdout"]
@@ -393,7 +394,7 @@ class Collector:
         return {"exit_code": exit_code, "stdout": stdout, "stderr": stderr}
 
     def _names(self, path: str) -> List[str]:
-        """Return the names in a directory, none where it cannot be read."""
+        """Return the names in a directory; empty if unreadable."""
         found: Dict[str, List[str]] = {}
         self._note(path, found, self._machine.names)
         return [name for name in found.get(path, ()) if name not in _NO_DIRECTORIES]
@@ -418,18 +419,17 @@ class Collector:
 
 
 def _sorted(names: Iterable[str]) -> List[str]:
-    """Sort names, with their numbers as such: cpu2 before cpu10."""
+    """Sort names by their numbers: cpu2 before cpu10."""
     return sorted(names, key=lambda n: [(len(p), p) for p in re.split(r"(\d+)", n)])
 
 
 def cgroup_of(cgroup: str, controller: str) -> Tuple[int, List[str]]:
-    """Find the cgroup that has a controller.
+    """Find the cgroup of a controller: version 1 by name, else version 2.
 
-    One of version 2 may have any, and is asked for with an empty name.
-
+    :param controller: empty for the cgroup of version 2
     :param cgroup: text of /proc/PID/cgroup
-    :returns: its version, 0 if none has; the directories of it and of those above it,
-        the root last
+    :returns: the version, 0 without a cgroup; its directory and those above, the root
+        last
     """
     version, root, path = 0, CGROUPS, ""
     for line in cgroup.splitlines():
@@ -451,12 +451,12 @@ def collect(
     machine: Any = None,
     progress: Progress = lambda *_: None,
 ) -> Document:
-    """Return what a machine shows.
+    """Collect a machine's files, links and command outputs.
 
-    :param kind: what it is: host or guest
+    :param kind: host or guest
     :param interval_s: seconds between two looks at counters; 0 for one look
-    :param machine: another than this one
-    :param progress: is told what is being read
+    :param machine: None for this machine
+    :param progress: called before each step
     """
     machine = machine or LocalMachine()
     found = Collector(machine)
@@ -474,7 +474,7 @@ def collect(
     for number, (what, read) in enumerate(steps):
         progress(what, number, len(steps) + 1)
         read()
-    # Last, so that what was done until here does not count.
+    # Counters come last, so that the collector's own work is not counted.
     progress(f"counters, for {interval_s:g} s", len(steps), len(steps) + 1)
     taken_at, began = machine.now(), time.monotonic()
     counters = _COUNTERS + found.task_counters()
@@ -499,14 +499,14 @@ def collect(
 
 
 def dumps(document: Document) -> str:
-    """Return the JSON of what was collected."""
+    """Return the collected document as JSON."""
     return json.dumps(document, indent=1) + "\n"
 
 
 def interval(text: str) -> float:
-    """Take an interval from the command line.
+    """Parse an interval of the command line.
 
-    :raises argparse.ArgumentTypeError: for what is no number of seconds, or too many
+    :raises argparse.ArgumentTypeError: unless seconds from 0 to MOST_INTERVAL_S
     """
     try:
         value = float(text)
@@ -519,14 +519,14 @@ def interval(text: str) -> float:
 
 
 def main(arguments: Any = None) -> int:
-    """Collect, and print what was collected.
+    """Collect this machine's facts and print them as JSON.
 
-    :returns: 0; 1 when it cannot be printed
+    :returns: exit code: 0; 1 if printing fails; 130 after Ctrl-C
     """
     parser = argparse.ArgumentParser(
         prog="collector.py",
         description=(__doc__ or "").split("\n", 1)[0],
-        epilog="It changes nothing. What it cannot read it names under unread.",
+        epilog="Changes nothing. Unreadable files are listed under unread.",
     )
     parser.add_argument("kind", choices=KINDS, help="what this machine is")
     parser.add_argument(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was collected on a host, as facts that are compared with what Nova says."""
+"""Turn a collected host into facts for comparison with Nova's view."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nova_perfvm.measure.observed.processes import Role
 from nova_perfvm.policy import Policy
 
 _PROVIDERS: Final = "/etc/nova/provider_config"
-# What the collector says of a host that has no such directory.
+# The collector's reason for a directory missing on the host.
 _ABSENT: Final = "no such file or directory"
 
 T = TypeVar("T")
@@ -36,14 +36,14 @@ def load(
     conf: str | None = None,
     refusal: Callable[[Mapping[str, str]], str] = provider_config.refusal_of,
 ) -> Hypervisor:
-    """Read what ``host collect`` wrote.
+    """Read a file of ``host collect`` into facts.
 
-    :param policy: tells which VMs should own CPUs
+    :param policy: says which VMs should own CPUs
     :param conf: path of the host's nova.conf, which is not collected
-    :param refusal: as :func:`provider_config.read` takes it
-    :raises DocumentError: with all mistakes in it
-    :raises UnreadableFileError: when it cannot be read
-    :raises NovaConfError: when that of Nova is none of a host
+    :param refusal: passed to :func:`provider_config.read`
+    :raises DocumentError: with all mistakes of the file
+    :raises UnreadableFileError: when a file cannot be read
+    :raises NovaConfError: when `conf` is no nova.conf of a compute host
     """
     found = reading.read(path, "host")
     if conf is not None:
@@ -58,7 +58,7 @@ def facts(
     source: str = "",
     refusal: Callable[[Mapping[str, str]], str] = provider_config.refusal_of,
 ) -> Hypervisor:
-    """Return what was collected on a host, without what only checks of it need."""
+    """Return the facts of a collected host that Nova's view is compared with."""
     subject = HostSubject(collected, policy)
     vms: Mapping[str, RunningVM] = {}
     unread_vms: Mapping[str, Unread] = {}
@@ -150,7 +150,7 @@ def _vm(subject: HostSubject, domain: Domain) -> RunningVM:
 
 
 def _threads(subject: HostSubject, domain: Domain) -> Mapping[int, int]:
-    """Return {vCPU: CPU} as the kernel runs them; those with several have -1."""
+    """Return {vCPU: CPU} as the kernel allows; -1 for a vCPU with several CPUs."""
     process = subject.process_of(domain)
     tasks = process.of(Role.VCPU)
     if len(tasks) < domain.vcpus:
@@ -164,7 +164,7 @@ def _threads(subject: HostSubject, domain: Domain) -> Mapping[int, int]:
 
 
 def _server(host: str, domain: Domain) -> Server:
-    """Return a VM as Nova would show it; if Nova did not make it, as libvirt does."""
+    """Return a VM as a server, from Nova's metadata or else from libvirt's XML."""
     nova = domain.nova
     specs = dict(nova.extra_specs or {}) if nova else {}
     if domain.pins:
@@ -186,9 +186,9 @@ def _server(host: str, domain: Domain) -> Server:
 
 
 def _files(collected: Collected) -> Mapping[str, str]:
-    """Return the texts of the provider config files; none where there is no file.
+    """Return {path: text} of provider config files; empty without the directory.
 
-    :raises NotReadError: when they were not read
+    :raises NotReadError: when a file was not read
     """
     for path, reason in collected.unread.items():
         if path.startswith(_PROVIDERS) and (path, reason) != (_PROVIDERS, _ABSENT):

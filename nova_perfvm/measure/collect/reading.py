@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was collected, from the file that it was written to."""
+"""Read the JSON files of ``host collect`` and ``guest collect``."""
 
 import re
 from datetime import UTC, datetime
@@ -16,37 +16,37 @@ from nova_perfvm.documents.mistakes import DocumentError, Mistake
 from nova_perfvm.measure.collect import collector
 from nova_perfvm.measure.collect.collected import Collected, Kind
 
-# Of a host with hundreds of VMs.
+# Enough for a host with hundreds of VMs.
 MOST_BYTES: Final = KINDS["host"].most_bytes
-# Of /proc/interrupts, before which a shell's prompt may stand.
+# The first line of /proc/interrupts, possibly behind a pasted shell prompt.
 _HEADER: Final = re.compile(r"^[ \t]*CPU\d+(?:[ \t]+CPU\d+)*[ \t]*$", re.MULTILINE)
 _ROW: Final = re.compile(r"^[ \t]*\d+:(?:[ \t]+\d+)+[ \t]+\S", re.MULTILINE)
 
 
 def script() -> str:
-    """Return the source of the script that collects."""
+    """Return the source of the collector, a script for other machines."""
     return Path(collector.__file__).read_text(encoding="utf-8")
 
 
 def read(path: str, kind: Kind | None = None) -> Collected:
-    """Read what ``host collect`` or ``guest collect`` wrote.
+    """Read a file of ``host collect`` or ``guest collect``.
 
-    :param path: of the JSON; - for standard input
-    :param kind: what the machine has to be; None for either
-    :raises DocumentError: with all mistakes in it
-    :raises UnreadableFileError: when it cannot be read
+    :param path: path of the JSON; - for standard input
+    :param kind: the expected kind of machine; None for either
+    :raises DocumentError: with all mistakes of the file
+    :raises UnreadableFileError: when the file cannot be read
     """
     return load_document([kind] if kind else collector.KINDS, Collected, path)
 
 
 def read_guest(path: str) -> Collected:
-    """Read what ``guest collect`` wrote, or a bare copy of ``/proc/interrupts``.
+    """Read a file of ``guest collect``, or a bare copy of ``/proc/interrupts``.
 
-    A copy does not say of which guest it is, nor when it was made: the file's name
-    and the present stand for them.
+    A copy has neither hostname nor time: the file's name and the current time stand
+    in.
 
-    :raises DocumentError: with all mistakes in it
-    :raises UnreadableFileError: when it cannot be read
+    :raises DocumentError: with all mistakes of the file
+    :raises UnreadableFileError: when the file cannot be read
     """
     text, source = read_text(["guest"], path)
     tables = list(_HEADER.finditer(text))
@@ -63,10 +63,10 @@ def read_guest(path: str) -> Collected:
 
 
 def loads(text: str, source: str, kind: Kind | None = None) -> Collected:
-    """Return what JSON says of a machine.
+    """Parse the JSON of a collected machine.
 
-    :param source: what to call the text in errors
-    :raises DocumentError: with all mistakes
+    :param source: name of the text in errors
+    :raises DocumentError: with all mistakes of the text
     """
     kinds = [kind] if kind else collector.KINDS
     return parse_document(kinds, Collected, text, source)

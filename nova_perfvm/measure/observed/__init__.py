@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of what was collected on machines: one file for each source."""
+"""Parsers of collected files and commands: one module for each source."""

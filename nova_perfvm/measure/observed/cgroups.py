@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cgroups limit, and which CPUs and memory they allow."""
+"""Limits of cgroups, and the CPUs and memory nodes that cgroups allow."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ ROOT: Final = CGROUPS
 
 
 class ControlGroup(NamedTuple):
-    """A cgroup that has a controller.
+    """A cgroup with a controller.
 
-    :ivar directory: of its files
+    :ivar directory: the directory of the cgroup's files
     :ivar version: 1 or 2
     """
 
@@ -25,7 +25,7 @@ class ControlGroup(NamedTuple):
 
 
 class CPUSet(NamedTuple):
-    """What a cgroup lets its threads use.
+    """The CPUs and memory nodes that a cgroup allows its threads.
 
     :ivar source: the directory of the cgroup
     """
@@ -38,13 +38,13 @@ class CPUSet(NamedTuple):
 def groups(
     collected: Collected, path: str, *controllers: str
 ) -> tuple[ControlGroup, ...]:
-    """Return the cgroups of a process or thread that may limit it, its own first.
+    """Return the cgroups that may limit a process or thread, its own first.
 
-    Where a cgroup lacks the controller it limits nothing; nor does the root.
+    The root and cgroups without the controller limit nothing.
 
-    :param path: of the directory of the process or thread
-    :param controllers: the names that the controller has in both versions
-    :raises NotReadError: when one on the way to the root was not read
+    :param path: directory of the process or thread in /proc
+    :param controllers: names of the controller in cgroups version 1 and 2
+    :raises NotReadError: when a cgroup on the way to the root was not read
     """
     text = collected.text(f"{path}/cgroup")
     for controller in controllers:
@@ -61,10 +61,10 @@ def groups(
 
 
 def cpu_set(collected: Collected, path: str) -> CPUSet:
-    """Return what the cgroup of a process or thread lets it use.
+    """Return the CPUs and memory nodes that cgroups allow a process or thread.
 
-    :param path: of the directory of the process or thread
-    :raises NotReadError: when that was not read
+    :param path: directory of the process or thread in /proc
+    :raises NotReadError: when the cpuset was not read
     """
     version, found = cgroup_of(collected.text(f"{path}/cgroup"), "cpuset")
     if not version:
@@ -80,9 +80,9 @@ def cpu_set(collected: Collected, path: str) -> CPUSet:
 
 
 def grown(collected: Collected, path: str, name: str) -> tuple[int, int]:
-    """Return how much a counter grew between the looks, and what it was before.
+    """Return a counter's growth between the looks, and its value at the first.
 
-    :param path: of cpu.stat, or of memory.events
+    :param path: path of cpu.stat or memory.events
     :raises NotReadError: when it was not read twice, or runs backwards
     """
     looks = [values(text, " ") for text in collected.looks(path)]

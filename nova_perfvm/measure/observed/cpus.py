@@ -17,7 +17,7 @@ NODE: Final = "/sys/devices/system/node"
 
 
 class CPUs(NamedTuple):
-    """CPUs and the file that told them."""
+    """CPU numbers, and the file that listed them."""
 
     numbers: frozenset[int]
     source: str
@@ -26,15 +26,15 @@ class CPUs(NamedTuple):
 def numbers(collected: Collected, path: str) -> frozenset[int]:
     """Return the CPUs or nodes that a file lists.
 
-    :raises NotReadError: when it was not read, or is no such list
+    :raises NotReadError: when the file was not read, or is no list of numbers
     """
     return parsed(path, collected.text(path))
 
 
 def parsed(path: str, text: str) -> frozenset[int]:
-    """Return the CPUs or nodes of a list that was read in a file.
+    """Parse a list of CPUs or nodes, such as ``0-3,8``, read from `path`.
 
-    :raises NotReadError: when it is no such list
+    :raises NotReadError: when `text` is no list of numbers
     """
     try:
         return cpuset.parse(text.strip())
@@ -43,9 +43,9 @@ def parsed(path: str, text: str) -> frozenset[int]:
 
 
 def some_numbers(collected: Collected, path: str) -> frozenset[int]:
-    """Return the CPUs or nodes that a file lists, of which there is one at least.
+    """Return the CPUs or nodes that a file lists, at least one.
 
-    :raises NotReadError: when it was not read, or is no such list
+    :raises NotReadError: when the file was not read, is empty or no list of numbers
     """
     found = numbers(collected, path)
     if not found:
@@ -54,7 +54,7 @@ def some_numbers(collected: Collected, path: str) -> frozenset[int]:
 
 
 def online(collected: Collected) -> CPUs:
-    """Return the CPUs that run.
+    """Return the online CPUs.
 
     :raises NotReadError: when neither sysfs nor the columns of /proc/interrupts
         were read
@@ -70,9 +70,9 @@ def online(collected: Collected) -> CPUs:
 
 
 def of_interrupt(collected: Collected, irq: int) -> frozenset[int]:
-    """Return the CPUs of an interrupt; none if that was not read.
+    """Return the CPUs that may handle an interrupt; empty when unread.
 
-    The kernel says which CPU it has chosen, kernels before 4.15 only from which ones.
+    Kernels before 4.15 list the allowed CPUs, later ones the chosen CPU.
     """
     for name in ("effective_affinity_list", "smp_affinity_list"):
         with suppress(NotReadError):
@@ -81,9 +81,9 @@ def of_interrupt(collected: Collected, irq: int) -> frozenset[int]:
 
 
 def threads_per_core(collected: Collected) -> int:
-    """Return how many CPUs share a core at most.
+    """Return the largest number of online CPUs on a core.
 
-    :raises NotReadError: when that was not read
+    :raises NotReadError: when no thread_siblings_list was read
     """
     pattern = f"{CPU}/cpu*/topology/thread_siblings_list"
     paths = collected.matching(pattern)
@@ -95,7 +95,7 @@ def threads_per_core(collected: Collected) -> int:
 def mask(collected: Collected, path: str) -> frozenset[int]:
     """Return the CPUs of a mask such as ``f,00000001``: 32 bits a word.
 
-    :raises NotReadError: when it was not read, or is no mask
+    :raises NotReadError: when the file was not read, or holds no mask
     """
     text = collected.text(path).strip()
     if re.fullmatch(r"[0-9a-f]+(,[0-9a-f]{8})*", text) is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Disks: what drives them, their queues and their scheduler."""
+"""Disks with their drivers, queues and I/O schedulers."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from nova_perfvm.measure.collect.collected import Collected
 from nova_perfvm.measure.observed.nics import names_below
 
 BLOCK: Final = "/sys/block"
-# As the kernel names the drivers of virtio-blk, and of what hangs on virtio-scsi.
+# The kernel's driver names of virtio-blk and virtio-scsi.
 _BLK, _SCSI = "virtio_blk", "virtio_scsi"
 VIRTIO: Final = (_BLK, _SCSI)
 _DEVICE: Final = re.compile(r"(?:vd|sd|xvd)[a-z]+|nvme\d+n\d+")
 
 
 class DiskDevice(NamedTuple):
-    """One disk that is a device.
+    """A disk backed by a device.
 
     :ivar driver: empty if unknown
-    :ivar queues: hardware queues, 0 if that was not read
-    :ivar scheduler: the one in use, empty if that was not read
+    :ivar queues: number of hardware queues; 0 when unread
+    :ivar scheduler: the active I/O scheduler; empty when unread
     """
 
     name: str
@@ -31,7 +31,7 @@ class DiskDevice(NamedTuple):
 
 
 def read(collected: Collected) -> tuple[DiskDevice, ...]:
-    """Return the disks that are devices: no loop devices, LVM, zram..."""
+    """Return the disks backed by devices: no loop devices, LVM, zram..."""
     names = names_below(collected, BLOCK)
     return tuple(_disk(collected, name) for name in names if _DEVICE.fullmatch(name))
 
@@ -47,7 +47,7 @@ def _disk(collected: Collected, name: str) -> DiskDevice:
         _driver(collected, name),
         len({path.split("/")[5] for path in lists})
         or (int(told) if told.isdigit() else 0),
-        # Old kernels write no brackets where there is no choice.
+        # Old kernels omit the brackets around a sole scheduler.
         match[1] if match else schedulers.strip(),
     )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The VMs of a host as libvirt describes them: ``virsh dumpxml``."""
+"""The VMs of a host in libvirt's XML: ``virsh dumpxml``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIST: Final = "virsh -r list --all --uuid"
 # Nova writes some ten thousand characters.
 MOST_CHARACTERS: Final = 4 * 1024 * 1024
 
-# Of version 1.0 or 1.1.
+# The namespace of versions 1.0 and 1.1.
 _NOVA: Final = "{http://openstack.org/xmlns/libvirt/nova/1."
 # libvirt's units of memory, in bytes.
 _UNITS: Final[Mapping[str, int]] = {"b": 1, "bytes": 1} | {
@@ -25,21 +25,21 @@ _UNITS: Final[Mapping[str, int]] = {"b": 1, "bytes": 1} | {
     for power, letter in enumerate("kmgt", 1)
     for suffix, base in (("b", 1000), ("ib", 1024), ("", 1024))
 }
-# lun is a disk whose SCSI commands pass through.
+# A lun is a disk with SCSI passthrough.
 _DISKS: Final = ("disk", "lun")
-# Kinds of disks that another process or hardware serves.
+# Kinds of disks served by another process or by hardware.
 BESIDE_QEMU: Final = ("vhostuser", "vhostvdpa")
-# Kinds of interfaces that a switch in user space or hardware serves, not the kernel.
+# Kinds of interfaces served by a userspace switch or hardware, not by the kernel.
 _BESIDE_KERNEL: Final = ("vhostuser", "vdpa", "hostdev")
 
 
 def dumpxml(uuid: str) -> str:
-    """Return the command that describes a domain."""
+    """Return the command that prints a domain's XML."""
     return f"virsh -r dumpxml {uuid}"
 
 
 class Binding(NamedTuple):
-    """Where memory may come from.
+    """The host nodes that memory may come from.
 
     :ivar mode: strict, preferred, interleave...
     :ivar nodes: NUMA nodes of the host
@@ -53,8 +53,8 @@ class Interface(NamedTuple):
     """A network interface of a VM.
 
     :ivar kind: bridge, ethernet, network, hostdev, vhostuser, vdpa...
-    :ivar queues: as the driver element says, 1 if it says nothing
-    :ivar target: the device on the host; empty if it has none
+    :ivar queues: from the driver element, 1 by default
+    :ivar target: the interface's device on the host; empty without one
     """
 
     kind: str
@@ -71,11 +71,11 @@ class Interface(NamedTuple):
 
 @dataclass(frozen=True)
 class NovaMetadata:
-    """What Nova has noted in a domain.
+    """Nova's metadata in a domain's XML.
 
-    :ivar extra_specs: of the flavor; None of a Nova that did not write them
-    :ivar image_properties: None of a Nova that did not write them
-    :ivar image: ID of the image that it was booted from; None for a volume
+    :ivar extra_specs: the flavor's extra specs; None from an older Nova
+    :ivar image_properties: None from an older Nova
+    :ivar image: ID of the image that the server was booted from; None for a volume
     """
 
     name: str
@@ -89,31 +89,31 @@ class Domain:
     """One domain.
 
     :ivar kind: kvm; qemu is emulation
-    :ivar running: the XML of one that does not run says what is to be
-    :ivar most_vcpus: those that may be plugged in while it runs, too
-    :ivar current_kb: what its balloon leaves it
-    :ivar cpus: those that its vCPUs without a pin may use; None: all
+    :ivar running: False if the XML describes a domain that is shut off
+    :ivar most_vcpus: the maximum number of vCPUs, including hot-pluggable ones
+    :ivar current_kb: memory left by the balloon, in KiB
+    :ivar cpus: CPUs of vCPUs without a pin; None for all CPUs
     :ivar vcpupins: {vCPU: CPUs}
     :ivar iothreadpins: {number of the I/O thread: CPUs}
-    :ivar memory: where all its memory may come from; None: from anywhere
-    :ivar memnodes: {its NUMA node: where its memory may come from}
-    :ivar cells: {its NUMA node: vCPUs}; empty if it shows none
-    :ivar cells_kb: {its NUMA node: memory}
-    :ivar page_sizes_kb: of huge pages that it asks for, 0 for the host's default
-        size; empty if it asks for none
-    :ivar nova: None if Nova did not make it
-    :ivar xml: all of it, of which checks look for what limits it
+    :ivar memory: binding of the whole memory; None without one
+    :ivar memnodes: {guest NUMA node: binding of the node's memory}
+    :ivar cells: {guest NUMA node: vCPUs}; empty without guest NUMA nodes
+    :ivar cells_kb: {guest NUMA node: memory in KiB}
+    :ivar page_sizes_kb: sizes of requested huge pages in KiB, 0 for the host's
+        default size; empty for small pages
+    :ivar nova: None if Nova did not create the domain
+    :ivar xml: the whole XML, in which checks look for limits
     """
 
     def __init__(self, xml: ET.Element) -> None:
-        """Read its XML.
+        """Parse a domain's XML.
 
-        :raises ValueError: when it cannot be understood
-        :raises CPUSetError: when that is a list of CPUs
+        :raises ValueError: when an element or number is missing or malformed
+        :raises CPUSetError: when a list of CPUs is malformed
         """
         vcpu, memory = xml.find("vcpu"), xml.find("memory")
         if vcpu is None or memory is None:
-            raise ValueError("it has no element vcpu, or none of memory")
+            raise ValueError("the element vcpu or memory is missing")
         current = next(xml.iterfind("currentMemory"), memory)
         cells = {
             int(cell.get("id") or index): cell
@@ -147,14 +147,14 @@ class Domain:
 
     @property
     def disks(self) -> list[ET.Element]:
-        """Its disks, but for CDs such as Nova's config drive."""
+        """The domain's disks, without CDs such as Nova's config drive."""
         disks = self.xml.iterfind("devices/disk")
         return [one for one in disks if one.get("device", "disk") in _DISKS]
 
     def serving(self, disk: ET.Element) -> ET.Element | None:
-        """Return the device whose thread serves a disk; None if none is told.
+        """Return the device whose thread serves a disk; None if unknown.
 
-        A SCSI disk has its controller; any other is such a device itself.
+        The controller serves a SCSI disk; another disk is the device itself.
         """
         if attribute(disk, "target", "bus") != "scsi":
             return disk
@@ -164,23 +164,23 @@ class Domain:
 
     @property
     def source(self) -> str:
-        """The command that told it."""
+        """The command that printed the XML."""
         return dumpxml(self.uuid)
 
     @property
     def pins(self) -> dict[int, int]:
-        """{vCPU: CPU} of the vCPUs that have one CPU."""
+        """{vCPU: CPU} of vCPUs pinned to exactly one CPU."""
         pins = self.vcpupins.items()
         return {vcpu: min(cpus) for vcpu, cpus in pins if len(cpus) == 1}
 
     @property
     def pinned_cpus(self) -> frozenset[int]:
-        """All CPUs that its pins name."""
+        """The CPUs of all vCPU pins."""
         return frozenset().union(*self.vcpupins.values())
 
     @property
     def cell_cpus(self) -> dict[int, frozenset[int]]:
-        """{its NUMA node: CPUs that pins of its vCPUs name}."""
+        """{guest NUMA node: CPUs that the node's vCPUs are pinned to}."""
         none: frozenset[int] = frozenset()
         return {
             cell: none.union(*(self.vcpupins.get(vcpu, none) for vcpu in vcpus))
@@ -189,22 +189,22 @@ class Domain:
 
     @property
     def all_pinned(self) -> bool:
-        """Whether each vCPU has a CPU."""
+        """Whether each vCPU is pinned to exactly one CPU."""
         return self.vcpus > 0 and len(self.pins) == self.vcpus
 
 
 def uuids(collected: Collected) -> tuple[str, ...]:
     """Return the UUIDs of all domains.
 
-    :raises NotReadError: when libvirt could not be asked
+    :raises NotReadError: when ``virsh list`` was not run, or failed
     """
     return tuple(collected.output(LIST).split())
 
 
 def read(collected: Collected, uuid: str) -> Domain:
-    """Return a domain.
+    """Return the domain with a UUID.
 
-    :raises NotReadError: when it was not read, or cannot be understood
+    :raises NotReadError: when the XML was not read, or is malformed
     """
     command = dumpxml(uuid)
     text = collected.output(command)
@@ -220,15 +220,15 @@ def dirty_rate(collected: Collected, uuid: str) -> tuple[float, float] | None:
     found = dict(re.findall(r"dirtyrate\.(\w+)=(\d+)", done.stdout)) if done else {}
     period_s = float(found.get("calc_period", 0))
     rate = found.get("megabytes_per_second")
-    # VIR_DOMAIN_DIRTYRATE_MEASURED; else it is under way, or there was none.
+    # 2 is VIR_DOMAIN_DIRTYRATE_MEASURED; others: unstarted (0) or measuring (1).
     if found.get("calc_status") != "2" or not period_s or rate is None:
         return None
-    # It is rounded down.
+    # QEMU rounds down to whole MiB.
     return float(rate) + 0.5, period_s
 
 
 def attribute(element: ET.Element, path: str, name: str, default: str = "") -> str:
-    """Return an attribute of the first element at a path; the default without it."""
+    """Return an attribute of the first element at `path`; `default` without one."""
     found = element.find(path)
     return default if found is None else found.get(name, default)
 
@@ -236,7 +236,7 @@ def attribute(element: ET.Element, path: str, name: str, default: str = "") -> s
 def _parse(text: str) -> ET.Element:
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"it is longer than {MOST_CHARACTERS} characters")
-    # libvirt writes neither; entities are how XML eats a machine's memory.
+    # libvirt writes neither; entity expansion can exhaust memory (billion laughs).
     if re.search(r"<!(DOCTYPE|ENTITY)", text, re.IGNORECASE):
         raise ValueError("it declares a document type")
     root = ET.fromstring(text)  # noqa: S314
@@ -259,12 +259,12 @@ def _pins(root: ET.Element, tag: str, name: str) -> dict[int, frozenset[int]]:
 
 
 def _binding(element: ET.Element) -> Binding:
-    # Without a mode it is strict, as libvirt's documentation says.
+    # libvirt's documentation: the default mode is strict.
     return Binding(element.get("mode", "strict"), _cpus(element, "nodeset"))
 
 
 def _kib(element: ET.Element, number: str | None) -> int:
-    """Return an amount of memory in KiB, which is in an element's unit."""
+    """Convert a number in the element's unit to KiB."""
     unit = element.get("unit", "KiB").lower()
     if unit not in _UNITS:
         raise ValueError(f"unknown unit of memory: {unit!r:.50}")
@@ -302,7 +302,7 @@ def _nova(root: ET.Element) -> NovaMetadata | None:
 
 
 def _named(element: ET.Element | None) -> dict[str, str] | None:
-    """Return {name: text} of the children of an element, None if it is not there."""
+    """Return {name: text} of an element's children; None without the element."""
     if element is None:
         return None
     named = ((child.get("name"), child.text) for child in element)

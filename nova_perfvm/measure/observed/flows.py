@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TCP connections, over which a device's packets can be spread at all.
+"""TCP connections, whose number limits the spread of packets over queues.
 
-Each connection stays on one queue in each direction.  Only whole addresses are
-compared, so that a line that was cut off hides no other.
+Each connection stays on one queue in each direction.  Connections are compared by
+full addresses, so a truncated line hides no other connection.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from nova_perfvm.measure.collect.collected import Collected
 PATHS: Final = ("/proc/net/tcp", "/proc/net/tcp6")
 
 _ESTABLISHED: Final = "01"
-# As little-endian machines write them: ::1, what an IPv4 address begins with in
-# IPv6, and 127.x.x.x.
+# In little-endian notation: ::1, the prefix of IPv4-mapped addresses in IPv6, and
+# 127.x.x.x.
 _LOOPBACK_6: Final = f"{0:024X}01000000"
 _MAPPED: Final = f"{0:016X}FFFF0000"
 _LOOPBACK_4: Final = "7F"
 
 
 class Flows(NamedTuple):
-    """How many connections were seen, and where."""
+    """The number of connections, and the files that listed them."""
 
     number: int
     source: str
 
 
 def read(collected: Collected) -> Flows:
-    """Return the connections that were established at either look, to others only.
+    """Return the connections established at either look, without loopback.
 
-    :raises NotReadError: when no list of them was read
+    :raises NotReadError: when neither /proc/net/tcp nor tcp6 was read
     """
     read_paths = [path for path in PATHS if path in collected.files]
     if not read_paths:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/proc/interrupts``: how often each vector fired, on which CPU.
+"""``/proc/interrupts``: the count of each vector on each CPU.
 
-The numbers of CPUs have holes where some are offline, ARM has a line ``Err:``, and
-before names stand forms of old (``PCI-MSI-edge``) and new kernels
-(``PCI-MSIX-0000:00:01.0 0-edge``).
+Offline CPUs leave holes in the columns, ARM has a line ``Err:``, and names follow the
+trigger in old (``PCI-MSI-edge``) or new notation (``PCI-MSIX-0000:00:01.0 0-edge``).
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ PATH: Final = "/proc/interrupts"
 
 # The kernel counts each vector on each CPU in an unsigned int.
 _MODULUS: Final = 2**32
-# More than that between two looks is no difference but a counter that began anew,
-# as those of a driver that was loaded again do.
+# A larger difference between two looks means a counter that restarted from 0, as
+# after reloading a driver.
 _MOST: Final = 2**31
 
 _CPU = re.compile(r"CPU(\d+)")
-# What stands before the names of the handlers: the kind of controller, the number
-# of the interrupt there, and how it is triggered, in one word or several.
+# Controller, interrupt number and trigger, in one word or several, precede the names
+# of the handlers.
 _TRIGGER = re.compile(r".*?(?:^|[-\s])(?:edge|level|fasteoi)\s+(.*)", re.IGNORECASE)
 
 
@@ -33,8 +32,8 @@ class Vector(NamedTuple):
     """One interrupt.
 
     :ivar irq: its number
-    :ivar names: of those that handle it; several share one
-    :ivar counts: {CPU: how often it fired}
+    :ivar names: names of the handlers, several for a shared interrupt
+    :ivar counts: {CPU: number of interrupts}
     """
 
     irq: int
@@ -43,16 +42,15 @@ class Vector(NamedTuple):
 
     @property
     def total(self) -> int:
-        """How often it fired on all CPUs."""
+        """The count over all CPUs."""
         return sum(self.counts.values())
 
 
 class Interrupts(NamedTuple):
     """The numbered interrupts of a machine.
 
-    :ivar cpus: the CPUs that were online, as there is a column for each
-    :ivar since_boot: whether they are counted since the machine started, not
-        between two looks
+    :ivar cpus: the online CPUs, one for each column
+    :ivar since_boot: whether counts run from boot, not from the first look
     """
 
     cpus: tuple[int, ...]
@@ -65,10 +63,10 @@ class Interrupts(NamedTuple):
         return f"{PATH}, counted since boot" if self.since_boot else PATH
 
     def named(self, pattern: str) -> dict[int, Vector]:
-        """Return the vectors of a name, by the number in the pattern's first group.
+        """Return {number: vector} of names that match a pattern, sorted.
 
-        :param pattern: regular expression of a whole name; 0 is the number if the
-            name has none
+        :param pattern: regular expression of a whole name; its first group is the
+            number, 0 without a group
         """
         found: dict[int, Vector] = {}
         for vector in self.vectors:
@@ -80,9 +78,9 @@ class Interrupts(NamedTuple):
 
 
 def parse(text: str) -> Interrupts:
-    """Read the text of ``/proc/interrupts``.
+    """Parse the text of ``/proc/interrupts``.
 
-    :raises NotReadError: when it has no columns of CPUs
+    :raises NotReadError: when the first line names no CPU
     """
     cpus = _cpus(text)
     if not cpus:
@@ -90,16 +88,16 @@ def parse(text: str) -> Interrupts:
     vectors = [
         Vector(int(label), _names(described), counts)
         for label, counts, described in rows(text)
-        # Others, as NMI, LOC and ERR, are of the machine, not of a device.
+        # NMI, LOC, ERR and other labels count no device's interrupts.
         if label.isdigit()
     ]
     return Interrupts(cpus, tuple(vectors))
 
 
 def rows(text: str) -> Iterator[tuple[str, dict[int, int], str]]:
-    """Yield the label, {CPU: count} and the rest of each row that has all counts.
+    """Yield (label, {CPU: count}, rest) of each row with a count for every CPU.
 
-    :param text: of ``/proc/interrupts`` or ``/proc/softirqs``
+    :param text: text of ``/proc/interrupts`` or ``/proc/softirqs``
     """
     cpus = _cpus(text)
     for line in text.splitlines()[1:]:
@@ -116,18 +114,18 @@ def _cpus(text: str) -> tuple[int, ...]:
 
 
 def _names(described: str) -> tuple[str, ...]:
-    """Return the handlers of a vector, of what stands behind its counts."""
+    """Return the handlers named in the rest of a row behind the counts."""
     match = _TRIGGER.fullmatch(described)
     handlers = match[1] if match else described.rpartition("  ")[2]
     return tuple(name.strip() for name in handlers.split(","))
 
 
 def difference(first: Interrupts, later: Interrupts) -> Interrupts:
-    """Return how often each vector fired between two looks.
+    """Return the interrupts of each vector between two looks.
 
-    Only vectors and CPUs that were there at both looks count.
+    Only vectors and CPUs present at both looks count.
 
-    :raises NotReadError: when a counter began anew in between
+    :raises NotReadError: when a counter restarted between the looks
     """
     before = {(vector.irq, vector.names): vector for vector in first.vectors}
     cpus = tuple(cpu for cpu in later.cpus if cpu in first.cpus)
@@ -146,9 +144,9 @@ def difference(first: Interrupts, later: Interrupts) -> Interrupts:
 
 
 def read(collected: Collected) -> Interrupts:
-    """Return what fired between the two looks; since boot, if there was but one.
+    """Return the interrupts between the two looks; since boot after a single look.
 
-    :raises NotReadError: when it was not read, or a counter began anew
+    :raises NotReadError: when /proc/interrupts was not read, or a counter restarted
     """
     first = parse(collected.text(PATH))
     later = collected.later.get(PATH)
@@ -156,7 +154,7 @@ def read(collected: Collected) -> Interrupts:
 
 
 def by_cpu(vectors: Iterable[Vector]) -> Counter[int]:
-    """Return how often vectors fired on each CPU, the CPUs without any, too."""
+    """Return {CPU: interrupts of all vectors}, with zeros."""
     fired: Counter[int] = Counter()
     for vector in vectors:
         fired.update(vector.counts)
@@ -164,10 +162,9 @@ def by_cpu(vectors: Iterable[Vector]) -> Counter[int]:
 
 
 def effective(counts: Iterable[float]) -> float:
-    """Return over how many CPUs something is spread: 1 / sum of squared shares.
+    """Return the effective number of CPUs: 1 / sum of squared shares of `counts`.
 
-    It is the number of CPUs if all have the same share, and 1 if one has all; 0 if
-    there is nothing.
+    Equal shares give the number of CPUs, a single busy CPU gives 1, no counts give 0.
     """
     known = list(counts)
     squares = sum(count * count for count in known)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Network interfaces: what drives them, and how many queues they have."""
+"""Network interfaces with their drivers and numbers of queues."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from nova_perfvm.measure.observed.tables import values
 MOST_OF_TAP: Final = 256
 NET: Final = "/sys/class/net"
 
-# Parts of devices that the host's hardware passes through; each virtual function
-# has as many queues as that grants.
+# Drivers of virtual functions, whose number of queues the hardware sets.
 PASSED_THROUGH: Final = (
     *("bnxt_en", "ena", "enic", "fm10k", "gve", "hinic", "iavf", "i40evf", "idpf"),
     *("igbvf", "ixgbevf", "mana", "mlx4_core", "mlx4_en", "mlx5_core", "nfp_netvf"),
@@ -26,7 +25,7 @@ _VIRTIO = re.compile(r"virtio\d+")
 
 
 class Kind(enum.Enum):
-    """By which rules it is judged."""
+    """The kind of a NIC, which selects the rules."""
 
     VIRTIO = "virtio-net"
     VDPA = "virtio-net over vDPA"
@@ -35,20 +34,21 @@ class Kind(enum.Enum):
 
 
 class Queues(NamedTuple):
-    """How many queues, and where that was read."""
+    """A number of queues, and its source."""
 
     number: int
     source: str
 
 
 class NIC(NamedTuple):
-    """One network interface that is a device.
+    """A network interface backed by a device.
 
-    :ivar name: as ``ip link`` has it; the device's where only that is known
-    :ivar device: as /proc/interrupts names it, such as ``virtio0``; else empty
-    :ivar up: whether it has a link; true if that was not read
-    :ivar present: queue pairs that the device has, None if unknown
-    :ivar enabled: those that the driver uses, None if unknown
+    :ivar name: name in ``ip link``; the device's name if unknown
+    :ivar device: the virtio device in /proc/interrupts, such as ``virtio0``; empty
+        for other drivers
+    :ivar up: whether the NIC has a link; True when unread
+    :ivar present: queue pairs of the device; None if unknown
+    :ivar enabled: queue pairs enabled by the driver; None if unknown
     """
 
     name: str
@@ -61,18 +61,18 @@ class NIC(NamedTuple):
 
     @property
     def used(self) -> int | None:
-        """Queue pairs that are used, as far as anything tells; None if nothing does."""
+        """The number of enabled queue pairs, else of present ones; None if unknown."""
         known = self.enabled or self.present
         return known and known.number
 
 
 def read(collected: Collected, seen: Interrupts | None) -> tuple[NIC, ...]:
-    """Return the network interfaces that are devices, in the order of their names.
+    """Return the network interfaces backed by devices, ordered by name.
 
-    Devices of which only the interrupts are known have the device's name.
+    A virtio device known by its interrupts only gets the device's name.
 
-    :param seen: the interrupts, None if they were not read
-    :raises NotReadError: when only they are known, and no NIC is told by them
+    :param seen: the interrupts; None when unread
+    :raises NotReadError: when sysfs was not read and the interrupts name no NIC
     """
     nics = [_nic(collected, name, seen) for name in names_below(collected, NET)]
     found = [nic for nic in nics if nic is not None]
@@ -88,21 +88,21 @@ def read(collected: Collected, seen: Interrupts | None) -> tuple[NIC, ...]:
 
 def _why_no_nic(seen: Interrupts) -> str:
     names = (name for vector in seen.vectors for name in vector.names)
-    # Devices of any kind fall back to that, consoles mostly.
+    # Any virtio device can fall back to one shared vector, consoles mostly.
     shared = ", ".join(name for name in names if name.endswith("-virtqueues"))
-    told = f", and does not tell which device has {shared}" if shared else ""
+    told = f" and leaves the device of {shared} open" if shared else ""
     return f"it names no queue (virtio0-input.0){told}: run nova-perfvm guest collect"
 
 
 def names_below(collected: Collected, directory: str) -> list[str]:
-    """Return the names of which anything below a directory was read, sorted."""
+    """Return the sorted names of collected entries below a directory."""
     pattern = re.compile(rf"{directory}/([^/]+)(?:/.*)?")
     places = (*collected.links, *collected.files)
     return sorted({match[1] for place in places if (match := pattern.fullmatch(place))})
 
 
 def queues_of(collected: Collected, name: str, direction: str) -> dict[int, str]:
-    """Return {queue: path of its directory} of the queues that a driver uses.
+    """Return {queue: path of its directory} of the enabled queues.
 
     :param direction: rx or tx
     """
@@ -123,13 +123,13 @@ def _nic(collected: Collected, name: str, seen: Interrupts | None) -> NIC | None
     leads = f"{place}/{collected.links.get(f'{base}/device', '')}"
     driver = _driver(collected, name)
     if name == "lo" or "/virtual/" in place or not driver:
-        # A bridge, a bond...: what is below it is judged.
+        # Skip bridges and bonds: their member NICs are judged.
         return None
     matches = _VIRTIO.findall(leads)
     device = matches[-1] if matches and driver == "virtio_net" else ""
     state = collected.files.get(f"{base}/operstate", "up").strip()
     maximum, current = _channels(collected, name)
-    # Directories of queues that are not enabled are not there.
+    # sysfs has directories of enabled queues only.
     queues = queues_of(collected, name, "rx")
     return NIC(
         name=name,
@@ -143,7 +143,7 @@ def _nic(collected: Collected, name: str, seen: Interrupts | None) -> NIC | None
 
 
 def _driver(collected: Collected, name: str) -> str:
-    """Return the driver of a device; empty for what is none."""
+    """Return the driver of a NIC; empty without a device."""
     link = collected.links.get(f"{NET}/{name}/device/driver")
     if link is not None:
         return link.rpartition("/")[2]
@@ -159,21 +159,21 @@ def _kind(driver: str, leads: str) -> Kind:
 
 
 def _by_vectors(seen: Interrupts | None, device: str) -> Queues | None:
-    """Count the queue pairs by their vectors, which are there if enabled or not."""
+    """Count queue pairs by their vectors, which exist for disabled queues, too."""
     if seen is None or not device:
         return None
     return _queues(len(seen.named(rf"{device}-input\.(\d+)")), seen.source)
 
 
 def _channels(collected: Collected, name: str) -> list[Queues | None]:
-    """Return how many channels a device has, and how many are enabled."""
+    """Return the channels of a device: [maximum, enabled], None for unknown ones."""
     command = f"ethtool -l {name}"
     maximum, _, current = _printed(collected, command).partition("Current hardware")
     found = []
     for section in (maximum, current):
         told = values(section).items()
         counts = {key: int(value) for key, value in told if value.isdecimal()}
-        # Few drivers have channels for one direction only.
+        # A few drivers have separate channels for each direction.
         apart = min(counts.get("RX", 0), counts.get("TX", 0))
         found.append(_queues(counts.get("Combined", 0) or apart, command))
     return found
@@ -184,7 +184,7 @@ def _queues(number: int, source: str) -> Queues | None:
 
 
 def _printed(collected: Collected, command: str) -> str:
-    """Return what a command printed; nothing if it failed."""
+    """Return a command's output; empty when unread or failed."""
     try:
         return collected.output(command)
     except NotReadError:

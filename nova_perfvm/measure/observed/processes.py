@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QEMU's processes and threads: where the kernel lets them run, and their memory."""
+"""QEMU's processes and threads, with their allowed CPUs and memory."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGN
 _NODE: Final = re.compile(r"N(\d+)")
 _COUNT: Final = re.compile(r"\d{1,18}")
 _SIZE: Final = "kernelpagesize_kB"
-# Files that are a VM's memory, not QEMU's own: huge pages, memfd, and where libvirt
-# has the memory of VMs that share it with others.
+# Paths of files that back a VM's memory: huge pages, memfd, and libvirt's directory
+# for shared memory.
 _OF_VM: Final = ("/dev/", "/memfd:", "/var/lib/libvirt/qemu/ram/")
 
 
 class Role(enum.Enum):
-    """What a thread does."""
+    """The purpose of a thread."""
 
     VCPU = "vCPU"
     IOTHREAD = "I/O thread"
@@ -35,13 +35,13 @@ class Role(enum.Enum):
     KVM = "KVM's own thread"
 
 
-# By the names of threads; of others the role is the emulator's.
+# Roles by thread name; all other threads are the emulator's.
 _ROLES: Final = (
     (re.compile(r"CPU (\d+)/\w+"), Role.VCPU),
     (re.compile(r"IO iothread(\d+)"), Role.IOTHREAD),
     (re.compile(r"vhost-\d+"), Role.VHOST),
-    # Since Linux 6.14 tasks of QEMU, which the first vCPU to run makes: it wakes once
-    # in minutes to give back huge pages.  Names are cut to 15 characters.
+    # Since Linux 6.14 the first vCPU to run creates these as tasks of QEMU; they wake
+    # every few minutes to reclaim huge pages.  Names are cut to 15 characters.
     (re.compile(r"kvm-(?:nx-lpage|pit).*"), Role.KVM),
 )
 
@@ -49,8 +49,8 @@ _ROLES: Final = (
 class Task(NamedTuple):
     """One thread.
 
-    :ivar number: of the vCPU or the I/O thread; of others the thread's ID
-    :ivar path: of its directory below /proc
+    :ivar number: number of the vCPU or I/O thread; the thread's ID for other roles
+    :ivar path: directory of the thread in /proc
     """
 
     role: Role
@@ -59,15 +59,15 @@ class Task(NamedTuple):
     path: str
 
     def __str__(self) -> str:
-        """Return how to call it."""
+        """Return role and number, such as ``vCPU 3``."""
         return f"{self.role.value} {self.number}"
 
 
 class Process(NamedTuple):
     """One process of QEMU.
 
-    :ivar uuid: of its domain, empty if its command line names none
-    :ivar tasks: its threads, and those that vhost runs for it
+    :ivar uuid: the domain's UUID; empty if the command line has none
+    :ivar tasks: QEMU's threads and vhost's threads for this VM
     """
 
     pid: int
@@ -76,16 +76,16 @@ class Process(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Its directory."""
+        """The directory of the process."""
         return f"/proc/{self.pid}"
 
     def of(self, role: Role) -> tuple[Task, ...]:
-        """Return its threads that do something."""
+        """Return the threads with a role."""
         return tuple(task for task in self.tasks if task.role is role)
 
 
 class ProcessMemory(NamedTuple):
-    """The memory of a VM that its process has in use.
+    """Memory of a VM in use by its process.
 
     :ivar by_node: KiB on each NUMA node
     :ivar by_page: KiB in pages of each size in KiB
@@ -96,9 +96,9 @@ class ProcessMemory(NamedTuple):
 
 
 def read(collected: Collected) -> tuple[Process, ...]:
-    """Return the processes of QEMU, in the order of their numbers.
+    """Return the processes of QEMU, ordered by PID.
 
-    :raises NotReadError: when processes were hidden from who collected
+    :raises NotReadError: when /proc hid processes from the collector (hidepid)
     """
     if reason := collected.unread.get("/proc"):
         raise NotReadError("/proc", reason)
@@ -112,7 +112,7 @@ def read(collected: Collected) -> tuple[Process, ...]:
         comm, directory = text.strip(), path.rpartition("/")[0]
         owner = None if tid else _VHOST.fullmatch(comm)
         if owner:
-            # Up to Linux 6.3 a thread of the kernel, named after whom it works for.
+            # Up to Linux 6.3 vhost-PID is a kernel thread, named after QEMU's PID.
             tasks[int(owner[1])].append(Task(Role.VHOST, pid, comm, directory))
             continue
         pids.add(pid)
@@ -143,32 +143,32 @@ def _options(cmdline: str) -> dict[str, str]:
 def options(collected: Collected, process: Process) -> dict[str, str]:
     """Return the last value of each option of QEMU's command line.
 
-    :raises NotReadError: when it was not read
+    :raises NotReadError: when the command line was not read
     """
     return _options(collected.text(f"{process.path}/cmdline"))
 
 
 def scheduling(collected: Collected, task: Task) -> tuple[int, int]:
-    """Return a thread's nice value and its policy, which is 0 for SCHED_OTHER.
+    """Return a thread's nice value and scheduling policy (0: SCHED_OTHER).
 
-    :raises NotReadError: when that was not read
+    :raises NotReadError: when the thread's stat was not read
     """
     return _of_stat(collected, task.path, 19), _of_stat(collected, task.path, 41)
 
 
 def began_s(collected: Collected, process: Process) -> float:
-    """Return when a process began, in seconds since the host started.
+    """Return a process's start time, in seconds since boot.
 
-    :raises NotReadError: when that was not read
+    :raises NotReadError: when the process's stat was not read
     """
-    # The kernel shows 100 ticks a second, whatever its own clock (USER_HZ).
+    # USER_HZ: the kernel shows 100 ticks a second for any clock rate.
     return _of_stat(collected, process.path, 22) / 100
 
 
 def _of_stat(collected: Collected, path: str, number: int) -> int:
     """Return a field of ``stat`` by its number in proc(5)."""
     path = f"{path}/stat"
-    # The second field is the name in brackets, which may have blanks and brackets.
+    # The second field, the name in brackets, may contain blanks and brackets.
     fields = collected.text(path).rpartition(")")[2].split()
     try:
         return int(fields[number - 3])
@@ -177,18 +177,18 @@ def _of_stat(collected: Collected, path: str, number: int) -> int:
 
 
 def allowed_cpus(collected: Collected, path: str) -> frozenset[int]:
-    """Return the CPUs that a process or thread may run on.
+    """Return the CPUs allowed to a process or thread.
 
-    :param path: of its directory
-    :raises NotReadError: when that was not read
+    :param path: directory of the process or thread in /proc
+    :raises NotReadError: when its status was not read
     """
     return cpus.parsed(f"{path}/status", _status(collected, path, "Cpus_allowed_list"))
 
 
 def swapped_kb(collected: Collected, process: Process) -> int:
-    """Return how much of its memory is in swap, in KiB.
+    """Return a process's memory in swap, in KiB.
 
-    :raises NotReadError: when that was not read
+    :raises NotReadError: when the process's status was not read
     """
     value = _status(collected, process.path, "VmSwap")
     return _count(f"{process.path}/status", value.removesuffix("kB").strip())
@@ -202,12 +202,12 @@ def _status(collected: Collected, path: str, name: str) -> str:
 
 
 def memory(collected: Collected, process: Process) -> ProcessMemory:
-    """Return where the memory of a VM is.
+    """Return a VM's memory by NUMA node and by page size.
 
-    Files that QEMU has mapped, its program and libraries, are left out: they are
-    shared by all VMs, and are on one node only.
+    Mapped files (QEMU's program and libraries) are left out: all VMs share them, and
+    they are on one node.
 
-    :raises NotReadError: when that was not read, or names no memory
+    :raises NotReadError: when numa_maps was not read, or lists no memory
     """
     path = f"{process.path}/numa_maps"
     by_node: Counter[int] = Counter()
@@ -219,8 +219,8 @@ def memory(collected: Collected, process: Process) -> ProcessMemory:
         if not huge and not area.get("file", _OF_VM[0]).startswith(_OF_VM):
             continue
         if huge and _SIZE not in area:
-            raise NotReadError(path, "it does not tell how large huge pages are")
-        # Before Linux 3.14 small pages did not tell their size.
+            raise NotReadError(path, "the size of huge pages is missing")
+        # Before Linux 3.14 numa_maps has no size for small pages.
         size_kb = _count(path, area.get(_SIZE, "4"))
         for key, pages in area.items():
             if match := _NODE.fullmatch(key):
@@ -228,7 +228,7 @@ def memory(collected: Collected, process: Process) -> ProcessMemory:
                 by_node[int(match[1])] += used_kb
                 by_page[size_kb] += used_kb
     if not by_node:
-        raise NotReadError(path, "it names no memory on any node")
+        raise NotReadError(path, "no memory on a NUMA node found")
     return ProcessMemory(by_node, by_page)
 
 

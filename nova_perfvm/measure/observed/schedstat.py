@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``/proc/PID/task/TID/schedstat``: how long a thread ran, and waited for a CPU.
 
-Its fields are nanoseconds on a CPU, nanoseconds ready to run without one, and how
-often it got one (Linux, Documentation/scheduler/sched-stats.rst).  A kernel without
-CONFIG_SCHED_INFO has three zeros.
+The fields are nanoseconds on a CPU, nanoseconds ready to run without a CPU, and the
+number of times on a CPU (Linux, Documentation/scheduler/sched-stats.rst).  A kernel
+without CONFIG_SCHED_INFO has three zeros.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ _FIELDS: Final = re.compile(r"(\d+) (\d+) \d+\n?")
 
 
 class Scheduled(NamedTuple):
-    """What a thread did between the looks, in nanoseconds."""
+    """Nanoseconds between the looks that a thread ran, and waited for a CPU."""
 
     ran_ns: int
     waited_ns: int
 
 
 def read(collected: Collected, path: str) -> Scheduled:
-    """Return what a thread did between the looks.
+    """Return a thread's running and waiting time between the looks.
 
-    :param path: of its directory
-    :raises NotReadError: when that was not read twice, or tells nothing
+    :param path: directory of the thread in /proc
+    :raises NotReadError: when schedstat was not read twice, or the kernel counts
+        nothing
     """
     path = f"{path}/{NAME}"
     first, later = (_parsed(path, text) for text in collected.looks(path))
@@ -36,12 +37,12 @@ def read(collected: Collected, path: str) -> Scheduled:
         reason = "it stands at 0: this kernel counts nothing (CONFIG_SCHED_INFO)"
         raise NotReadError(path, reason)
     if not later[1]:
-        # Even a thread that is alone on its CPU waits some nanoseconds to begin.
-        reason = "it never waited, not even to begin: this kernel does not count that"
+        # Even a thread alone on its CPU waits some nanoseconds for each wakeup.
+        reason = "the thread never waited since boot: this kernel counts no waiting"
         raise NotReadError(path, reason)
     found = Scheduled(later[0] - first[0], later[1] - first[1])
     if min(found) < 0:
-        raise NotReadError(path, "it runs backwards: it is of another thread")
+        raise NotReadError(path, "it runs backwards: another thread has the ID now")
     return found
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/proc/softirqs``: what the kernel does behind interrupts, by kind and CPU."""
+"""``/proc/softirqs``: counts of softirqs by kind and CPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MODULUS: Final = 2**32
 
 
 def loudest(collected: Collected, cpu: int) -> str:
-    """Return the kind that a CPU had most of between the looks; empty if not known."""
+    """Return a CPU's most frequent softirq between the looks; empty if unknown."""
     first, later = (
         {
             kind: counts.get(cpu, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/proc/net/softnet_stat``: packets that each CPU took in, and lost."""
+"""``/proc/net/softnet_stat``: packets received and dropped on each CPU."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from nova_perfvm.measure.collect.collected import Collected, NotReadError
 
 PATH: Final = "/proc/net/softnet_stat"
 _MODULUS: Final = 2**32
-# Columns; a kernel from 5.10 on says in the thirteenth which CPU it is.
+# Index of the column with the CPU's number, since Linux 5.10.
 _CPU: Final = 12
 
 
 class Backlog(NamedTuple):
-    """What happened on a CPU between two looks.
+    """A CPU's received packets between two looks.
 
-    :ivar processed: packets
-    :ivar dropped: packets, as the CPU's queue was full
-    :ivar squeezed: how often it stopped with packets left, as its time or number
-        of packets was used up
+    :ivar processed: number of packets
+    :ivar dropped: packets dropped because the CPU's queue was full
+    :ivar squeezed: receive rounds cut off by their budget of time or packets
     """
 
     processed: int
@@ -28,9 +27,9 @@ class Backlog(NamedTuple):
 
 
 def read(collected: Collected) -> dict[int, Backlog]:
-    """Return what happened on each CPU between the looks.
+    """Return {CPU: backlog between the looks}.
 
-    :raises NotReadError: when it was not read twice
+    :raises NotReadError: when softnet_stat was not read twice
     """
     first, later = map(_rows, collected.looks(PATH))
     return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/proc/stat``: where the CPUs' time went."""
+"""``/proc/stat``: the time of CPUs by its use."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from nova_perfvm.measure.collect.collected import Collected, NotReadError
 
 PATH: Final = "/proc/stat"
 _CPU: Final = re.compile(r"^cpu(\d+) (.*)$", re.MULTILINE)
-# What follows is time of guests of this machine, which user and nice contain.
+# The columns _OF_GUESTS follow; user and nice include the time of guests.
 _COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-# Of Linux 2.6.33 and newer.
+# Since Linux 2.6.33.
 _OF_GUESTS = ("guest", "guest_nice")
 _BOOTED: Final = re.compile(r"^btime (\d+)$", re.MULTILINE)
 
 
 class CPUTime(NamedTuple):
-    """Time of a CPU between two looks, in ticks of the clock.
+    """Time of a CPU between two looks, in clock ticks.
 
-    :ivar stolen_ever: since the machine started
-    :ivar idle: with nothing to do, also while it waits for a disk
-    :ivar interrupted: in interrupts and softirqs
-    :ivar programs: in user space, but for VMs of this machine
+    :ivar stolen_ever: stolen time since boot
+    :ivar idle: idle time, including waits for disks
+    :ivar interrupted: time in interrupts and softirqs
+    :ivar programs: time in user space, without VMs of this machine
     """
 
     total: int
@@ -35,14 +35,14 @@ class CPUTime(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The share that was stolen."""
+        """Stolen time as a share of all time."""
         return self.stolen / self.total if self.total else 0.0
 
 
 def read(collected: Collected) -> dict[int, CPUTime]:
     """Return the time of each CPU between the looks.
 
-    :raises NotReadError: when it was not read twice, or does not say what was stolen
+    :raises NotReadError: when /proc/stat was not read twice, or lacks steal
     """
     first, later = map(_cpus, collected.looks(PATH))
     found = {}
@@ -66,9 +66,9 @@ def read(collected: Collected) -> dict[int, CPUTime]:
 
 
 def booted_s(collected: Collected) -> int:
-    """Return when the machine started, in seconds since 1970 of its own clock.
+    """Return the boot time, in seconds since 1970 by the machine's own clock.
 
-    :raises NotReadError: when that was not read
+    :raises NotReadError: when /proc/stat was not read
     """
     match = _BOOTED.search(collected.text(PATH))
     if match is None:
@@ -82,7 +82,7 @@ def _cpus(text: str) -> dict[int, dict[str, int]]:
     for cpu, rest in _CPU.findall(text):
         ticks = rest.split()
         if len(ticks) < len(_COLUMNS) or not all(map(str.isdecimal, ticks)):
-            raise NotReadError(PATH, "this kernel does not tell what is stolen")
+            raise NotReadError(PATH, "this kernel counts no steal time")
         names = (*_COLUMNS, *_OF_GUESTS)
         found[int(cpu)] = dict(zip(names, map(int, ticks), strict=False))
     if not found:

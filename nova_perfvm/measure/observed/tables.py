@@ -3,6 +3,6 @@
 
 
 def values(text: str, separator: str = ":") -> dict[str, str]:
-    """Return the values of lines such as ``Combined:  20``, by what is before."""
+    """Return {key: value} of lines such as ``Combined:  20``."""
     pairs = (line.partition(separator) for line in text.splitlines())
     return {key.strip(): value.strip() for key, _, value in pairs}

@@ -20,7 +20,7 @@ _TOTAL: Final = re.compile(r"MemTotal:\s*(\d+) kB")
 class NUMANode(NamedTuple):
     """One NUMA node.
 
-    :ivar cpus: those that run; none on a node of memory alone
+    :ivar cpus: the online CPUs; empty on a node with memory only
     """
 
     number: int
@@ -28,18 +28,18 @@ class NUMANode(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """The name for users, such as ``node 0``."""
         return f"node {self.number}"
 
     @property
     def source(self) -> str:
-        """The file that tells its memory."""
+        """The file with the node's memory size."""
         return f"{NODE}/node{self.number}/meminfo"
 
     def memory_kb(self, collected: Collected) -> int:
-        """Return its memory.
+        """Return the node's memory in KiB.
 
-        :raises NotReadError: when that was not read
+        :raises NotReadError: when the node's meminfo was not read
         """
         match = _TOTAL.search(collected.text(self.source))
         if match is None:
@@ -50,12 +50,12 @@ class NUMANode(NamedTuple):
 def nodes(collected: Collected) -> tuple[NUMANode, ...]:
     """Return the NUMA nodes, in the order of their numbers.
 
-    :raises NotReadError: when they were not read
+    :raises NotReadError: when no node's cpulist was read
     """
     matches = map(_CPULIST.fullmatch, collected.files)
     numbers = sorted(int(match[1]) for match in matches if match)
     if not numbers:
-        # Says why not.
+        # Raises with the reason if sysfs was unreadable.
         cpus.some_numbers(collected, f"{NODE}/online")
         raise NotReadError(f"{NODE}/node*/cpulist", "it was not collected")
     online = cpus.online(collected).numbers
@@ -64,9 +64,9 @@ def nodes(collected: Collected) -> tuple[NUMANode, ...]:
 
 
 def cores(collected: Collected, wanted: frozenset[int]) -> frozenset[tuple[int, ...]]:
-    """Return the cores that CPUs are of: the numbers of their threads.
+    """Return the cores of the given CPUs, each as its sorted thread numbers.
 
-    :raises NotReadError: when that was not read of one of them
+    :raises NotReadError: when a CPU's thread_siblings_list was not read
     """
     path = f"{CPU}/cpu{{}}/topology/thread_siblings_list"
     siblings = {cpu: cpus.some_numbers(collected, path.format(cpu)) for cpu in wanted}
@@ -74,9 +74,9 @@ def cores(collected: Collected, wanted: frozenset[int]) -> frozenset[tuple[int, 
 
 
 def read(collected: Collected) -> Topology:
-    """Return NUMA nodes, cores and threads of the CPUs that run.
+    """Return NUMA nodes, cores and threads of the online CPUs.
 
-    :raises NotReadError: when they were not read, or contradict each other
+    :raises NotReadError: when sysfs was not read, or its files contradict each other
     """
     online = cpus.online(collected).numbers
     found = []

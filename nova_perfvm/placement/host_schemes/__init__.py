@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts have in Placement under each scheme."""
+"""Inventories, traits and child providers of hosts under each scheme."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -11,21 +11,21 @@ from nova_perfvm.placement.host_schemes.host_scheme import Child, HostScheme, Mo
 from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.policy import Policy
 
-# By name, in the order of the schemes.
+# {name of the scheme: host half}, in the order of SCHEMES.
 HOST_SCHEMES: Final[dict[str, HostScheme]] = {
     name: HostScheme(scheme) for name, scheme in SCHEMES.items()
 } | {mine.scheme.name: mine for mine in (units.HOSTS, cells.HOSTS)}
 
 
 def host_scheme_of(policy: Policy) -> HostScheme:
-    """Return what hosts have under the scheme that a policy names."""
+    """Return the host half of the policy's scheme."""
     return HOST_SCHEMES[policy.placement]
 
 
 def enrolled_by_another(policy: Policy, view: HostView) -> str:
-    """Return the name of another scheme by which a host is enrolled; empty for none.
+    """Return the name of another scheme that a host is enrolled under; empty for none.
 
-    Enrolling by that scheme gave the host its trait or its children.
+    The scheme's trait on the host, or its child providers, show the enrolment.
     """
     classes = {name for child in view.children for name in child.inventories}
     for name, other in HOST_SCHEMES.items():
@@ -38,12 +38,12 @@ def enrolled_by_another(policy: Policy, view: HostView) -> str:
 
 
 def names_of(which: Callable[[HostScheme], bool]) -> str:
-    """Return the names of the schemes for which `which` holds, in words."""
+    """Return the names of the schemes that satisfy `which`, joined with "or"."""
     return " or ".join(name for name, other in HOST_SCHEMES.items() if which(other))
 
 
 def scheme_counting(resource_classes: Iterable[str]) -> HostScheme | None:
-    """Return the scheme that counts VMs by a resource class of these; None for none."""
+    """Return the scheme that counts VMs by one of `resource_classes`; None for none."""
     names = list(resource_classes)
     found = (s for s in HOST_SCHEMES.values() if any(map(s.counts_by, names)))
     return next(found, None)

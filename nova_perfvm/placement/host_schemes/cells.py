@@ -24,7 +24,7 @@ from nova_perfvm.placement.settings import (
 from nova_perfvm.policy import PAGE_SIZES_KB, Policy, VMClass
 from nova_perfvm.policy.room import groups_of
 
-# From this size on a page is a huge one, in KiB.
+# The smallest huge page, in KiB.
 _HUGE_KB: Final = 2048
 _ISOLATED: Final = replace(
     ISOLATED_AGGREGATES,
@@ -40,22 +40,22 @@ class CellsHosts(HostScheme):
     modes = ("dedicated", "shared")
     enrolled_modes = ("dedicated",)
     enrolled_prefix = const.TRAIT_CELLS
-    # No API shows NUMA nodes.
+    # No Nova API shows NUMA nodes.
     enroll_options = ("--from-nova-db",)
     noun = "NUMA nodes"
-    # They keep VMs on NUMA nodes of their own, and others off these.
+    # These keep pinned VMs on enrolled NUMA nodes, and other VMs off.
     settings = (_ISOLATED, NO_FALLBACK_QUERY, NUMA_PACKING)
 
     def offers(
         self, policy: Policy, vm_class: VMClass | None, mode: str, slots: int
     ) -> HostOffer:
-        """Return slots of a class whose number is limited; the trait is enrolling's."""
+        """Return slots for a class with a limited number; enrolling adds the trait."""
         return HostOffer(super().offers(policy, vm_class, mode, slots).inventories)
 
     def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
-        """Return a child for each NUMA node that VMs may own CPUs of.
+        """Return a child for each NUMA node with dedicated CPUs.
 
-        Where nobody has said what nodes there are, those that it has are right.
+        Existing children stay where the host's NUMA nodes are unknown.
         """
         made = {
             cell_name(view.root.name, cell.id): inventories_of(policy, cell)
@@ -74,12 +74,12 @@ class CellsHosts(HostScheme):
         )
 
     def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
-        """Return in words what an empty host has: its NUMA nodes as they are."""
+        """Return the trait and inventories of an empty host, as texts."""
         found = super().inventory(policy, slots)
         return {"trait": self.scheme.enrolled_trait(policy), **found}
 
     def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
-        """Return None: VMs of several sizes have no slots in common."""
+        """Return None: VMs of several sizes share no unit of slots."""
         return None
 
     def unfit(self, policy: Policy, view: HostView) -> str:
@@ -120,7 +120,7 @@ class CellsHosts(HostScheme):
     def is_settled(
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> bool:
-        """Return whether it holds as much as it should, of whichever NUMA nodes."""
+        """Return whether a resident holds the right amounts, on any NUMA nodes."""
         if resident.server is None:
             return bool(resident.held)
         if not self.may_take(resident):
@@ -133,7 +133,7 @@ class CellsHosts(HostScheme):
         )
 
     def may_take(self, resident: Resident) -> bool:
-        """Return whether it shares CPUs by its class, or owns some: Nova says which."""
+        """Return whether a server has a class, or pinned CPUs without a class."""
         server, vm_class = resident.server, resident.vm_class
         if vm_class is None:
             return server is not None and bool(server.pinned_cpus)
@@ -174,7 +174,7 @@ class CellsHosts(HostScheme):
     def run_on(
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> Holding | None:
-        """Return what a server should hold, by where Nova runs it."""
+        """Return a server's share of each NUMA node that Nova runs it on."""
         server, shares = resident.server, _as_run(resident, _shares(policy, resident))
         names = {node_of(child.name): child.name for child in children}
         nodes = [cell.host_node for cell in (server.cells if server else None) or ()]
@@ -183,7 +183,7 @@ class CellsHosts(HostScheme):
         return {names[n]: share for n, share in zip(nodes, shares, strict=True)}
 
     def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
-        """Return how many VMs the NUMA nodes of an empty host hold."""
+        """Return the number of VMs that fit the NUMA nodes of an empty host."""
         groups = _groups_of(demand)
         if not groups:
             return 0
@@ -194,7 +194,7 @@ class CellsHosts(HostScheme):
         return min(slots, groups_of(shares, len(groups)))
 
     def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
-        """Return what is free on each NUMA node of the host."""
+        """Return the reason with free CPUs and memory of each NUMA node."""
         if const.RC_CELL_CPU not in wanted:
             return None
         found: list[dict[str, Any]] = [
@@ -221,9 +221,9 @@ HOSTS: Final = CellsHosts(CELLS)
 
 
 def nodes_offered(view: HostView, demand: Demand) -> frozenset[int] | None:
-    """Return the NUMA nodes of a host with room for a group of a request.
+    """Return the NUMA nodes of a host with room for one group of a request.
 
-    None if the request asks Placement for no NUMA nodes.
+    None if the request has no group for NUMA nodes.
     """
     groups = _groups_of(demand)
     if not groups:
@@ -256,14 +256,14 @@ def on_nodes(
 
 
 def inventories_of(policy: Policy, cell: NUMACell) -> dict[str, Inventory]:
-    """Return what a NUMA node has for VMs of pinned classes.
+    """Return the inventories of a NUMA node for pinned classes.
 
-    Where they ask for huge pages, memory is what is in these.
+    The memory is huge pages only, if a pinned class asks for huge pages.
     """
     sizes = _huge_pages(policy)
     memory_mb = cell.memory_mb
     if sizes:
-        # A VM's node has pages of one size: of the largest pool where none is named.
+        # A VM takes pages of one size: without a named size, of the largest pool.
         known = {PAGE_SIZES_KB.get(size or "") for size in sizes} - {None}
         memory_mb = 0
         for pool in cell.mempages:
@@ -282,9 +282,9 @@ def _huge_pages(policy: Policy) -> AbstractSet[str | None]:
 
 
 def _shares(policy: Policy, resident: Resident) -> list[dict[str, int]]:
-    """Return what a server takes of each NUMA node that it is on.
+    """Return a server's CPUs and memory on each of its NUMA nodes.
 
-    One of no class takes what Nova has given it.
+    Without a pinned class they are the pinned CPUs and memory of Nova's topology.
     """
     server, vm_class = resident.server, resident.vm_class
     if server is None:
@@ -295,7 +295,7 @@ def _shares(policy: Policy, resident: Resident) -> list[dict[str, int]]:
         return [_share(cell_cpus(policy, mine), memory_mb)] * mine.cells_per_vm
     isolated = server.extra_specs.get(const.EMULATOR_THREADS) == "isolate"
     return [
-        # The CPU for QEMU's own threads is of the first.
+        # The isolated CPU for QEMU's own threads is on the first node.
         _share(len(cell.cpu_pinning) + (isolated and not index), cell.memory_mb)
         for index, cell in enumerate(server.cells or ())
         if cell.cpu_pinning
@@ -325,13 +325,13 @@ def _sizes(share: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def _groups_of(demand: Demand) -> list[Mapping[str, int]]:
-    """Return what a request takes of each NUMA node, in groups that are alike."""
+    """Return the resources of a request's groups for NUMA nodes, one per node."""
     amounts = (group.resources for group in demand.groups)
     return [found for found in amounts if const.RC_CELL_CPU in found]
 
 
 def _cells_of(view: HostView) -> dict[int, Provider]:
-    """Return the children of a host by the numbers of their NUMA nodes."""
+    """Return {NUMA node: child provider} of a host."""
     return {
         node: child
         for child in view.tree

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts have in Placement under a scheme, and what they have under most schemes.
+"""The host half of a placement scheme, with the defaults of most schemes.
 
-nova-scheduler loads no module of this package.
+nova-scheduler does not load this package.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Mode = Literal["dedicated", "shared", "mixed", "elastic"]
 
 
 class HostOffer(NamedTuple):
-    """What provider.yaml adds to a compute host's own provider.
+    """Inventories and traits that provider.yaml adds to a compute host's own provider.
 
-    :ivar inventories: by resource class
+    :ivar inventories: {resource class: inventory}
     """
 
     inventories: Mapping[str, Inventory] = {}
@@ -35,11 +35,11 @@ class HostOffer(NamedTuple):
 
 @dataclass(frozen=True)
 class Child:
-    """One child provider of a host as it should be.
+    """The wanted state of a host's child provider.
 
     :ivar name: name of the resource provider
-    :ivar trait: the trait that tells it from its siblings
-    :ivar inventories: by resource class
+    :ivar trait: trait that distinguishes the child from its siblings
+    :ivar inventories: {resource class: inventory}
     """
 
     name: str
@@ -54,13 +54,13 @@ class HostScheme:
     pinned class.
 
     :ivar scheme: the request half
-    :cvar modes: the host modes that it knows; the first is that of a new host
+    :cvar modes: the supported host modes, first the mode of a new host
     :cvar enrolled_modes: the modes of hosts that ``host enroll`` gives child providers
     :cvar enrolled_prefix: the prefix of the trait that ``host enroll`` gives a host
-    :cvar enroll_options: what that needs on a command line beside the host
+    :cvar enroll_options: options that ``host enroll`` needs
     :cvar by_slots: whether the children depend on the number of the host's slots
-    :cvar noun: what VMs take of the children
-    :cvar settings: the options that the scheme needs, beside those that all need
+    :cvar noun: the children's resource in plain words
+    :cvar settings: Nova options of this scheme, beside the options of all schemes
     """
 
     modes: ClassVar[tuple[Mode, ...]] = ("dedicated", "shared", "mixed")
@@ -72,23 +72,23 @@ class HostScheme:
     settings: ClassVar[tuple[Setting, ...]] = (NO_FALLBACK_QUERY,)
 
     def __init__(self, scheme: Scheme) -> None:
-        """Take the request half."""
+        """Keep the request half."""
         self.scheme = scheme
 
     def counts_by(self, name: str) -> bool:
-        """Return whether it counts VMs by a resource class, of whichever policy."""
+        """Return whether the scheme counts VMs by a resource class in any policy."""
         own = self.scheme.resource_class
         return bool(own) and (name == own or name.startswith(f"{own}_"))
 
     def offers(
         self, policy: Policy, vm_class: VMClass | None, mode: str, slots: int
     ) -> HostOffer:
-        """Return what provider.yaml says for the slots of a host.
+        """Return the inventory and trait in provider.yaml for a host's slots.
 
-        :param vm_class: the pinned class that the host is for, None for none
-        :param mode: of the host
-        :param slots: VMs of the class that it may hold; of 0 Placement takes no
-            inventory
+        :param vm_class: the pinned class of the host; None for a general host
+        :param mode: the host's mode
+        :param slots: number of VMs of the class that fit; Placement accepts no
+            inventory of 0
         """
         name = self.scheme.slot_class(policy, vm_class) if vm_class else ""
         if not name or vm_class is None or not slots:
@@ -109,26 +109,26 @@ class HostScheme:
         return ()
 
     def as_enrolled(self, policy: Policy, traits: Collection[str]) -> Policy:
-        """Return the policy that a host was enrolled for, as its providers tell.
+        """Return the policy that a host was enrolled under, read from its traits.
 
-        What is there has to be judged by that, whatever is to be.
+        Existing allocations are judged by that policy, even if `policy` differs.
 
-        :param traits: those of the host's provider that say that it is enrolled
+        :param traits: enrolment traits of the host's provider
         """
         return policy
 
     def most_slots(self, policy: Policy) -> int:
-        """Return the largest number of slots that a host of any shape may have."""
+        """Return the largest number of slots over all host shapes."""
         return largest_slots(policy.pinned_classes, policy.host_shapes)
 
     def usable_slots(self, policy: Policy, slots: int) -> int:
-        """Return how many of a host's slots VMs can take."""
+        """Return the number of a host's slots that VMs can use."""
         return slots
 
     def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
-        """Return in words what an empty host has for VMs of pinned classes.
+        """Return the inventory of an empty host for pinned classes, as texts.
 
-        :param slots: by class, how many VMs it holds
+        :param slots: {class: number of VMs that fit}
         """
         return {
             name: str(slots[c.name] * self.scheme.amounts(policy, c, 0)[name])
@@ -137,9 +137,9 @@ class HostScheme:
         }
 
     def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
-        """Return the slots that a host's providers show, and how many are taken.
+        """Return the slots in a host's inventories, and the slots taken.
 
-        :returns: None if they show nothing by which the scheme counts
+        :returns: None without an inventory of the scheme
         """
         found = [
             (provider.total(name), provider.used(name))
@@ -152,10 +152,10 @@ class HostScheme:
         return sum(total for total, _ in found), sum(used for _, used in found)
 
     def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
-        """Return how many VMs of a pinned class Placement lets onto an empty host.
+        """Return the number of pinned VMs that Placement admits to an empty host.
 
-        :param demand: of such a VM
-        :param slots: how many fit its NUMA nodes
+        :param demand: demand of one VM
+        :param slots: number of VMs that fit the host's NUMA nodes
         """
         if not any("PCPU" in provider.inventories for provider in view.tree):
             return 0
@@ -178,24 +178,24 @@ class HostScheme:
         return ""
 
     def root_traits(self, policy: Policy, mode: str) -> frozenset[str]:
-        """Return the project's traits of an enrolled host's own provider.
+        """Return the project's traits for an enrolled host's own provider.
 
-        :param mode: of the provider
+        :param mode: the host's mode
         """
         return frozenset({self.scheme.enrolled_trait(policy)})
 
     def is_settled(
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> bool:
-        """Return whether a resident holds of the children what it may go on with."""
+        """Return whether a resident's allocations of the children are complete."""
         return not resident.held
 
     def may_take(self, resident: Resident) -> bool:
-        """Return whether it is known what a resident should hold of the children."""
+        """Return whether the scheme knows the right allocations of a resident."""
         return resident.vm_class is not None
 
     def completes(self, held: Holding) -> bool:
-        """Return whether the rest may be added to what a resident holds."""
+        """Return whether missing allocations may be added to those held."""
         return not held
 
     def divide(
@@ -206,25 +206,25 @@ class HostScheme:
         settled: Sequence[Resident],
         others: Sequence[Resident],
     ) -> Division:
-        """Return what residents need of a host's children.
+        """Return the allocations of a host's children that residents lack.
 
-        :param settled: those that hold what they should
-        :param others: servers that do not
+        :param settled: residents with complete allocations
+        :param others: servers without
         """
         return Division({resident.consumer: {} for resident in others})
 
     def run_on(
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> Holding | None:
-        """Return what a server should hold, by the NUMA nodes that Nova runs it on.
+        """Return the right allocations of a server on the NUMA nodes that Nova chose.
 
-        :returns: None where that does not matter, or is not known
+        :returns: None if the nodes are unknown, or the scheme ignores them
         """
         return None
 
     def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
-        """Return in its own words why providers that suit a request are too full.
+        """Return a scheme-specific reason why matching providers are too full.
 
-        :returns: None to have each resource class looked at
+        :returns: None to explain each resource class instead
         """
         return None

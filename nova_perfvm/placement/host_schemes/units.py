@@ -26,7 +26,7 @@ class UnitsHosts(HostScheme):
     enrolled_prefix = const.TRAIT_ELASTIC
     by_slots = True
     noun = "units"
-    # They keep VMs without units off elastic hosts, and let the others in.
+    # These keep VMs without units off elastic hosts, and admit VMs with units.
     settings = (ISOLATED_AGGREGATES, FALLBACK_QUERY, PIN_SET)
 
     def offers(
@@ -34,34 +34,34 @@ class UnitsHosts(HostScheme):
     ) -> HostOffer:
         """Return the trait that keeps general VMs off a dedicated host.
 
-        Its units come with enrolling.
+        Enrolling adds the units.
         """
         if vm_class is None or mode != "dedicated":
             return HostOffer()
         return HostOffer(traits=frozenset({self.scheme.trait(policy, vm_class)}))
 
     def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:
-        """Return the child providers of a host, m of them."""
+        """Return the m child providers of a host."""
         return children_named(policy, view.root.name, slots)
 
     def as_enrolled(self, policy: Policy, traits: Collection[str]) -> Policy:
-        """Return the policy with as many children as a host was enrolled for."""
+        """Return the policy with the number of children in the host's trait."""
         mine = [t for t in traits if t.startswith(self.enrolled_prefix)]
         if not mine or self.scheme.enrolled_trait(policy) in mine:
             return policy
         return replace(policy, elastic=Elastic(max(map(children_of, mine))))
 
     def most_slots(self, policy: Policy) -> int:
-        """Return how many of the children VMs may take whole."""
+        """Return the largest number of children that VMs may take whole."""
         count = children_per_host(policy)
         return max((c.capped(count) for c in policy.pinned_classes), default=0)
 
     def usable_slots(self, policy: Policy, slots: int) -> int:
-        """Return how many of a host's slots VMs can take: one a child."""
+        """Return the usable slots of a host: one for each child."""
         return min(slots, self.most_slots(policy))
 
     def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
-        """Return in words the trait and the children of an empty host."""
+        """Return the trait and the children's units of an empty host, as texts."""
         children = children_named(policy, "", max(slots.values(), default=0))
         units = (child.inventories[const.RC_UNIT] for child in children)
         return {
@@ -72,7 +72,7 @@ class UnitsHosts(HostScheme):
         }
 
     def slots_seen(self, tree: Sequence[Provider]) -> tuple[int, int] | None:
-        """Return how many children VMs may take whole, and have."""
+        """Return the number of children offered whole, and of those taken whole."""
         if not any(const.RC_UNIT in provider.inventories for provider in tree):
             return None
         whole = [child for child in tree if child.gives_all_units]
@@ -80,13 +80,13 @@ class UnitsHosts(HostScheme):
         return len(whole), len(taken)
 
     def capacity(self, view: HostView, demand: Demand, slots: int) -> int:
-        """Return how many VMs find a child that they may take whole."""
+        """Return the number of VMs that find a child offered whole."""
         return min(slots, sum(child.gives_all_units for child in view.tree))
 
     def root_traits(self, policy: Policy, mode: str) -> frozenset[str]:
-        """Return the traits of a host, with one that keeps general VMs off it.
+        """Return the traits of a host, with TRAIT_HIGH_PERFORMANCE on a dedicated one.
 
-        These are welcome on any but dedicated ones.
+        That trait keeps general VMs off.
         """
         own = frozenset({const.TRAIT_HIGH_PERFORMANCE} if mode == "dedicated" else ())
         return own | super().root_traits(policy, mode)
@@ -94,11 +94,14 @@ class UnitsHosts(HostScheme):
     def is_settled(
         self, policy: Policy, children: Sequence[Child], resident: Resident
     ) -> bool:
-        """Return whether it holds the whole of a child, or one unit of each."""
+        """Return whether a resident holds one whole child, or a unit of each child."""
         return _takes_whole(resident) or _shares_all(children, resident)
 
     def completes(self, held: Holding) -> bool:
-        """Return whether it is a general VM's: a policy that grows leaves it so."""
+        """Return whether all allocations are single units, as general VMs hold.
+
+        When the policy adds children, a general VM needs a unit of each new one.
+        """
         return all(taken == {const.RC_UNIT: 1} for taken in held.values())
 
     def divide(
@@ -128,7 +131,7 @@ class UnitsHosts(HostScheme):
         return Division(needs)
 
     def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
-        """Return who holds the units of the children that could have been taken."""
+        """Return the reason with the holders of each matching child's units."""
         if const.RC_UNIT not in wanted:
             return None
         found: list[dict[str, Any]] = []
@@ -155,7 +158,11 @@ HOSTS: Final = UnitsHosts(UNITS)
 
 
 def children_named(policy: Policy, host: str, slots: int) -> tuple[Child, ...]:
-    """Return the child providers of a host, by the name of its provider."""
+    """Return the child providers of a host.
+
+    :param host: name of the host's provider
+    :param slots: number of children that one VM may take whole
+    """
     units = const.UNITS_PER_CHILD
     return tuple(
         Child(
@@ -187,7 +194,11 @@ def _impossible(
     whole: Sequence[Resident],
     shared: Sequence[Resident],
 ) -> str:
-    """Return what keeps such VMs from being on one host together, if anything."""
+    """Return why these VMs cannot share a host; empty if they can.
+
+    :param whole: VMs that take a whole child
+    :param shared: VMs that take one unit of each child
+    """
     slots, units = sum(map(_gives_all, children)), const.UNITS_PER_CHILD
     if not (whole and shared) and len(whole) <= slots and len(shared) <= units:
         return ""
@@ -203,5 +214,5 @@ def _impossible(
 
 
 def children_of(trait: str) -> int:
-    """Return the m of a trait of elastic hosts."""
+    """Return the number of children, m, in a trait of elastic hosts."""
     return int(trait.rpartition("_")[2])

@@ -52,4 +52,4 @@ class CheckTest(testtools.TestCase):
     def test_a_check_that_finds_nothing_says_so(self):
         (found,) = check_of().findings(None)
         self.assertEqual(Level.UNKNOWN, found.level)
-        self.assertEqual("there is nothing that it is about", found.observed)
+        self.assertEqual("the machine has nothing to check here", found.observed)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guest reads the time without a call of the hypervisor."""
+"""The guest reads the time without an exit to the hypervisor."""
 
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.seen import Seen, check_of
 
 CURRENT = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-# Read from memory or a register, on x86, ARM, POWER and Z; others (hpet, acpi_pm)
-# are devices, of which each read is an exit of some microseconds.
+# Read from memory or a register, on x86, ARM, POWER and Z.  Each read of a device
+# (hpet, acpi_pm) costs an exit of some microseconds.
 FAST = ("kvm-clock", "tsc", "arch_sys_counter", "timebase", "tod")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual disks have a queue for each vCPU, and a scheduler that lets them."""
+"""Virtual disks have a queue for each vCPU, and a cheap I/O scheduler."""
 
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
@@ -7,11 +7,11 @@ from nova_perfvm.measure.checks.seen import Seen, check_each
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed.disks import BLOCK, VIRTIO, DiskDevice
 
-# QEMU gives no device more (VIRTIO_QUEUE_MAX, of which two others may be needed).
+# QEMU's VIRTIO_QUEUE_MAX is 1024; virtio-scsi needs two queues for control and events.
 _MOST = 1022
-# The device below orders requests itself.  bfq and kyber take CPU time for each.
+# The storage backend orders requests itself; bfq and kyber cost CPU time per request.
 _SCHEDULERS = ("none", "noop", "mq-deadline", "deadline")
-_NO_RULE = "it is no virtual disk, or that was not read"
+_NO_RULE = "no virtio disk, or its driver was not read"
 
 
 @check_each(
@@ -26,7 +26,7 @@ def disk_queues(guest: GuestSubject, disk: DiskDevice) -> Seen:
     """Each disk has a queue for each vCPU."""
     if disk.driver not in VIRTIO or not disk.queues:
         raise NotReadError(f"{BLOCK}/{disk.name}/mq", _NO_RULE)
-    # All requests of too few then end on few CPUs, which shows under load only.
+    # With too few queues a few CPUs complete all requests, visible under load only.
     few = disk.queues < min(guest.vcpus, _MOST)
     shown = f"{disk.queues} of {disk.driver}, {guest.vcpus} vCPUs"
     yield Level.WARNING if few else Level.OK, shown

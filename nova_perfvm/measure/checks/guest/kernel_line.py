@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guest's kernel was not told to be other than the flavor's VMs are.
+"""The guest's kernel runs without arguments that change its CPUs, memory or idling.
 
-What a command line takes away or adds is no fault of the host, and what such a guest
-measures says nothing of others; mitigations are compared with the host's by
-proof.same_settings (Linux, Documentation/admin-guide/kernel-parameters).
+The host is not to blame for such arguments, but measurements in this guest then say
+nothing about other VMs of the flavor.  proof.same_settings compares mitigations with
+those of the host (Linux, Documentation/admin-guide/kernel-parameters).
 """
 
 from typing import Final
@@ -18,10 +18,10 @@ _CPUS: Final = "it leaves out vCPUs"
 _WORDS: Final = {
     **dict.fromkeys(("maxcpus", "nr_cpus", "nosmt", "nosmp", "isolcpus"), _CPUS),
     **dict.fromkeys(("mem", "memmap"), "it leaves out memory"),
-    "no-steal-acc": "it does not count what is stolen",
-    "idle=poll": "its vCPUs never rest, as those of other guests do",
+    "no-steal-acc": "the guest does not count steal time",
+    "idle=poll": "idle vCPUs poll instead of sleeping",
 }
-# What a line without a value has.
+# Arguments without a value, by which a kernel command line is recognised.
 _ALONE: Final = frozenset(("ro", "rw", "quiet", *_WORDS))
 
 
@@ -35,7 +35,7 @@ def kernel_line(guest: GuestSubject) -> Seen:
     """No kernel argument sets a guest apart from others of its flavor."""
     arguments = guest.collected.text(_PATH).split()
     if not any(one in _ALONE or "=" in one for one in arguments):
-        raise NotReadError(_PATH, "it names nothing that a kernel was told")
+        raise NotReadError(_PATH, "no kernel argument found")
     yield Level.OK, f"{len(arguments)} arguments looked at"
     for one in arguments:
         if why := _WORDS.get(one) or _WORDS.get(one.partition("=")[0]):

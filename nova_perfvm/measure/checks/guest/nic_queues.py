@@ -28,17 +28,17 @@ def _judged(guest: GuestSubject, nic: NIC) -> Finding:
     if vm_class is not None and not vm_class.vif_multiqueue:
         return skipped(nic.name, f"class {vm_class.name} promises no multiqueue")
     if nic.present is None:
-        return skipped(nic.name, "how many queues it has was not read")
+        return skipped(nic.name, "the number of queues was not read")
     wanted, shown = min(vcpus, MOST_OF_TAP), f"{nic.present.number} present"
     if nic.kind is Kind.PASSED_THROUGH and nic.present.number < wanted:
-        # So many the hardware grants; no flavor changes that.
+        # The hardware grants this number of queues; no flavor changes it.
         wanted, shown = nic.present.number, f"{shown}, the limit of the device"
     few, sources = nic.present.number < wanted, {nic.present.source}
     if nic.enabled is not None:
         shown += f", {nic.enabled.number} enabled"
         sources.add(nic.enabled.source)
     elif not few:
-        return skipped(nic.name, f"{shown}; how many are enabled was not read")
+        return skipped(nic.name, f"{shown}; the number enabled was not read")
     expected = f"{wanted} queue pairs for {vcpus} vCPUs, all enabled"
     source = "; ".join(sorted(sources))
     if not few and nic.enabled is not None and nic.enabled.number >= wanted:
@@ -68,7 +68,7 @@ def xps(guest: GuestSubject, nic: NIC) -> Seen:
     """Each CPU sends over a queue of its own."""
     online, masks = guest.online.numbers, _masks(guest, nic, "tx", "xps_cpus")
     if len(masks) < 2:
-        reason = "its masks were not read, or it has one queue: no choice to make"
+        reason = "XPS masks were not read, or the NIC has a single queue"
         raise NotReadError(f"{NET}/{nic.name}/queues", reason)
     queues = Counter(cpu for cpus in masks.values() for cpu in cpus & online)
     none = online - set(queues)
@@ -78,8 +78,8 @@ def xps(guest: GuestSubject, nic: NIC) -> Seen:
         yield Level.WARNING, f"{len(online)} CPUs send over {used} of {wanted} queues"
     elif not none and not several:
         yield Level.OK, f"{len(online)} CPUs send over one of {len(masks)} queues"
-    # A queue is then chosen by a hash: right, but with locks that several CPUs want,
-    # and not the queue whose interrupts come to this CPU.
+    # The kernel then picks a queue by hash: CPUs contend for the queue's lock, and the
+    # queue's interrupts go to another CPU.
     for words, cpus in (("no queue", none), ("several queues", several)):
         if cpus:
             yield Level.WARNING, f"CPUs {format_cpus(cpus)} have {words}"
@@ -96,9 +96,9 @@ def rps(guest: GuestSubject, nic: NIC) -> Seen:
     """Packets stay on the CPU of their queue: RPS is off."""
     masks = _masks(guest, nic, "rx", "rps_cpus")
     if len(masks) < guest.vcpus:
-        reason = "its masks were not read, or it has fewer queues than CPUs"
+        reason = "RPS masks were not read, or the NIC has fewer queues than CPUs"
         raise NotReadError(f"{NET}/{nic.name}/queues", reason)
     given = format_cpus(queue for queue, cpus in masks.items() if cpus)
-    # An interrupt to another CPU for packets that were on one of their own.
+    # RPS sends an interrupt to another CPU, though each CPU has a queue already.
     level = Level.WARNING if given else Level.OK
     yield level, f"on for queues {given or 'none'}"

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queues of a network interface interrupt a CPU each, spread as connections allow.
 
-Spread is not compared with the queues: a few connections cannot use many of them.
-And not with the mean: 16 connections over 20 queues have 11.2 queues busy on average,
-of which some have several and so more to do, and one connection is bigger than
-another; a guest of 20 queues without a fault measured 6.62 effective CPUs.  So what
-one guest without a fault in a hundred falls below is the limit
+The limit is neither the number of queues, as few connections cannot use many queues,
+nor the mean: 16 connections keep 11.2 of 20 queues busy on average, and connections
+differ in size; a faultless guest with 20 queues measured 6.62 effective CPUs.  The
+limit is the first percentile of simulated faultless guests
 (:func:`~nova_perfvm.measure.checks.spread.least_effective`).
 
-Whoever is below it and has queues and vectors as they should be has traffic that
-cannot be spread, such as many idle connections and a busy one, or a host that hashes
-badly: that is a warning.  With a fault of queues or vectors it is a failure.
+Below the limit, correct queues and vectors mean traffic that cannot be spread (one
+busy connection among idle ones) or poor hashing on the host: a warning.  With faulty
+queues or vectors it is a failure.
 """
 
 from __future__ import annotations
@@ -41,18 +40,18 @@ MULTIQUEUE: Final = (
 )
 FIX_SCRIPT: Final = "run what nova-perfvm guest check --fix-script prints, in the guest"
 
-# Names of vectors that are a queue's, as mlx5_comp3, iavf-eth0-TxRx-3,
-# eth0-Tx-Rx-3 (ena): others are for events of the device.
+# Names of queue vectors: mlx5_comp3, iavf-eth0-TxRx-3, eth0-Tx-Rx-3 (ena).  Other
+# vectors report events of the device.
 _QUEUE: Final = re.compile(r"tx-?rx|comp\d|[-_](?:rx|tx|input|output|fp|queue)[-_]?\d")
-# A CPU on which so many of a vector's interrupts were handled is where it is.
+# The share of a vector's interrupts that identifies the CPU handling the vector.
 _NEARLY_ALL: Final = 0.9
-# What virtio-pci falls back to if there are too few MSI-X vectors: one for all
-# queues, or the line of a PCI device.
+# With too few MSI-X vectors virtio-pci falls back to one vector for all queues, or to
+# the interrupt line of the PCI device.
 _SHARED = r"(?:{0}-virtqueues|{0})"
-# The share of a CPU is then known to about 3 % (one over the root of it).
+# 1000 interrupts give the share of a CPU to about 3 % (1 / sqrt(1000)).
 LEAST_INTERRUPTS = 1000
-# All interrupts on one CPU are 1.0 effective CPUs, or some more if the vector moved
-# in between: a limit below that tells nothing.
+# All interrupts on one CPU are 1.0 effective CPUs, somewhat more if the vector moved
+# between the looks: a lower limit cannot tell one CPU from several.
 _TELLING = 1.5
 _AFFINITY: Final = "/proc/irq/*/effective_affinity_list"
 _SOUND = (
@@ -73,14 +72,14 @@ class Direction(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """Name it."""
+        """Interface and direction, such as ``eth0 input``."""
         return f"{self.nic.name} {self.name}"
 
 
 def _directions(guest: GuestSubject, nic: NIC) -> list[Direction]:
     """Return the directions of a network interface.
 
-    :raises NotReadError: when its vectors are not there, or cannot be told from others
+    :raises NotReadError: when /proc/interrupts shows no vectors of its queues
     """
     seen, ways = guest.interrupts, ("input", "output")
     if nic.kind is Kind.VIRTIO and nic.device:
@@ -95,7 +94,7 @@ def _directions(guest: GuestSubject, nic: NIC) -> list[Direction]:
         if vectors
     ]
     if not found:
-        raise NotReadError(seen.source, "it has no vectors for its queues")
+        raise NotReadError(seen.source, "no vectors for the NIC's queues")
     return found
 
 
@@ -110,10 +109,10 @@ def _of_device(guest: GuestSubject, nic: NIC) -> dict[int, Vector]:
 
 
 def _place(guest: GuestSubject, vector: Vector) -> int | None:
-    """Return the CPU that handles a vector; None if nothing tells.
+    """Return the CPU that handles a vector; None if unknown.
 
-    Where the kernel names no single CPU it is the one that handled nearly all of
-    enough interrupts: vectors fire a few times on another CPU while drivers start.
+    Where the kernel names several CPUs, take the CPU that handled nearly all of the
+    vector's interrupts: vectors fire a few times on another CPU while drivers start.
     """
     found = cpus.of_interrupt(guest.collected, vector.irq)
     if len(found) == 1:
@@ -126,9 +125,10 @@ def _place(guest: GuestSubject, vector: Vector) -> int | None:
 class _Places(NamedTuple):
     """Where the vectors of a direction are handled.
 
-    :ivar known: how many of them is known of
-    :ivar most: those that the busiest CPU handles
-    :ivar fair: those that it handles if they are dealt out evenly
+    :ivar cpus: number of CPUs that handle vectors
+    :ivar known: number of vectors whose CPU is known
+    :ivar most: number of vectors on the busiest CPU
+    :ivar fair: vectors per CPU in an even distribution, rounded up
     """
 
     cpus: int
@@ -145,9 +145,9 @@ def _places(guest: GuestSubject, direction: Direction) -> _Places:
 
 
 def _well_placed(guest: GuestSubject, direction: Direction) -> bool:
-    """Return whether nothing is wrong with queues and vectors of a direction.
+    """Return whether queues and vectors of a direction are free of faults.
 
-    Then it is the traffic that is not spread.
+    A poor spread is then due to the traffic.
     """
     nic, found = direction.nic, _places(guest, direction)
     wanted = min(guest.vcpus, nic.present.number if nic.present else guest.vcpus)
@@ -179,14 +179,14 @@ def _vectors_of_nic(guest: GuestSubject, nic: NIC) -> Findings:
 
 
 def _undivided(guest: GuestSubject, nic: NIC) -> Seen:
-    """Yield what leaves no vectors to compare."""
+    """Yield the reason why a NIC has no vectors to compare, if any."""
     seen, device = guest.interrupts, nic.device
     if guest.vcpus == 1:
         yield Level.UNKNOWN, "the guest has one CPU", Cause.ONE_CPU
     elif nic.kind is Kind.VIRTIO and device and seen.named(_SHARED.format(device)):
         yield Level.FAILURE, "one vector for all queues"
     elif nic.used == 1:
-        reason = "it has one queue: guest.nic_queues says what to do"
+        reason = "the NIC has one queue: see guest.nic_queues"
         yield Level.UNKNOWN, reason, Cause.ONE_QUEUE
 
 
@@ -194,8 +194,8 @@ def _of_vectors(guest: GuestSubject, direction: Direction) -> Seen:
     found, number = _places(guest, direction), len(direction.vectors)
     if found.most <= found.fair and found.known < number:
         reason = (
-            f"{number - found.known} of {number} vectors do not show their CPU: none "
-            f"of them fired {LEAST_INTERRUPTS} times, nearly all on one CPU"
+            f"the CPU of {number - found.known} of {number} vectors is unknown: they "
+            f"fired less than {LEAST_INTERRUPTS} times, or on several CPUs"
         )
         raise NotReadError(_AFFINITY, reason)
     shown = f"{number} vectors on {found.cpus} CPUs"
@@ -235,7 +235,7 @@ def _of_spread(guest: GuestSubject, direction: Direction) -> Seen:
         yield Level.UNKNOWN, reason, Cause.NO_MULTIQUEUE
         return
     if queues == 1:
-        # However many connections there are.
+        # One queue is a fault for any number of connections.
         yield Level.FAILURE, shown
         return
     flows = guest.flows.number

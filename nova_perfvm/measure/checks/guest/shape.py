@@ -10,7 +10,7 @@ from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cpus
 from nova_perfvm.policy import VMClass
 
-_NO_CLASS = "nobody said of which class the guest is: name it with --class"
+_NO_CLASS = "the guest's class is unknown: name it with --class"
 
 
 @check_of(
@@ -34,7 +34,7 @@ def shape(guest: GuestSubject) -> Seen:
 
 def _vcpus(guest: GuestSubject, vm_class: VMClass) -> Seen:
     if not vm_class.sizes:
-        yield Level.UNKNOWN, "its class allows any number of vCPUs", Cause.ANY_NUMBER
+        yield Level.UNKNOWN, "the class sets no number of vCPUs", Cause.ANY_NUMBER
         return
     wanted = " or ".join(map(str, vm_class.sizes))
     holds = guest.vcpus in vm_class.sizes
@@ -44,7 +44,7 @@ def _vcpus(guest: GuestSubject, vm_class: VMClass) -> Seen:
 def _nodes(guest: GuestSubject, vm_class: VMClass) -> Seen:
     wanted = vm_class.numa_nodes
     if wanted is None:
-        yield Level.UNKNOWN, "its class allows any number of nodes", Cause.ANY_NUMBER
+        yield Level.UNKNOWN, "the class sets no number of nodes", Cause.ANY_NUMBER
         return
     found = len(cpus.some_numbers(guest.collected, f"{cpus.NODE}/online"))
     yield Level.OK if found == wanted else Level.FAILURE, f"{found} of {wanted} nodes"
@@ -56,6 +56,6 @@ def _threads(guest: GuestSubject, vm_class: VMClass) -> Seen:
         yield Level.UNKNOWN, reason, Cause.NO_WHOLE_CORES
         return
     threads = cpus.threads_per_core(guest.collected)
-    # Only what QEMU shows; the pins on the host prove it.
+    # The guest sees QEMU's emulated topology; only the pins on the host prove cores.
     level = Level.OK if threads == 1 else Level.WARNING
     yield level, f"{threads} threads of a core"

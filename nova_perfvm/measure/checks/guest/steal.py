@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nobody else uses the CPUs of the guest.
+"""Other programs of the host leave the guest its CPUs.
 
-The guest's side of what ``hypervisor.vcpu_wait`` sees on the host.
+``hypervisor.vcpu_wait`` measures the same loss on the host.
 """
 
 from nova_perfvm.findings import Level
@@ -12,7 +12,7 @@ from nova_perfvm.measure.checks.wait_limits import WARN_ABOVE, idle, level
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import stat
 
-# Of a clock of 100 a second, so that one is no more than half a percent.
+# At 100 ticks a second, two seconds; one tick is then half a percent.
 _LEAST_TICKS = 200
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No more VMs of a class are here than it allows, and nobody whom it excludes."""
+"""The host's VMs keep the sizes, number per host and exclusivity of their classes."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,7 +21,7 @@ from nova_perfvm.policy import VMClass
     "it came here: openstack perfvm audit; whose a process is: ps -fp PID",
 )
 def class_rules(host: HostSubject) -> Seen:
-    """VMs of a class have its sizes, are no more than it allows, and meet no others."""
+    """VMs keep the sizes, number per host and exclusivity of their class."""
     for vm_class in host.needed_policy.classes:
         own = [domain for domain in host.domains if host.class_of(domain) == vm_class]
         if own:
@@ -30,7 +30,7 @@ def class_rules(host: HostSubject) -> Seen:
     with suppress(NotReadError):
         for process in host.processes:
             if process.uuid not in known:
-                # Nova counts none of it.
+                # Nova does not account for its CPUs and memory.
                 yield Level.FAILURE, f"process {process.pid}, unknown to libvirt, runs"
     yield from host.unread()
 

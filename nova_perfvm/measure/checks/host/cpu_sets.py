@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The CPUs of pinned VMs, of the others and of the host itself are kept apart.
 
-Isolated CPUs that VMs share or that nobody owns are lost: nothing is balanced onto
-them.  VMs whose CPUs are not all isolated run at different speeds.
+The kernel balances no tasks onto isolated CPUs: unpinned VMs and the host cannot use
+them.  VMs with partly isolated CPUs run at different speeds.
 """
 
 from typing import NamedTuple
@@ -67,14 +67,14 @@ def _running(host: HostSubject, sets: VMCPUSets) -> Seen:
 
 
 def _whole_vms(host: HostSubject, sets: VMCPUSets) -> Seen:
-    """Look whether each node that has dedicated CPUs has them for whole VMs."""
+    """Compare each node's dedicated CPUs with the CPUs that one VM takes of a node."""
     policy = host.needed_policy
     if not sets.whole:
         yield Level.UNKNOWN, _SETS_UNKNOWN, Cause.NOVA_SETS_UNKNOWN
         return
     if host.powered_down:
         asleep = format_cpus(host.powered_down)
-        reason = f"CPUs {asleep} are offline, whose node nobody can tell"
+        reason = f"the NUMA nodes of offline CPUs {asleep} are unknown"
         yield Level.UNKNOWN, reason, Cause.POWERED_DOWN
         return
     for node in host.nodes:
@@ -91,8 +91,11 @@ def _whole_vms(host: HostSubject, sets: VMCPUSets) -> Seen:
 def _housekeeping(host: HostSubject, sets: VMCPUSets) -> Seen:
     left = format_cpus(host.online.numbers - sets.dedicated - sets.either)
     if not left:
-        # Where a class takes whole nodes the policy accepts that.
-        yield Level.WARNING, "all that the host does, it does on a VM's CPU"
+        # The policy accepts that for a class that takes whole nodes.
+        yield (
+            Level.WARNING,
+            "no CPU is left to the host: host work runs on VMs' CPUs",
+        )
     elif sets.whole:
         yield Level.OK, f"CPUs {left} are the host's own"
     else:
@@ -119,14 +122,14 @@ class _Argument(NamedTuple):
 
 
 def _argument(words: list[str], name: str) -> _Argument | None:
-    """Return the last argument of a name; flags stand before its CPUs."""
+    """Return the last ``name=[flags,]cpus`` of a command line; None without one."""
     found = [word for word in words if word.startswith(f"{name}=")]
     if not found:
         return None
     parts = found[-1].partition("=")[2].split(",")
     flags = _FLAGS.intersection(parts)
     listed = ",".join(part for part in parts if part not in _FLAGS)
-    # Without a flag isolcpus is domain.
+    # isolcpus without flags means the flag domain.
     balanced = name != "isolcpus" or (bool(flags) and "domain" not in flags)
     return _Argument(found[-1], cpus.parsed(_CMDLINE, listed), balanced)
 
@@ -176,7 +179,7 @@ def _compared(host: HostSubject, sets: VMCPUSets, argument: _Argument) -> Seen:
     if left_out := sets.dedicated - argument.cpus:
         yield Level.WARNING, f"{argument.text} leaves out {format_cpus(left_out)}"
     beyond = argument.cpus - sets.dedicated - sets.shared
-    # Where Nova's set is not known VMs may come to own them.
+    # Without Nova's sets, future VMs may own these CPUs.
     if beyond and sets.whole:
         polled = any(i.kind == "vhostuser" for d in host.domains for i in d.interfaces)
         shown = f"{argument.text} has {format_cpus(beyond)}, too{_POLLED}"

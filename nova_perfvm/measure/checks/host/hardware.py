@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host is a real machine, and its hardware does what it can.
+"""The host is a real machine with sound hardware and full clocks.
 
-A host that is slow for everybody slows its own baseline down, so that ratios to it do
-not show it.  What files of clocks mean: Linux, Documentation/admin-guide/pm.
+Ratios to the host's own baseline do not show a host that slows VMs and baseline
+alike.  Clock files are described in Linux, Documentation/admin-guide/pm.
 """
 
 import re
@@ -19,12 +19,12 @@ from nova_perfvm.measure.observed.cpus import CPU
 
 _DMI: Final = "/sys/class/dmi/id"
 _VIRTUAL: Final = re.compile(r"QEMU|KVM|OpenStack|VMware|Xen|Virtual Machine|Bochs")
-# Counters that stand still on sound hardware, and what it means if they do not.
+# Counters that stand still on sound hardware, and the fault that moves them.
 _STILL: Final = {
     r".*/thermal_throttle/\w+_throttle_count": "it is too hot: clocks drop",
-    r".*/mc/mc\d+/[cu]e_count": "its memory has errors, which interrupt CPUs",
+    r".*/mc/mc\d+/[cu]e_count": "memory errors interrupt CPUs",
 }
-# Parameters of KVM that cost, however a host is set up otherwise.
+# Values of KVM parameters that slow down VMs on any host.
 _KVM: Final = (
     ("kvm_intel", "ept", ("N", "0"), Level.FAILURE),
     ("kvm_amd", "npt", ("N", "0"), Level.FAILURE),
@@ -34,11 +34,11 @@ _KVM: Final = (
 _DEEP_US: Final = 50
 # Drivers whose governor "powersave" is dynamic; for others it is the lowest clock.
 _DYNAMIC = ("intel_pstate", "amd-pstate-epp")
-# Firmware ranks equal cores by a few percent (Turbo Boost Max); efficiency cores and
-# such of a lower class are further apart.
+# Turbo Boost Max ranks equal cores a few percent apart; efficiency cores are further
+# below the fastest.
 _UNEQUAL = 0.9
 _SAVING: Final = ("power", "balance_power")
-# What slows CPUs down, and the values with which it does; {} is a CPU.
+# Files whose values slow down CPUs; {} stands for the CPU's number.
 _SLOW: Final = (
     ("intel_pstate/no_turbo", ("1",), "turbo is off"),
     ("cpufreq/boost", ("0",), "boost is off"),
@@ -68,7 +68,7 @@ def _real(host: HostSubject) -> Seen:
     if "hypervisor" in cpu_flags.told(host.collected):
         virtual = "flag hypervisor"
     if virtual:
-        reason = f"it is a VM itself, so its CPUs are somebody else's ({virtual})"
+        reason = f"the host is a VM itself and shares CPUs with others ({virtual})"
         raise NotReadError(f"{cpu_flags.PATH}; {_DMI}", reason)
     yield Level.OK, told.strip() or "no flag hypervisor"
     text = host.collected.text(cpu_flags.PATH)
@@ -78,7 +78,7 @@ def _real(host: HostSubject) -> Seen:
 
 
 def faults(collected: Collected) -> Seen:
-    """Look whether counters of faults stood still between two looks."""
+    """Yield the fault counters that grew between the looks."""
     files, later = collected.files, collected.later
     was, now = (_exceptions(look.get(interrupts.PATH, "")) for look in (files, later))
     if now > was:
@@ -122,11 +122,11 @@ def _idle_states(host: HostSubject) -> Seen:
 
 
 def _owned(host: HostSubject) -> frozenset[int]:
-    """Return the CPUs to look at: those that VMs own, all if none does."""
+    """Return the online CPUs that VMs own; all online CPUs if VMs own none."""
     sets = host.cpu_sets
     dedicated = sets.dedicated
     if sets.saves_power == "governor" and host.pinned:
-        # Nova slows down the others.
+        # Nova sets the governor powersave on dedicated CPUs without a VM.
         dedicated = frozenset().union(*map(host.cpus_of, host.pinned))
     return (dedicated & host.online.numbers) or host.online.numbers
 
@@ -170,11 +170,11 @@ def frequency(host: HostSubject) -> Seen:
     )
     if not top:
         path = f"{CPU}/cpu*/cpufreq/cpuinfo_max_freq"
-        raise NotReadError(path, "it was not read; the firmware may decide")
+        raise NotReadError(path, "not read; perhaps the firmware sets clocks")
     yield Level.OK, f"{len(top)} CPUs may reach their full clocks"
     for cpu, khz in sorted(most.items(), key=lambda item: item[1]):
         if khz < top.get(cpu, 0):
-            # Up to its base clock it may be for equal clocks on purpose.
+            # A cap at or above the base clock may be intended, for equal clocks.
             level = Level.FAILURE if khz < base.get(cpu, 0) else Level.WARNING
             of = f"{khz / 1e6:.2f} of {top[cpu] / 1e6:.2f} GHz"
             yield level, f"CPU {cpu} is held at {khz / top[cpu]:.0%}, {of}"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interrupts of devices stay off the CPUs that VMs own.
 
-One takes about 10 us with what follows from it: 1,000 a second are 1 % of a CPU,
-what ``guest.steal`` calls too much; 10 a second are not to be measured.  Where VMs own
-every CPU, nobody can keep them off, and ``hypervisor.host_time`` judges what they cost.
+An interrupt with its softirq takes about 10 us: 1,000 a second are 1 % of a CPU, the
+limit of ``guest.steal``; 10 a second are too few to measure.  On a host whose CPUs all
+belong to VMs interrupts cannot avoid them; ``hypervisor.host_time`` judges the cost.
 """
 
 from nova_perfvm.cpuset import format_cpus
@@ -17,7 +17,7 @@ from nova_perfvm.measure.observed.interrupts import Interrupts, Vector
 
 WARN_ABOVE_PER_S = 10
 FAIL_ABOVE_PER_S = 1000
-# Of devices that were passed through: they interrupt for their VM.
+# Passed-through devices interrupt on behalf of their own VM.
 _OF_GUESTS = "vfio"
 
 
@@ -31,15 +31,15 @@ _OF_GUESTS = "vfio"
     "isolcpus=managed_irq,CPUs for those that the kernel manages",
 )
 def irq_affinity(host: HostSubject) -> Seen:
-    """Look where interrupts may fire, and where they did."""
+    """Compare allowed CPUs and actual CPUs of interrupts with CPUs that VMs own."""
     if host.cpu_sets.dedicated:
         yield from each_of((_affinity, _fired), host)
 
 
 def _devices(seen: Interrupts) -> list[Vector]:
-    """Return the vectors that fired, but for those of VMs' own devices.
+    """Return the vectors that fired, without those of passed-through devices.
 
-    Those that never fire disturb nobody: drivers take one for each CPU.
+    Drivers allocate a vector for each CPU; silent vectors disturb no VM.
     """
     return [
         vector

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing limits what a pinned VM gets of CPUs, network and disks but its policy.
+"""Only the policy limits CPU time, network and disks of a pinned VM.
 
-By libvirt's XML, and by the cgroups of its threads and all above them, where
-systemd's CPUQuota= of a slice shows, too.  A policy's IOPS are what a VM gets at
-least; a limit on a disk may be there if it is no lower
-(doc/source/admin/disk-consolidation.rst).
+Limits are read from libvirt's XML and from the cgroups of the VM's threads up to the
+root, which show systemd's CPUQuota= of a slice, too.  The policy's IOPS are a minimum:
+a disk's limit may not be lower (doc/source/admin/disk-consolidation.rst).
 """
 
 from typing import Final
@@ -20,12 +19,12 @@ from nova_perfvm.measure.observed.processes import Role, Task
 from nova_perfvm.measure.observed.tables import values
 from nova_perfvm.policy.classes import Disk
 
-# VIR_CGROUP_CPU_QUOTA_MAX of libvirt (of older ones 18446744073709551): no quota, as
-# are 0, -1 and max.
+# libvirt's VIR_CGROUP_CPU_QUOTA_MAX (18446744073709551 in older releases) means no
+# quota, like 0, -1 and max.
 _NONE_FROM: Final = 17592186044415
 _QUOTAS: Final = ("quota", "global_quota", "emulator_quota", "iothread_quota")
 _OF_CACHES: Final = ("memorytune", "cachetune")
-# By version of cgroups: its quota, its weight, and what each has by default (Linux,
+# {cgroup version: (quota file, weight file, default weight)} (Linux,
 # Documentation/admin-guide/cgroup-v2.rst and scheduler/sched-design-CFS.rst).
 _FILES: Final = {
     1: ("cpu.cfs_quota_us", "cpu.shares", 1024),
@@ -81,7 +80,7 @@ def _of_group(host: HostSubject, group: cgroups.ControlGroup) -> Seen:
         yield Level.FAILURE, f"{group.directory}/{quota}: {limit.strip()}"
     share = collected.text(f"{group.directory}/{weight}").strip()
     if not share.isdigit() or int(share) < least:
-        # hypervisor.vcpu_wait tells what it costs.
+        # hypervisor.vcpu_wait measures the cost.
         yield Level.WARNING, f"{group.directory}/{weight}: {share}"
     if collected.files.get(f"{group.directory}/cpu.idle", "").strip() == "1":
         yield Level.FAILURE, f"{group.directory}/cpu.idle: 1"
@@ -113,7 +112,7 @@ def _of_thread(host: HostSubject, task: Task) -> Seen:
 def io_limits(host: HostSubject, domain: Domain) -> Seen:
     """Nothing limits a VM's network and disks but the policy."""
     for way in domain.xml.iterfind("devices/interface/bandwidth/*"):
-        # Of libvirt kilobytes a second: Nova's quota:vif_*, or set by hand.
+        # In kilobytes a second, from Nova's quota:vif_* or set with virsh.
         yield Level.FAILURE, f"bandwidth {way.tag} {way.get('average')} kB/s"
     vm_class = host.class_of(domain)
     asked = vm_class.disk if vm_class else Disk()
@@ -146,7 +145,7 @@ def _of_disk(disk: ET.Element, read: int, write: int) -> Seen:
     least["total_iops_sec"] = read + write
     for limit, value in limits.items():
         if "_max" in limit:
-            text = "what is measured may be the burst, not what stays"
+            text = "measurements may show the burst, not the lasting rate"
             yield Level.UNKNOWN, f"{name} {limit} {value}: {text}"
         elif not 0 < least.get(limit, 0) <= value:
             wanted = f"the policy asks for {least.get(limit) or 'none'}"

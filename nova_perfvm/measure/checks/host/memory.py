@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pinned VM's memory is all there, on the node of its CPUs, in the pages it wants.
+"""A pinned VM's memory is complete, on the node of its CPUs, in the promised pages.
 
-VMware's article puts the gain of local memory at 8 to 17 %, and had 99.2 % of it
-local where it was best, with VMs that were not even pinned: 99 % can be had.  Of a VM
-with several NUMA nodes, each node's memory has to be where its CPUs are.
+VMware's article puts the gain of local memory at 8 to 17 %, and reached 99.2 % local
+memory with unpinned VMs: 99 % is feasible.  In a VM with several NUMA nodes the memory
+of each node has to be local to the node's CPUs.
 
-Of memory that is not in use nobody can say where it will be.  Nine tenths are what a
-guest's kernel lets a test take.  What the guest frees goes back to the host: Nova has
-libvirt set freePageReporting.
+The host places memory on first use, so unused memory cannot be judged.  A guest's
+kernel lets a test use nine tenths.  Memory that the guest frees returns to the host:
+Nova makes libvirt set freePageReporting.
 """
 
 from collections import Counter
@@ -23,14 +23,14 @@ from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.policy import PAGE_SIZES_KB
 
 LEAST_LOCAL = 0.99
-# What QEMU has on a node beside the VM's memory: its heap, caches of Ceph's client.
+# Allowance for QEMU's own memory on a node: heap, caches of the Ceph client.
 _OWN_KB = 2**20
 _LEAST_USED = 0.90
 _SMALL_KB = 64
-# All of them are there from the start; what is reserved for hotplug is not.
+# QEMU allocates huge pages at start, except pages reserved for hotplug.
 _LEAST_HUGE = 0.99
 _THP = "/sys/kernel/mm/transparent_hugepage/enabled"
-# QEMU's own pages that nobody uses any more may be in swap.
+# QEMU's own idle pages may be in swap.
 _MOST_SWAPPED_KB = 16 * 1024
 
 
@@ -49,7 +49,7 @@ def numatune(host: HostSubject, domain: Domain) -> Seen:
     """Memory of a pinned VM is bound to its node."""
     parts = {"memory": (domain.memory, domain.pinned_cpus)}
     for cell, cpus in domain.cell_cpus.items():
-        # Without a binding of its own a node has that of the whole memory.
+        # A node without a memnode element uses the binding of the whole memory.
         binding = domain.memnodes.get(cell, domain.memory)
         parts[f"memory of its node {cell}"] = binding, cpus
     for name, (binding, cpus) in parts.items():
@@ -74,10 +74,10 @@ def numatune(host: HostSubject, domain: Domain) -> Seen:
     "(of package numactl; huge pages need as many free ones on TO)",
 )
 def memory_local(host: HostSubject, domain: Domain) -> Seen:
-    """Count the pages of a VM on its nodes, and on others."""
+    """Compare the VM's memory on its own nodes with its memory on all nodes."""
     nodes = host.nodes_of(domain.pinned_cpus)
     if not nodes:
-        yield Level.UNKNOWN, "its pins name no CPU of any node"
+        yield Level.UNKNOWN, "the VM is pinned to no CPU of a NUMA node"
         return
     memory = processes.memory(host.collected, host.process_of(domain)).by_node
     near = {node: memory.get(node, 0) for node in nodes}
@@ -90,7 +90,7 @@ def memory_local(host: HostSubject, domain: Domain) -> Seen:
     share = sum(near.values()) / sum(memory.values())
     found = sorted(memory.items())
     listed = ", ".join(f"{_gib(kb)} on node {node}" for node, kb in found)
-    # Down, so that 98.99 % does not look like 99 %.
+    # Round down: never show 98.999 % as 99 %.
     shown = f"{int(share * 10000) / 100:.2f} % on node {format_cpus(nodes)}: {listed}"
     yield Level.OK if share >= LEAST_LOCAL else Level.FAILURE, shown
 
@@ -142,7 +142,7 @@ def huge_pages(host: HostSubject, domain: Domain) -> Seen:
         yield Level.UNKNOWN, reason, Cause.NO_HUGE_PAGES
         return
     by_page = processes.memory(host.collected, host.process_of(domain)).by_page
-    # The class's size, whatever an image or an older flavor had the domain ask for.
+    # The class's page size outranks the size that an image or old flavor asked for.
     of_class = PAGE_SIZES_KB.get(wanted or "")
     sizes = [of_class] if of_class else [size for size in domain.page_sizes_kb if size]
     counted = sizes or [size for size in by_page if size > _SMALL_KB]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host has the NUMA nodes, cores and memory that the policy is written for."""
+"""The host has the NUMA nodes, cores and memory that the policy declares."""
 
 from contextlib import suppress
 
@@ -53,9 +53,9 @@ def _shape(host: HostSubject) -> Seen:
 
 
 def _lacks_whole_nodes(host: HostSubject, shape: HostShape) -> bool:
-    """Return whether a host is of a shape, but for nodes whose CPUs are all offline.
+    """Return whether only nodes with all CPUs offline keep a host from a shape.
 
-    Nova leaves them so by ``[libvirt]cpu_power_management``.
+    Nova takes idle CPUs offline with ``[libvirt]cpu_power_management``.
     """
     seen = host.topology.shape
     with suppress(NotReadError):
@@ -101,7 +101,7 @@ def _memory(host: HostSubject) -> Seen:
 def memoryless_nodes(host: HostSubject, node: NUMANode) -> Seen:
     """Each NUMA node with CPUs has memory."""
     if not node.cpus:
-        reason = "it has no CPU, so no VM is pinned to it"
+        reason = "a node without CPUs: no VM is pinned here"
         yield Level.UNKNOWN, reason, Cause.NO_CPU
         return
     memory_kb = node.memory_kb(host.collected)

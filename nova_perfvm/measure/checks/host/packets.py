@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host loses no packets, and NICs are near: its own, and those of VMs.
+"""Host and VM NICs lose no packets, and each VM's node has a NIC.
 
-Packets of VMs without a NIC on their node cross the link between the sockets.
+Without a NIC on its node a VM's packets cross the link between the sockets.
 """
 
 from itertools import repeat
@@ -16,7 +16,7 @@ from nova_perfvm.measure.observed.nics import NET, read
 
 
 def nics(host: HostSubject) -> list[str]:
-    """Return the host's NICs, and those that it has for VMs."""
+    """Return the names of the host's NICs and of its VMs' tap devices."""
     of_vms = [
         nic.target
         for domain in host.domains

@@ -2,7 +2,7 @@
 """Settings of the host's kernel, clock and tuned that cost pinned VMs.
 
 Without a stable TSC the kernel falls back to a device, and then kvm-clock is a system
-call in guests (Linux, arch/x86/kvm/x86.c: only vclock mode TSC is told as stable).
+call in guests (Linux, arch/x86/kvm/x86.c: stable only in vclock mode TSC).
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ _GOOD: Final = """
 cpu-partitioning virtual-host realtime-virtual-host latency-performance
 network-latency throughput-performance network-throughput
 """
-# Of tuned's own: they save power, or are for other machines.
+# Profiles shipped with tuned that save power, or are for other machines.
 _BAD: Final = """
 balanced balanced-battery powersave desktop desktop-powersave virtual-guest
 realtime-virtual-guest laptop-battery-powersave laptop-ac-powersave server-powersave
@@ -53,7 +53,7 @@ def tuned(host: HostSubject) -> Seen:
     shown = " ".join(sorted(profiles)) or "none"
     bad, good = profiles & {*_BAD.split()}, profiles & {*_GOOD.split()}
     if profiles and not bad and not good:
-        reason = f"{shown} is none of tuned's own: see what it includes"
+        reason = f"{shown} is no profile of tuned's: check its include= line"
         raise NotReadError(_TUNED, reason)
     yield Level.OK if good and not bad else Level.WARNING, shown
 
@@ -66,7 +66,7 @@ def tuned(host: HostSubject) -> Seen:
     "what was merged",
 )
 def ksm(host: HostSubject) -> Seen:
-    """No pages of pinned VMs are merged."""
+    """KSM merges no pages of pinned VMs."""
     if not host.cpu_sets.dedicated:
         return
     if "no such file" in host.collected.unread.get(f"{_KSM}/run", ""):
@@ -78,11 +78,11 @@ def ksm(host: HostSubject) -> Seen:
         for name in ("merge_across_nodes", "pages_sharing")
     )
     if run == "0" and merged not in {"", "0"}:
-        yield Level.UNKNOWN, f"it does not run, but has left {merged} pages merged"
+        yield Level.UNKNOWN, f"KSM is stopped, but {merged} pages are still merged"
     elif run in {"0", "2"}:
         yield Level.OK, f"it does not run ({run})"
     elif across == "1" and len(host.nodes) > 1:
-        # A page that two VMs share is remote for one of them.
+        # A merged page is remote memory for the VM on the other node.
         yield Level.FAILURE, f"it runs over nodes, pages merged: {merged}"
     else:
         yield Level.WARNING, f"it runs within nodes, pages merged: {merged}"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads of a VM that are not vCPUs stay off the CPUs of others, and all where bound.
+"""A VM's threads run where libvirt bound them, off CPUs that other VMs own.
 
-libvirt binds threads when it starts them; whatever rebinds them later (taskset, an
-agent, a cgroup that was changed) does not change its XML.  A cpuset overrules what a
-thread was bound to; one that lacks a vCPU's CPU moves it.
+libvirt binds threads at their start; later rebinding (taskset, an agent, a changed
+cgroup) does not show in the XML.  A cpuset overrules a thread's binding: a cpuset
+without a vCPU's CPU moves the vCPU.
 
-Nova gives an I/O thread to each VM since 2026.1, and no disk to the thread: neither
+Nova gives each VM an I/O thread since 2026.1, but assigns it no disk: neither
 LibvirtConfigGuestDisk nor LibvirtConfigGuestController of nova/virt/libvirt/config.py
 (34.0.0) writes ``iothread=``.
 """
@@ -32,7 +32,7 @@ _REMEDY = (
 def _pin(
     host: HostSubject, domain: Domain, name: str, pin: frozenset[int] | None
 ) -> tuple[Level, str]:
-    """Judge the CPUs that libvirt gives to such a thread; None for any."""
+    """Judge the CPUs of an emulator or I/O thread; None if libvirt pins it nowhere."""
     if not pin:
         return Level.FAILURE, f"{name} has no pin: it floats over the host"
     vm_class, owned = host.class_of(domain), host.others_cpus(domain)
@@ -73,7 +73,7 @@ def iothread_pin(host: HostSubject, domain: Domain) -> Seen:
 
 
 def _has_iothread(domain: Domain, disk: ET.Element) -> bool:
-    # Another process or hardware serves the others.
+    # Another process or hardware serves disks of these kinds.
     if disk.get("type") in BESIDE_QEMU:
         return True
     driver = domain.serving(disk)
@@ -106,8 +106,8 @@ def threads_allowed(host: HostSubject, domain: Domain) -> Seen:
             # QEMU names its threads only with debug-threads=on, as libvirt starts it.
             yield Level.UNKNOWN, f"{seen} of {number} {role.value}s are seen"
     others, unread = host.others_cpus(domain), None
-    # KVM's own thread is where the vCPU was that made it; what it takes of that is
-    # told by hypervisor.vcpu_wait.
+    # KVM's own thread inherits the CPUs of the vCPU that created it;
+    # hypervisor.vcpu_wait measures the time it costs.
     tasks = [task for task in process.tasks if task.role is not Role.KVM]
     for task in tasks:
         try:
@@ -116,7 +116,7 @@ def threads_allowed(host: HostSubject, domain: Domain) -> Seen:
             unread = exc
             continue
         outside = allowed - _expected(domain, task)
-        # Of a vCPU it breaks the promise to itself, of another thread that to others.
+        # A stray vCPU breaks its VM's promise; a stray thread that of other VMs.
         hurts = task.role is Role.VCPU or outside & others
         if outside or not allowed:
             shown = f"{task} ({task.comm}) may use CPUs {format_cpus(allowed)}"
@@ -127,7 +127,7 @@ def threads_allowed(host: HostSubject, domain: Domain) -> Seen:
 
 
 def _expected(domain: Domain, task: Task) -> frozenset[int]:
-    """Return the CPUs of a thread by the XML; without a pin those of the VM."""
+    """Return the CPUs of a thread by the XML; all CPUs of the VM without a pin."""
     pin = domain.emulatorpin
     if task.role is Role.VCPU:
         pin = domain.vcpupins.get(task.number)
@@ -153,7 +153,7 @@ def cpuset_cgroup(host: HostSubject, domain: Domain) -> Seen:
             groups[task.number] = cgroups.cpu_set(host.collected, task.path)
     yield Level.OK, f"{len({whole, *groups.values()})} cpusets allow it"
     if not domain.vcpupins:
-        yield Level.FAILURE, "no vCPU has CPUs of its own"
+        yield Level.FAILURE, "no vCPU is pinned"
     for vcpu, cpus in domain.vcpupins.items():
         allowed = groups.get(vcpu, whole).cpus
         if not cpus <= allowed:
@@ -161,6 +161,6 @@ def cpuset_cgroup(host: HostSubject, domain: Domain) -> Seen:
             yield Level.FAILURE, f"{shown} {format_cpus(allowed)}"
     nodes = host.nodes_of(domain.pinned_cpus)
     for mems in {group.mems for group in (whole, *groups.values())} - {nodes}:
-        # What QEMU has bound itself stays bound; the rest may come from elsewhere.
+        # The VM's bound memory stays on its nodes; QEMU's other memory may not.
         level = Level.WARNING if nodes <= mems else Level.FAILURE
         yield level, f"memory of nodes {format_cpus(mems) or 'none'}"

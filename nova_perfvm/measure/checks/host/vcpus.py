@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each vCPU of a pinned VM has a CPU of its own, near the others, all the time.
+"""Each vCPU of a pinned VM owns a CPU on the VM's NUMA node, all the time.
 
-Threads are not cores: a vCPU that is promised a core has it for itself.
+Under ``smt: cores`` a vCPU owns a whole core, with both threads.
 
-What vCPUs lose to others is the host's side of what ``guest.steal`` sees in the
-guest: the time in which a vCPU was ready to run, and another thread had its CPU.
-Interrupts are on top of that: they run within the vCPU's time, so that neither the
-guest nor the scheduler counts them.  Where VMs own every CPU nobody can keep
-interrupts and the host's threads away, and only what they cost can be judged.
+A vCPU waits while it is ready to run and another thread has its CPU; ``guest.steal``
+measures the same in the guest.  Interrupts come on top: they run within the vCPU's
+time, so neither the guest nor the scheduler counts them.  On a host whose CPUs all
+belong to VMs, interrupts and host threads cannot avoid these CPUs, and the checks
+judge their cost only.
 """
 
 from typing import Final
@@ -37,10 +37,10 @@ _SOURCE: Final = f"/proc/PID/task/*/{schedstat.NAME}"
     "declare smt: threads, if half a core is what is promised",
 )
 def smt(host: HostSubject, domain: Domain) -> Seen:
-    """Each vCPU that is promised a core has it alone."""
+    """Each vCPU owns a whole core where its class promises cores."""
     vm_class = host.class_of(domain)
     if vm_class is None:
-        reason = "its class is not known, so neither what it owns"
+        reason = "the VM's class is unknown: threads or cores?"
         yield Level.UNKNOWN, reason, Cause.CLASS_UNKNOWN
         return
     if vm_class.smt != "cores":
@@ -49,7 +49,7 @@ def smt(host: HostSubject, domain: Domain) -> Seen:
         return
     own = domain.pins.values()
     if not own:
-        yield Level.UNKNOWN, "none of its vCPUs has a CPU"
+        yield Level.UNKNOWN, "no vCPU of the VM is pinned"
         return
     others = host.cpu_sets.shared | host.others_cpus(domain)
     cores = topology.cores(host.collected, frozenset(own))
@@ -57,7 +57,7 @@ def smt(host: HostSubject, domain: Domain) -> Seen:
     for core in sorted(cores):
         threads = format_cpus(core)
         if sum(cpu in core for cpu in own) > 1:
-            yield Level.FAILURE, f"two of its vCPUs are on one core: CPUs {threads}"
+            yield Level.FAILURE, f"two vCPUs of the VM share a core: CPUs {threads}"
         elif others.intersection(core):
             yield Level.FAILURE, f"others' vCPUs are on its core: CPUs {threads}"
 
@@ -71,7 +71,7 @@ def smt(host: HostSubject, domain: Domain) -> Seen:
     "openstack server migrate {0}, and confirm: it gets other CPUs",
 )
 def vcpu_pins(host: HostSubject, domain: Domain) -> Seen:
-    """Each vCPU has a CPU that nobody else has, on the VM's NUMA node."""
+    """Each vCPU has a CPU of its own, on the VM's NUMA node."""
     pins, own = domain.pins, domain.pinned_cpus
     yield Level.OK, f"CPUs {format_cpus(own)}"
     if not domain.all_pinned:
@@ -80,7 +80,7 @@ def vcpu_pins(host: HostSubject, domain: Domain) -> Seen:
     if len({*pins.values()}) < len(pins):
         shown = f"{len(pins)} vCPUs are on {len({*pins.values()})} CPUs"
         yield Level.FAILURE, shown
-    # A VM that shows no NUMA node is one.
+    # A VM without NUMA topology counts as one node.
     found = [host.nodes_of(cpus) for cpus in (domain.cell_cpus or {0: own}).values()]
     vm_class = host.class_of(domain)
     wanted = vm_class.cells_per_vm if vm_class else len(found)
@@ -104,12 +104,12 @@ def vcpu_pins(host: HostSubject, domain: Domain) -> Seen:
     "timehist, or ps -eLo psr,comm on the host",
 )
 def vcpu_wait(host: HostSubject, domain: Domain) -> Seen:
-    """Judge the vCPU of a VM that waited longest."""
+    """Judge the vCPU of a VM with the longest wait."""
     did, unread, seconds = _scheduled(host, domain)
     shares = {vcpu: one.waited_ns / 1e9 / seconds for vcpu, one in did.items()}
     worst, most = max(shares.items(), key=lambda item: item[1], default=(0, 0.0))
     if level(most) is Level.OK:
-        # One vCPU that waits makes the others wait: all have to be seen.
+        # A single waiting vCPU delays the others: OK needs figures of all vCPUs.
         if unread is not None:
             raise unread
         if reason := idle({n: sum(one) / 1e9 / seconds for n, one in did.items()}):
@@ -129,13 +129,13 @@ def vcpu_wait(host: HostSubject, domain: Domain) -> Seen:
     "over more CPUs (ethtool -L NIC combined N)",
 )
 def host_time(host: HostSubject, domain: Domain) -> Seen:
-    """Judge the CPU of a VM of which interrupts and other threads take most."""
+    """Judge the VM's CPU that loses most time to interrupts and other threads."""
     did, _, seconds = _scheduled(host, domain)
     times = stat.read(host.collected)
     taken = {
         cpu: (
             times[cpu].interrupted / times[cpu].total,
-            # Other programs run while the vCPU waits, and while it rests.
+            # Other programs run while the vCPU waits, and while the vCPU is idle.
             max(
                 did[vcpu].waited_ns / 1e9 / seconds,
                 times[cpu].programs / times[cpu].total,
@@ -159,9 +159,9 @@ def host_time(host: HostSubject, domain: Domain) -> Seen:
 def _scheduled(
     host: HostSubject, domain: Domain
 ) -> tuple[dict[int, Scheduled], NotReadError | None, float]:
-    """Return what each vCPU did, why that of some is not known, and in which time.
+    """Return {vCPU: scheduled times}, the last read error, and the seconds measured.
 
-    :raises NotReadError: when not all of its threads were seen
+    :raises NotReadError: when the threads of some vCPUs were not collected
     """
     tasks = {task.number: task for task in host.process_of(domain).of(Role.VCPU)}
     if len(tasks) < domain.vcpus:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pinned VM's CPU, interfaces and disks are as fast as KVM and QEMU have them.
+"""A pinned VM uses the fast CPU models, interfaces and disks of KVM and QEMU.
 
-libvirt shows host-model as custom, with the model that it has found.  What a model
-lacks is judged in the guest: proof.cpu_flags.
+libvirt shows host-model as custom, with the model chosen for the host.
+proof.cpu_flags judges missing CPU flags in the guest.
 
-Sources of what is slow: libvirt's Domain XML format; of queues QEMU's hw_compat_5_1,
-by which machine types up to 5.1 have one queue for each disk.
+Slow elements: libvirt's Domain XML format.  Queues: QEMU's hw_compat_5_1 gives machine
+types up to 5.1 one queue for each disk.
 """
 
 import re
@@ -26,7 +26,7 @@ from nova_perfvm.measure.observed.domains import BESIDE_QEMU, Domain, attribute
 from nova_perfvm.measure.observed.nics import MOST_OF_TAP
 from nova_perfvm.measure.observed.processes import Role
 
-# QEMU's of no real CPU, and those of before 2010.
+# QEMU's generic CPU models, and models of CPUs from before 2010.
 _NAMES: Final = """
 qemu32 qemu64 kvm32 kvm64 486 pentium pentium2 pentium3 coreduo core2duo n270 athlon
 phenom Conroe Penryn Opteron_G1 Opteron_G2 Opteron_G3
@@ -35,8 +35,8 @@ _POOR: Final = frozenset(_NAMES.split())
 _TOLD: Final = {"host-passthrough": "host", "maximum": "max"}
 _FAIL, _WARN, _NOTE = Level.FAILURE, Level.WARNING, Level.NOTE
 _NIC: Final = "devices/interface"
-# Elements that cost, wherever they are.  Without a driver's name libvirt takes vhost
-# if it can.
+# Slow elements of a domain's XML.  Without a driver's name libvirt uses vhost if
+# the host has it.
 _SLOW: Final = (
     (f"{_NIC}/model[@type!='virtio']", _FAIL, "an emulated network card"),
     (f"{_NIC}/driver[@name='qemu']", _FAIL, "QEMU itself moves packets, not vhost"),
@@ -53,7 +53,7 @@ _SLOW_DISK: Final = (
     ("driver[@cache='writethrough']", _WARN, "cache writethrough"),
     ("driver[@cache='directsync']", _WARN, "cache directsync"),
     ("driver[@io='threads']", _WARN, "io threads, not native or io_uring"),
-    ("driver[@copy_on_read='on']", _WARN, "copy_on_read: what is read is written, too"),
+    ("driver[@copy_on_read='on']", _WARN, "copy_on_read: reads cause writes"),
     (".//encryption", _NOTE, "QEMU encrypts it"),
     ("mirror", _NOTE, "a block job copies it"),
 )
@@ -103,7 +103,7 @@ def virtual_cpu(host: HostSubject, domain: Domain) -> Seen:
         yield Level.FAILURE, f"{shown}, QEMU has {most or 'none'}"
     properties = told.get("cpu", "").split(",")
     if "l3-cache=off" in properties and "host-cache-info=on" not in properties:
-        # Its scheduler then takes vCPUs for far from each other, and interrupts them.
+        # The guest's scheduler then wakes tasks on other vCPUs by interrupts (IPIs).
         yield _WARN, "l3-cache=off: the guest sees no cache that its vCPUs share"
     if machine != domain.machine:
         yield Level.FAILURE, f"machine {domain.machine}, of QEMU {machine or 'none'}"
@@ -161,7 +161,7 @@ def _of_disk(domain: Domain, disk: ET.Element, *, network: bool) -> Seen:
         # Ceph's client has a cache of its own, which is not the host's page cache.
         level = _WARN if kind == "network" else _FAIL
         yield level, f"{name} has cache writeback"
-    # Nova writes a volume's ID there, and nothing for its own files, RBD and LVM images
+    # Nova writes the volume's ID to serial, and no serial for its own local images
     # (nova.virt.libvirt.volume.volume, LibvirtBaseVolumeDriver.get_config).
     if network and not disk.findtext("serial") and not _is_config_drive(disk):
         yield _FAIL, f"{name} is a disk of Nova's own, not a volume"
@@ -175,7 +175,7 @@ def _of_disk(domain: Domain, disk: ET.Element, *, network: bool) -> Seen:
 
 
 def _is_config_drive(disk: ET.Element) -> bool:
-    # As a disk with [DEFAULT]config_drive_format=vfat.
+    # With [DEFAULT]config_drive_format=vfat the config drive is a disk, not a CD.
     return any(
         attribute(disk, "source", key).endswith("disk.config")
         for key in ("file", "dev", "name")
@@ -183,7 +183,7 @@ def _is_config_drive(disk: ET.Element) -> bool:
 
 
 def _queues_by_machine(domain: Domain) -> int:
-    """Return the queues of a disk that is not told how many."""
+    """Return the default number of queues of a disk for the machine type."""
     match = _VERSION.search(domain.machine)
     old = _OLD_UBUNTU.search(domain.machine) is not None
     if match:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A script that makes a guest use all queues of its network interfaces.
 
-A shell script for guests that do not do it themselves, as kernels before 4.10 or
-so, a unit that runs it whenever the guest starts, and user-data of cloud-init that
-installs both.
+Kernels before about 4.10 do not enable all queues themselves.  The package holds the
+shell script, a systemd unit that runs the script at boot, and cloud-init user-data
+that installs both.
 """
 
 from __future__ import annotations

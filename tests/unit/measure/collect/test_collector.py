@@ -464,7 +464,7 @@ class PretendedTest(testtools.TestCase):
         found = self.found(processes(_proc_7_comm=DENIED))
         self.assertEqual({"/proc/7/comm": "permission denied"}, found.unread)
         found = self.found(processes(_proc_7_cgroup="0::/../../x\n"))
-        reason = "it is outside of this cgroup namespace"
+        reason = "outside of the collector's cgroup namespace"
         self.assertEqual(reason, found.unread["/sys/fs/cgroup/../../x"])
         # Mounted with hidepid, /proc does not even have the names of others.
         files = {p: t for p, t in processes().items() if not p.startswith("/proc/1/")}

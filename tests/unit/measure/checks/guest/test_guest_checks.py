@@ -185,7 +185,7 @@ class QueuesTest(GuestCase):
         asked = {"ethtool -l eth0": None}
         blind = guests.having(guest, files=dict.fromkeys(queues), commands=asked)
         blinder = guests.having(blind, files={"/proc/interrupts": None})
-        unread = "20 present; how many are enabled was not read"
+        unread = "20 present; the number enabled was not read"
         self.assert_cases(
             "nic_queues",
             *((FAIL, "*", MULTIQUEUE, guests.guest(present=n)) for n in (1, 8, 19)),
@@ -376,7 +376,7 @@ class TimeTest(GuestCase):
             (PASS, "*", "", {}),
             (SKIP, "*", "nosmt", {"/proc/cmdline": "root=x nosmt=force"}),
             (PASS, "*", "2 arguments", {"/proc/cmdline": "ro quiet\n"}),
-            (SKIP, "*", "nothing that a kernel", {"/proc/cmdline": "\n"}),
+            (SKIP, "*", "no kernel argument", {"/proc/cmdline": "\n"}),
         )
 
     def test_clocksource(self):

@@ -86,7 +86,7 @@ class ShapeTest(HostCase):
         self.assert_cases(
             "smt",
             (PASS, "*", "", smt()),
-            (FAIL, FIRST, "two of its vCPUs are on one core: CPUs 0,42", smt(pairs)),
+            (FAIL, FIRST, "two vCPUs of the VM share a core: CPUs 0,42", smt(pairs)),
             # The other thread is somebody else's.
             (FAIL, "*", "others' vCPUs", smt(others)),
             (FAIL, "*", "others' vCPUs", smt(others, shared)),
@@ -112,7 +112,7 @@ class CPUsTest(HostCase):
             (FAIL, "host", "no CPUs 77", configured("cpu_shared_set = 77")),
             (FAIL, "host", "node 1 has 19", configured("cpu_dedicated_set = 0-38")),
             (WARN, "host", "node 1 has 21", configured("cpu_dedicated_set = 0-39,41")),
-            (WARN, "host", "all that the host does", every),
+            (WARN, "host", "no CPU is left to the host", every),
             (SKIP, "*", "", configured("cpu_dedicated_set = 3-1")),
             # What the VMs show.
             (PASS, "host", "dedicated 0-39", unread),
