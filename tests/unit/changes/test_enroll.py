@@ -165,6 +165,7 @@ class EnrollTest(PlanCase):
     def test_refused(self):
         odd = {"perfvm:class": "high-performance"}
         moving = dataclasses.replace(server("m"), task="migrating")
+        resized = dataclasses.replace(server("m"), status="VERIFY_RESIZE")
         taken = Provider("other", "h1_perfvm_a", 1, parent="h2", root="h2")
         used = self.enrolled(view(high("a")), backfill=True)
         child = used.children[0].uuid
@@ -215,6 +216,7 @@ class EnrollTest(PlanCase):
                 )
             ),
             ("is being changed (migrating)", view(moving), POLICY, backfill),
+            ("is being changed (VERIFY_RESIZE)", view(resized), POLICY, backfill),
             ("what is left of one) holds units", stray, POLICY, backfill),
         ):
             with self.subTest(words):

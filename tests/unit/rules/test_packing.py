@@ -89,6 +89,14 @@ class GeneralVMTest(PackingCase):
             hosts.general_request(), [with_vms(general=1), stray, open_host()]
         )
 
+    def test_pins_of_nobody_cost_no_slot_of_a_class_that_owns_only_cells(self):
+        stray = open_host(pinned=range(4), num_instances=1, vcpus_used=4)
+        request = hosts.general_request()
+        self.assertEqual(
+            self.points(request, open_host(), exclusive="cell"),
+            self.points(request, stray, exclusive="cell"),
+        )
+
     def test_the_dearest_of_several_classes_counts(self):
         small = VMClass(
             name="small",

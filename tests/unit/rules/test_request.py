@@ -104,6 +104,8 @@ class CheckRequestTest(testtools.TestCase):
             ("large", -3, False),
             ("small", -1, True),
             ("small", 4, True),
+            ("small", 64, True),
+            ("large", 64, False),
             ("small", 2048, False),
         ):
             request = hp_request(cells=(RequestCell(0, 20, 65536, size_kb),))
