@@ -125,7 +125,7 @@ class CheckGuestTest(CommandCase):
         for name, words in (
             (
                 "virtio0-virtqueues",
-                "it names no queue (virtio0-input.0), and does not tell which device",
+                "it names no queue (virtio0-input.0) and leaves the device",
             ),
             (
                 "timer",
