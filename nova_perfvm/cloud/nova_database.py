@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from nova import config, context, exception, objects
 from nova.compute import pci_placement_translator as translator
@@ -290,15 +290,29 @@ def _with(host: ComputeHost, node: objects.ComputeNode) -> ComputeHost:
     )
 
 
+# {attribute of nova.scheduler.host_manager.HostState: column of the compute node}
+_COLUMNS: Final = {
+    "free_ram_mb": "free_ram_mb",
+    "hypervisor_type": "hypervisor_type",
+    "hypervisor_version": "hypervisor_version",
+    "total_usable_disk_gb": "local_gb",
+    "total_usable_ram_mb": "memory_mb",
+}
+
+
 def _capabilities(node: objects.ComputeNode) -> Iterator[tuple[str, str]]:
     """Yield values that filters read, by their names in nova.scheduler.host_manager."""
     told = {name: getattr(node, name) for name in node.fields if name in node}
     found = [spec.to_list() for spec in told.get("supported_hv_specs") or ()]
     yield "supported_instances", jsonutils.dumps(found)
     yield "stats", jsonutils.dumps(told.get("stats") or {})
-    for name in ("free_ram_mb", "hypervisor_type", "hypervisor_version"):
-        if told.get(name) is not None:
-            yield name, str(told[name])
+    for name, column in _COLUMNS.items():
+        if told.get(column) is not None:
+            yield name, str(told[column])
+    if told.get("free_disk_gb") is not None:
+        # As HostState._update_from_compute_node of nova.scheduler.host_manager
+        sizes_gb = told["free_disk_gb"], told.get("disk_available_least")
+        yield "free_disk_mb", str(1024 * min(gb for gb in sizes_gb if gb is not None))
     yield "cpu_info", told.get("cpu_info") or "{}"
 
 

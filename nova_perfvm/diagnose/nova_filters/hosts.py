@@ -102,7 +102,7 @@ def _capability(view: HostView, path: Sequence[str]) -> Any:
     found = told.get(first)
     if found is None:
         stats = told.get("stats")
-        if stats is None and _of_hosts(first):
+        if _ATTRIBUTES.fullmatch(first) or (stats is None and _STATS.fullmatch(first)):
             raise LookupError(first)
         found = json.loads(stats or "{}").get(first)
     for name in others:

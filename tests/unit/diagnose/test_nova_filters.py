@@ -59,6 +59,8 @@ SPECS = {
     "io_workload": ["= 1"],
     "capabilities:hypervisor_version": [">= 8000000", ">= 9000000"],
     "free_ram_mb": ["= 1000", "= 100000"],
+    "free_disk_mb": ["= 81920", "= 81921"],
+    "total_usable_disk_gb": ["= 100", "= 101"],
     "capabilities:nothing": ["x"],
     "quota:cpu_shares": ["1"],
     "ssd": ["true", "<or> yes <or> true"],
