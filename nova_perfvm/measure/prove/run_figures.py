@@ -34,29 +34,54 @@ def contradictions(
 
     :param host: as it was collected after the run
     """
-    yield from _times(run, scenario)
+    drawn = {step.key: step.run.seconds for step in scenario.steps(run["seed"])}
+    yield from _out_of_order(run, drawn)
+    yield from _times(run, drawn)
     yield from _beside(run, scenario)
     yield from _of_steps(run, scenario, figures)
     yield from _copies(figures)
     yield from _link(figures, host)
 
 
-def _times(run: Run, scenario: Scenario) -> Iterator[str]:
-    seconds = {step.key: step.run.seconds for step in scenario.steps(run["seed"])}
+def _out_of_order(run: Run, drawn: Mapping[str, int]) -> Iterator[str]:
+    """Look whether each session ran the remaining steps in their drawn order."""
+    places = {key: place for place, key in enumerate(drawn)}
+    begun = list(map(_begun, run["sessions"]))
+    seen: set[str] = set()
+    before = (0, -1)
     for step in run["steps"]:
-        took_s, least_s = step["took_s"], seconds.get(step["key"], 0)
+        key, at = step["key"], _begun(step)
+        place = sum(at >= one for one in begun), places.get(key, -1)
+        if key in seen or place <= before:
+            yield f"step {key} out of the order that was drawn"
+            return
+        seen.add(key)
+        before = place
+    missing = len(drawn.keys() - seen)
+    if missing and not run["failures"]:
+        yield f"{missing} of {len(drawn)} steps are missing"
+
+
+def _times(run: Run, drawn: Mapping[str, int]) -> Iterator[str]:
+    """Look whether steps took their time, and did not overlap.
+
+    :param drawn: {key of a step: seconds that its tool runs}
+    """
+    for step in run["steps"]:
+        took_s, least_s = step.get("took_s"), drawn.get(step["key"], 0)
         if took_s is not None and took_s < least_s - _SLACK_S:
             yield f"step {step['key']} took {took_s:.1f} s, of {least_s} s that it runs"
             break
     for one, following in pairwise(run["steps"]):
-        ended = _begun(one) + timedelta(seconds=(one["took_s"] or 0) - _SLACK_S)
+        ended = _begun(one) + timedelta(seconds=(one.get("took_s") or 0) - _SLACK_S)
         if _begun(following) < ended:
             yield f"step {following['key']} began before {one['key']} ended"
             break
 
 
-def _begun(step: Mapping[str, Any]) -> datetime:
-    return datetime.fromisoformat(step["started_at"])
+def _begun(part: Mapping[str, Any]) -> datetime:
+    """Return when a step, or a session, began."""
+    return datetime.fromisoformat(part["started_at"])
 
 
 def _beside(run: Run, scenario: Scenario) -> Iterator[str]:

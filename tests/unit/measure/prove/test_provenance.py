@@ -11,7 +11,7 @@ from nova_perfvm.measure.bench.record import RecordError
 from nova_perfvm.measure.prove import proof, provenance
 from nova_perfvm.measure.prove.inputs import BOOT, UUID
 from tests.unit.measure import hosts
-from tests.unit.measure.prove.sound import Case
+from tests.unit.measure.prove.sound import Case, scenario
 from tests.unit.measure.prove.test_judge import with_fault
 
 BOOT_OF_HOST = "compute1-0000-4000-8000-000000000000"
@@ -225,3 +225,22 @@ class NoProofTest(testtools.TestCase):
         case = Case()
         case.run = json.loads("{}")
         self.assertRaises(RecordError, case.judged)
+
+
+class BoundTest(testtools.TestCase):
+    def test_a_class_of_two_nodes(self):
+        """Each run of the host is bound to as many nodes as a VM has."""
+        case = Case()
+        changed = replace(
+            scenario(),
+            targets=tuple(
+                replace(one, more_nodes=(1,)) if one.name == "node0" else one
+                for one in scenario().targets
+            ),
+        )
+        nodes = {0: frozenset(range(20)), 1: frozenset(range(20, 40))}
+        found = list(provenance._unbound(case.run, changed, nodes))
+        self.assertIn("node0 ran on CPUs 0-19, not on those of node 0, 1", found[0])
+        for step in case.run["steps"]:
+            step["affinity"]["node0"] = "0-39"
+        self.assertEqual([], list(provenance._unbound(case.run, changed, nodes)))
