@@ -16,12 +16,11 @@ from itertools import combinations, pairwise
 from operator import attrgetter
 from typing import Final
 
-from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks import packets, wait_limits
 from nova_perfvm.measure.checks.guest.clocksource import CURRENT
+from nova_perfvm.measure.checks.host import hardware
 from nova_perfvm.measure.checks.host import packets as host_packets
-from nova_perfvm.measure.checks.host.hardware import faults
 from nova_perfvm.measure.checks.seen import Seen, check_each, check_of, each_of
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import interrupts, processes, softnet, stat
@@ -109,16 +108,10 @@ def _same_state(inputs: Inputs, machine: CollectedMachine) -> Seen:
 
 
 def _governors(inputs: Inputs) -> Seen:
-    """Look for CPUs of VMs that the host's own runs may have found at a low clock."""
-    found: dict[str, set[int]] = {}
-    for cpu in frozenset().union(*map(inputs.host.cpus_of, inputs.domains)):
-        path = f"{CPU}/cpu{cpu}/cpufreq/scaling_governor"
-        governor = inputs.host.collected.files.get(path, "").strip()
-        found.setdefault(governor, set()).add(cpu)
-    for governor, cpus in found.items():
-        if governor not in {"", "performance"}:
-            words = f"governor {governor} on CPUs {format_cpus(cpus)}"
-            yield Level.UNKNOWN, f"{words} of VMs: a slow baseline flatters them"
+    """Yield an unknown for each warning about governors of the CPUs that VMs own."""
+    for one in hardware.governor.findings(inputs.host):
+        if one.level is Level.WARNING:
+            yield Level.UNKNOWN, f"{one.observed}: a slow baseline flatters the VMs"
 
 
 def _began(inputs: Inputs, domain: Domain) -> tuple[Level, str]:
@@ -329,7 +322,7 @@ def _lost(hour: Collected, inputs: Inputs) -> Seen:
 
 
 def _faults(hour: Collected, _inputs: Inputs) -> Seen:
-    return faults(hour)
+    return hardware.faults(hour)
 
 
 def _dropped(hour: Collected, _inputs: Inputs) -> Seen:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The host has the NUMA nodes, cores and memory that the policy declares."""
 
+from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import replace
 
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks.cause import Cause
@@ -45,28 +47,26 @@ def _shape(host: HostSubject) -> Seen:
     shown = f"{host.topology}, expected {wanted}"
     if host.topology.shape in shapes:
         yield Level.OK, shown
-    elif any(_lacks_whole_nodes(host, shape) for shape in shapes):
-        offline = len(host.present - host.online.numbers)
+    elif offline := _offline_nodes(host, shapes):
         yield Level.WARNING, f"{shown} with its {offline} CPUs that are offline"
     else:
         yield Level.FAILURE, shown
 
 
-def _lacks_whole_nodes(host: HostSubject, shape: HostShape) -> bool:
-    """Return whether only nodes with all CPUs offline keep a host from a shape.
+def _offline_nodes(host: HostSubject, shapes: Collection[HostShape]) -> int:
+    """Return the number of offline CPUs, if with them the host has one of the shapes.
 
-    Nova takes idle CPUs offline with ``[libvirt]cpu_power_management``.
+    Only whole NUMA nodes count: Nova takes idle CPUs offline with
+    ``[libvirt]cpu_power_management``.
     """
-    seen = host.topology.shape
+    seen, offline = host.topology.shape, 0
     with suppress(NotReadError):
         offline = len(host.present - host.online.numbers)
-        of_node = shape.cores * shape.threads
-        return (
-            seen is not None
-            and (seen.cores, seen.threads) == (shape.cores, shape.threads)
-            and offline == (shape.cells - seen.cells) * of_node > 0
-        )
-    return False
+    if seen is None:
+        return 0
+    of_node = seen.cores * seen.threads
+    whole = replace(seen, cells=seen.cells + offline // of_node)
+    return offline if whole in shapes and offline % of_node == 0 else 0
 
 
 def _memory(host: HostSubject) -> Seen:
