@@ -137,9 +137,9 @@ def _busy(run: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _machine(who: str, look: Mapping[str, Any]) -> tuple[str, ...]:
-    clock = look.get("clock") or {}
-    words = "the same"
-    if around_s := clock.get("uncertainty_s"):
+    clock = look.get("clock")
+    words = "the same" if clock else "unknown"
+    if clock and (around_s := clock.get("uncertainty_s")):
         words = f"{1000 * clock['offset_s']:+.1f} ms ± {1000 * around_s:.1f}"
     versions = look.get("versions", {}).items()
     return (
