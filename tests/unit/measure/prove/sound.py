@@ -149,19 +149,28 @@ def policy_document(shape="2x20", **changes):
 
 
 @functools.cache
-def scenario():
-    """Return the built-in scenario, with the names of the targets here."""
-    policy = loader.parse(policy_document())
+def scenario(document=None, directory=None, address="192.0.2.30"):
+    """Return the built-in scenario, with the names of the targets here.
+
+    :param document: the policy; the one of this module by default
+    :param directory: on the disk to measure; None for no disk
+    :param address: of the generator
+    """
+    policy = loader.parse(document or policy_document())
     flavors = {one.name: one for one in generate_flavors(policy)}
-    machines = plan.Machines(
-        Target("host", "host"),
-        (0, 1),
-        (Target("vm1", "guest"), Target("vm2", "guest")),
-        Target(plan.GENERATOR, "host"),
-        "192.0.2.30",
-    )
     flavor = flavors[FLAVOR]
-    found = plan.scenario_of(flavor, policy.get_class(flavor.class_name), machines)
+    found = plan.scenario_of(
+        flavor,
+        policy.get_class(flavor.class_name),
+        plan.Machines(
+            Target("host", "host"),
+            (0, 1),
+            (Target("vm1", "guest"), Target("vm2", "guest")),
+            Target(plan.GENERATOR, "host"),
+            address,
+        ),
+        directory=directory,
+    )
     names = {"host1": "node0", "host2": "node1"}
     return replace(
         found,
@@ -175,34 +184,35 @@ def scenario():
     )
 
 
+def noted(step, at, took_s=12.2, **beside):
+    """Return what is noted of a step that began at a time.
+
+    :param beside: what ran beside it on the host
+    """
+    who = list(step.runs)
+    beside = {"vms": 2, "cpu_s": 0.31, "most_s": 0.2, "seconds": took_s - 2} | beside
+    return {
+        "key": step.key,
+        "warm_up": step.round < 1,
+        "targets": who,
+        "started_at": at.isoformat(),
+        "started_apart_s": 0.001,
+        "took_s": took_s,
+        "ahead_s": dict.fromkeys(who, 0.201),
+        "affinity": {"node0": "0-19", "node1": "20-39"},
+        "beside": {one: dict(beside) for one in who if one.startswith("node")},
+    }
+
+
 @functools.cache
 def _run():
     """Return what is noted while it is measured: host and VMs in turn, 55 minutes."""
     at = datetime.fromisoformat("2026-11-22T09:00:00.000+00:00")
-    steps = []
-    for number, step in enumerate(scenario().steps(SEED)):
-        who = list(step.runs)
-        hosts_of_it = [one for one in who if one.startswith("node")]
-        beside = {"vms": 2, "cpu_s": 0.31, "most_s": 0.2, "seconds": 10.2}
-        beside |= {
-            "cpus": 40,
-            "threads": 40,
-            "others_s": 0.9,
-            "loudest": "qemu-system-x86",
-        }
-        steps.append(
-            {
-                "key": step.key,
-                "warm_up": step.round < 1,
-                "targets": who,
-                "started_at": (at + timedelta(seconds=13 * number)).isoformat(),
-                "started_apart_s": 0.001,
-                "took_s": 12.2,
-                "ahead_s": dict.fromkeys(who, 0.201),
-                "affinity": {"node0": "0-19", "node1": "20-39"},
-                "beside": {one: dict(beside) for one in hosts_of_it},
-            }
-        )
+    others = {"cpus": 40, "threads": 40, "others_s": 0.9, "loudest": "qemu-system-x86"}
+    steps = [
+        noted(step, at + timedelta(seconds=13 * number), **others)
+        for number, step in enumerate(scenario().steps(SEED))
+    ]
     return {
         "scenario": scenario().as_document(),
         "seed": SEED,

@@ -5,11 +5,7 @@ import random
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.measure.bench.scenario import Target
-from nova_perfvm.measure.prove import plan
 from nova_perfvm.measure.samples import Measurement
-from nova_perfvm.policy import loader
 from tests.unit.measure import hosts
 from tests.unit.measure.prove import sound
 
@@ -327,63 +323,20 @@ def class_with(**keys):
     return edit
 
 
-def scenario_of(case, *, directory=None, address="192.0.2.30"):
-    """Return the built-in scenario of a case's policy, with the targets' names."""
-    policy = loader.parse(case.policy)
-    flavor = {one.name: one for one in generate_flavors(policy)}[case.flavor]
-    machines = plan.Machines(
-        Target("host", "host"),
-        (0, 1),
-        tuple(Target(who, "guest") for who in VMS),
-        Target(plan.GENERATOR, "host"),
-        address,
-    )
-    found = plan.scenario_of(
-        flavor,
-        policy.get_class(flavor.class_name),
-        machines,
-        directory=directory,
-    )
-    names = dict(zip(("host1", "host2"), HOSTS, strict=True))
-    return replace(
-        found,
-        targets=tuple(
-            replace(one, name=names.get(one.name, one.name)) for one in found.targets
-        ),
-        groups={
-            name: tuple(names.get(who, who) for who in group)
-            for name, group in found.groups.items()
-        },
-    )
-
-
-def run_again(case, built, *, apart_s=13.0, took_s=12.2, began=None, swap=None):
+def run_again(case, built, *, apart_s=13.0, took_s=12.2):
     """Write steps of a scenario, one after the other, and as many rounds of figures.
 
-    :param began: when, by default so that the last ends with the first collected file
+    The last step ends before the files are collected.
     """
     of_steps = list(built.steps(sound.SEED))
     last = datetime.fromisoformat(case.host.taken_at) - timedelta(minutes=2)
-    at = began or last - timedelta(seconds=apart_s * len(of_steps))
+    at = last - timedelta(seconds=apart_s * len(of_steps))
     case.run["scenario"] = built.as_document()
     case.run["sessions"][0]["started_at"] = (at - timedelta(minutes=1)).isoformat()
-    case.run["steps"] = []
-    for number, step in enumerate(of_steps):
-        who = list(step.runs)
-        beside = {"vms": 2, "cpu_s": 0.31, "most_s": 0.2, "seconds": took_s - 2}
-        case.run["steps"].append(
-            {
-                "key": step.key,
-                "warm_up": step.round < 1,
-                "targets": who,
-                "started_at": (at + timedelta(seconds=apart_s * number)).isoformat(),
-                "started_apart_s": 0.001,
-                "took_s": took_s,
-                "ahead_s": dict.fromkeys(who, 0.201),
-                "affinity": {"node0": "0-19", "node1": "20-39"},
-                "beside": {one: dict(beside) for one in who if one in HOSTS},
-            }
-        )
+    case.run["steps"] = [
+        sound.noted(step, at + timedelta(seconds=apart_s * number), took_s)
+        for number, step in enumerate(of_steps)
+    ]
     draw = random.Random(5)
     known = {(m.who, m.metric, m.threads): m for m in case.measured}
     for number in range(sound.ROUNDS + 1, built.repeats + 1):
@@ -446,7 +399,8 @@ def with_disk(directory="/srv/volume", ratios=(0.93, 0.93), **disk):
         if disk:
             of_class = replace(sound.rules.HP.disk, **disk)
             case.policy = sound.policy_document(disk=of_class)
-        run_again(case, scenario_of(case, directory=directory), apart_s=8.9, took_s=8.2)
+        built = sound.scenario(case.policy, directory)
+        run_again(case, built, apart_s=8.9, took_s=8.2)
         _note_media(case, in_memory=directory.startswith(("/dev/shm", "/run/")))
         for seed, (name, (unit, better, value)) in enumerate(DISK.items(), 10):
             shape = ("fio", "3.33", unit, better, 4, value)

@@ -21,7 +21,6 @@ from tests.unit.measure.prove.strangers_edits import (
     pid,
     received,
     run_again,
-    scenario_of,
     steps,
     task,
     times,
@@ -206,12 +205,12 @@ def _without_vhost(case):
 
 def _more_rounds(case):
     """Measure 24 rounds within the hour."""
-    run_again(case, replace(scenario_of(case), repeats=24), apart_s=12.3)
+    run_again(case, replace(sound.scenario(case.policy), repeats=24), apart_s=12.3)
 
 
 def _longer(case):
     """Measure runs of 11 seconds."""
-    built = scenario_of(case)
+    built = sound.scenario(case.policy)
     tools = {
         name: replace(tool, seconds=11) for name, tool in built.tools.used().items()
     }
@@ -224,11 +223,11 @@ def _longer(case):
 
 
 def _by_ipv6(case):
-    run_again(case, scenario_of(case, address="2001:db8::30"))
+    run_again(case, sound.scenario(case.policy, address="2001:db8::30"))
 
 
 def _by_name(case):
-    run_again(case, scenario_of(case, address="gen-1.example.org"))
+    run_again(case, sound.scenario(case.policy, address="gen-1.example.org"))
 
 
 def _earlier(case):
