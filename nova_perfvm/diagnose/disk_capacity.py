@@ -42,7 +42,7 @@ Count = Literal["rule", "demonstrated", "extrapolated"]
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What one VM, or one run of fio, got of a disk.
+    """The disk figures of one VM, or of one run of fio.
 
     :ivar read_iops: reads per second, ``write_iops`` writes
     :ivar read_ms: mean latency of a read in milliseconds, None if not known
@@ -92,7 +92,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What each VM is promised; None is no promise.
+    """The I/O promised to each VM; None for no promise.
 
     :ivar latency_ms: mean latency that no VM may exceed
     """
@@ -120,13 +120,13 @@ class Consolidation:
 
 @dataclass(frozen=True, slots=True)
 class DiskPlan:
-    """Three counts of VMs, and what has to be known of them."""
+    """Three counts of VMs, with remarks on their limits."""
 
     counts: tuple[Consolidation, ...]
     remarks: tuple[str, ...] = ()
 
     def vms(self, count: Count) -> int | None:
-        """Return a count, None where nothing was measured that it rests on."""
+        """Return a count; None if the figures for that count were not measured."""
         return next((c.vms for c in self.counts if c.count == count), None)
 
 
@@ -154,14 +154,14 @@ def plan(
 
 
 def _demonstrated(contended: Sequence[Figures], guarantee: Guarantee) -> Consolidation:
-    """Count those that ran at once if each of them got what is promised."""
+    """Count the VMs that ran at once, if each VM reached the guarantee."""
     least = _over(contended, min)
     broken = [
         f"{kind} {got:g} of {wanted:g}"
         for kind, got, wanted in _promised(least, guarantee)
         if got < wanted
     ]
-    # Of all I/Os of a VM, or of its reads.
+    # The mean latency of all I/Os, else of reads.
     means = all_known(v.latency_ms or v.read_ms or v.write_ms for v in contended)
     slowest_ms, most_ms = max(means, default=None), guarantee.latency_ms
     if most_ms is not None and (slowest_ms is None or slowest_ms > most_ms):
@@ -179,9 +179,9 @@ def _demonstrated(contended: Sequence[Figures], guarantee: Guarantee) -> Consoli
 def _extrapolated(
     alone: Figures, contended: Sequence[Figures], total: Figures, guarantee: Guarantee
 ) -> Consolidation:
-    """Count how often the guarantee is in what all that ran at once got in sum."""
+    """Count how many times the sum of all VMs at once holds the guarantee."""
     vms, limit = _fitting(total, guarantee)
-    # Each VM keeps as many I/Os outstanding as it did.
+    # Each VM keeps its number of outstanding I/Os.
     own = all_known(vm.outstanding for vm in contended)
     each = statistics.fmean(own) if own else alone.outstanding
     per_vm_ms = None if each is None or not total.iops else each / total.iops * 1000
@@ -206,7 +206,7 @@ def _over(
 
 
 def all_known(values: Iterable[float | None]) -> list[float]:
-    """Return values; none of them if one is not known."""
+    """Return the values; an empty list if one of the values is None."""
     found = list(values)
     known = [value for value in found if value is not None]
     return known if len(known) == len(found) else []
@@ -217,7 +217,7 @@ def _rates(of: Figures) -> str:
 
 
 def _promised(got: Figures, guarantee: Guarantee) -> Iterator[tuple[str, float, int]]:
-    """Yield what is promised: its kind, what there is of it, how much is promised."""
+    """Yield (kind, available, promised) for each promise: reads, writes."""
     if guarantee.read_iops is not None:
         yield "reads", got.read_iops, guarantee.read_iops
     if guarantee.write_iops is not None:
@@ -225,7 +225,7 @@ def _promised(got: Figures, guarantee: Guarantee) -> Iterator[tuple[str, float, 
 
 
 def _fitting(got: Figures, guarantee: Guarantee) -> tuple[int, str]:
-    """Return how often the guarantee is in what there is, and what limits it."""
+    """Return how many times the figures hold the guarantee, and the limiting kind."""
     return min(
         (math.floor(there / wanted), f"{kind}: {there:g} / {wanted:g}")
         for kind, there, wanted in _promised(got, guarantee)
@@ -235,7 +235,7 @@ def _fitting(got: Figures, guarantee: Guarantee) -> tuple[int, str]:
 def _remarks(
     alone: Figures, contended: Sequence[Figures], total: Figures
 ) -> Iterator[str]:
-    # A full queue is all that one run can show.
+    # One run alone shows only that its queue was full.
     limited = not contended or total.iops > _MORE * alone.iops
     if any(figures.cached for figures in (alone, *contended)):
         yield _CACHED

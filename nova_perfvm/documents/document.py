@@ -158,7 +158,7 @@ def _read_document(
         message = f'{found}, expected "{SCHEMA_VERSION}", in quotes'
         mistakes.append(Mistake(("schema_version",), message))
         if version is not None:
-            # Another version may have other keys, so judging its keys is useless.
+            # Documents of another version may have other keys; judging them is useless.
             return None, mistakes
     if "kind" not in keys and data.get("kind", kinds[0]) not in kinds:
         message = f"found {shown(data['kind'])}, expected {' or '.join(kinds)}"

@@ -110,7 +110,7 @@ def limits_of(
     counted: dict[str, list[str]] = {}
     for vm_class in policy.pinned_classes:
         slot_class = scheme.slot_class(policy, vm_class)
-        # VMs of other classes may take of it, too.
+        # VMs of other classes may hold the same resource.
         resource = slot_class or scheme.resource_class or const.PCPU
         counted.setdefault(resource, []).append(vm_class.name)
         taken[vm_class.name][const.PCPU] = vm_class.vm_pcpus

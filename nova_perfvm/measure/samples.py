@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of benchmarks leaves: measurements, each with all that it depends on.
+"""The results of benchmarks: measurements, each with its machine, tool and round.
 
 A file of measurements is JSON::
 
@@ -41,7 +41,7 @@ Node = Annotated[int, Expected("the number of a NUMA node", lambda n: n >= 0)]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a measurement was taken on; None is what is not known.
+    """The machine of a measurement; None for unknown attributes.
 
     :ivar kind: whether it is the host or one of its VMs
     :ivar governor: of frequency scaling, such as ``performance``
@@ -168,7 +168,7 @@ def load(paths: Iterable[str]) -> Samples:
 
 
 def joined(files: Mapping[str, Samples]) -> Samples:
-    """Return what files, {name: what it has}, have together.
+    """Return the measurements of several files, {name of the file: its samples}.
 
     :raises DocumentError: with mistakes of all together
     """

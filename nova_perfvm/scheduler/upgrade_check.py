@@ -216,7 +216,7 @@ def _filters() -> Iterator[Finding]:
 
 
 def _settings(policy: Policy) -> Iterator[Finding]:
-    """Judge the options of a scheme, which this Nova may have no more."""
+    """Judge the scheme's options of nova.conf; this Nova may have dropped one."""
     hosts = host_scheme_of(policy)
     for setting in hosts.settings:
         conf_of = nova_conf.CONF

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others did on a host while it was measured itself, as the baseline.
+"""CPU time of VMs and other processes on a host during the host's own runs.
 
-VMs that wait for their own turn are there, and idle.  Those that are busy take CPUs
-from the baseline, as does whatever else runs there (ceph-osd, apt), and a baseline that
-is too low flatters the VMs.
+VMs that wait for their turn are idle.  Busy VMs and other processes (ceph-osd, apt)
+take CPU time from the baseline, and a low baseline flatters the VMs.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class Seen(NamedTuple):
 
 
 class Busy(NamedTuple):
-    """What all VMs of a host did while it was measured.
+    """CPU time of all VMs of a host during one step of the host.
 
     :ivar step: key of the step
     :ivar cpus: how many CPUs they used
@@ -80,7 +79,7 @@ class Busy(NamedTuple):
 
     @property
     def idle(self) -> bool:
-        """Whether none of them took anything from the baseline."""
+        """Whether each VM used at most :data:`IDLE_BELOW` of a CPU."""
         return self.most <= IDLE_BELOW
 
     def __str__(self) -> str:
@@ -105,7 +104,7 @@ class Own(NamedTuple):
 class Others(NamedTuple):
     """What all but the benchmark took of its CPUs, VMs too, in one step or on average.
 
-    What runs on CPUs that its threads leave idle takes nothing, as OVS-DPDK's do.
+    Processes on CPUs that the benchmark leaves idle (OVS-DPDK's) count as nothing.
 
     :ivar where: key of the step, or the steps' without the round
     :ivar loudest: who took most, of those that still run; empty if nobody
@@ -122,7 +121,7 @@ class Others(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What is known of the VMs of a host, of all steps that count.
+    """VMs and other processes of a host in all counted steps.
 
     :ivar busiest: the step in which one of them did most
     :ivar unknown: keys of the steps of which nothing is known
@@ -149,7 +148,7 @@ class Beside(NamedTuple):
 
     @property
     def doubt(self) -> str:
-        """Why they may have taken something from the baseline; empty if not."""
+        """The reason to doubt the baseline; empty without one."""
         if self.busiest and not self.busiest.idle:
             return f"{self.busiest}: a baseline that is too low flatters the VMs"
         if self.unknown:

@@ -260,7 +260,7 @@ class Command:
         raise TargetError(f"ended too early: {reason or 'exit code 0'}", stderr)
 
     async def ready(self) -> None:
-        """Wait until it is there, and waits itself.
+        """Wait until the remote shell is ready for the start time.
 
         :raises TargetError: when it ends before
         """
@@ -395,7 +395,7 @@ async def _process(
 
 
 async def _all(stream: asyncio.StreamReader, most_bytes: int) -> bytes:
-    """Return all that is still to be read.
+    """Return the rest of the output.
 
     :raises TargetError: when that is too much
     """

@@ -22,7 +22,7 @@ _LATENCIES: Final = (("lat_ns", 1e6), ("clat_ns", 1e6), ("lat", 1e3))
 
 
 class FioError(PerfVMError):
-    """A file that is no JSON of fio's, or has nothing that counts."""
+    """The file is no JSON output of fio, or has no usable job."""
 
 
 def read_fio(text: str, source: str) -> Figures:
@@ -56,7 +56,7 @@ def _figures(text: str) -> Figures:
 def _of_way(parts: Sequence[Any]) -> tuple[float, float | None]:
     """Return IOPS of all jobs, and their mean latency in milliseconds.
 
-    The latency is None where it is not known of each that did something.
+    The latency is None if a job with I/O tells no latency.
     """
     done = [(float(part["iops"]), part) for part in parts if float(part["iops"])]
     rates = [iops for iops, _ in done]

@@ -11,7 +11,7 @@ from nova_perfvm.measure.bench import connection
 from nova_perfvm.measure.bench.scenario import Target
 
 _ASK_S: Final = 60
-# The directory may be made later.  What is no block device has no more lines.
+# The directory may not exist yet.  A file system without a block device has one line.
 _SCRIPT: Final = """\
 d=$1
 while [ ! -d "$d" ]; do d=$(dirname -- "$d"); done

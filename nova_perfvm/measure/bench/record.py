@@ -28,7 +28,7 @@ class RecordError(PerfVMError):
 
 
 class Record:
-    """What a run has left so far."""
+    """The state of a run after the last finished step."""
 
     def __init__(self, path: str, scenario: Scenario) -> None:
         """Begin a record; nothing is written yet."""
@@ -130,7 +130,7 @@ class Record:
         :raises PerfVMError: when it cannot be written
         """
         text = json.dumps(self._document, indent=1, allow_nan=False) + "\n"
-        # What was collected on the targets is in it.
+        # The files collected on the targets are in the record.
         textfile.replace(self.path, text, private=True)
 
 

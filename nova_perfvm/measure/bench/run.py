@@ -24,7 +24,7 @@ from nova_perfvm.measure.samples import Machine, Measurement
 
 # From when all are ready to the start: what the message there takes.
 _AHEAD_S: Final = 0.5
-# Of starts that are further apart something is wrong.
+# Starts further apart than this are reported.
 _FAR_APART_S: Final = 0.5
 # Until a step whose connection was lost is tried again.
 _AGAIN_S: Final = 5
@@ -44,7 +44,7 @@ class NothingToRunError(PerfVMError):
 def run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> int:
     """Carry out what is not done yet; what failed is in the record.
 
-    The record is written after each step: after Ctrl-C, what is there is whole.
+    The record is written after each step, so Ctrl-C leaves a whole record.
 
     :returns: the number of all steps
     :raises NothingToRunError: when targets do not answer, or lack tools
@@ -77,7 +77,7 @@ async def _run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> No
 
 
 async def _prepare(scenario: Scenario, record: Record, tell: Tell) -> None:
-    """Write fio's files, so that no run has to begin with that."""
+    """Write fio's files before the first run."""
     if scenario.tools.fio is None:
         return
     tell("writing fio's files", 0, 0)
@@ -258,7 +258,7 @@ class _RunningStep(NamedTuple):
     async def _at_once(
         self, stack: contextlib.AsyncExitStack, serving: list[tuple[str, Command]]
     ) -> Mapping[str, Output | TargetError]:
-        """Start the runs at the same time, as soon as all of them wait for it.
+        """Start the runs at the same time, once all targets are ready.
 
         :param serving: takes the commands that serve them, each with its target
         :returns: {target: what its run left}; where one of them, or what it needs,

@@ -26,7 +26,7 @@ from nova_perfvm.measure.bench.tools.tool import Place, Run, Served
 from nova_perfvm.printable import number_of
 
 _LAST_PORT: Final = 65535
-# With fewer no interval can be told.
+# Fewer rounds give no interval.
 LEAST_REPEATS: Final = 5
 
 _Name = Annotated[
@@ -73,7 +73,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What is measured, in this order."""
+    """The tools of a scenario, in the order in which they measure."""
 
     sysbench_cpu: sysbench.CPU | None = None
     memory_bandwidth: memory.Bandwidth | None = None
@@ -88,7 +88,7 @@ class Tools:
         return {key: tool for key, tool in found.items() if tool is not None}
 
     def served(self) -> dict[str, Served]:
-        """Return those of them that talk to a server."""
+        """Return the tools that need a server."""
         return {k: tool for k, tool in self.used().items() if isinstance(tool, Served)}
 
 
@@ -195,7 +195,7 @@ class Scenario:
                 yield Mistake(("groups", other), f"{reason}: {remedy}")
 
     def steps(self, seed: int, working_set_mb: int = 0) -> Iterator[Step]:
-        """Yield what is run, in this order.
+        """Yield the steps of a run, in order.
 
         Whatever changes in the course of time is to hit all alike: in each round a tool
         measures all groups one after the other, and over the rounds each of them is
@@ -218,7 +218,7 @@ class Scenario:
                     yield replace(step, round=number)
 
     def _in_turn(self, working_set_mb: int) -> Iterator[list[Step]]:
-        """Yield the steps that are compared with each other, of no round yet."""
+        """Yield, for each tool's run, the steps of all groups; without a round."""
         for tool in self.tools.used().values():
             of_groups = []
             for name, group in self.groups.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a target is, seen before anything is measured on it."""
+"""The state of a target before the first step: kernel, CPU, tools, files, clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_COLLECTED: Final = {"host": 64 * 2**20, "guest": 16 * 2**20}
 # Between the two looks at counters.
 _INTERVAL_S: Final = 1
 _VERSION: Final = re.compile(r"\d+(?:\.\d+)+")
-# It has no option for its version alone.
+# cyclictest has no option for the version alone.
 _OPTIONS: Final = {cyclictest.NAME: "--help"}
 # What the barrier takes, of GNU.
 _BARRIER: Final = ("timeout", "date", "sleep")
@@ -51,7 +51,7 @@ done
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a target is, as the record has it.
+    """The state of a target, as recorded.
 
     :ivar last_level_cache_bytes: of all its caches together; 0 where it tells none
     :ivar memory_bytes: 0 where it tells none
@@ -90,7 +90,7 @@ async def look(target: Target, scenario: Scenario) -> Look:
         raise TargetError(f"not installed: {', '.join(absent)}")
     if target.node is not None:
         await _bind(target)
-    # One that serves measures no disk.
+    # A target that only serves iperf3 measures no disk.
     disk = scenario.tools.fio if tools != _served(target, scenario) else None
     directory = disk and (target.fio_directory or disk.directory)
     seen = Look(

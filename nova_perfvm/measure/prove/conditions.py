@@ -31,9 +31,9 @@ from nova_perfvm.measure.prove.inputs import BOOT, RUN, UUID, CollectedMachine, 
 from nova_perfvm.measure.prove.run_notes import ClockSeen, MachineSeen, RunTarget
 from nova_perfvm.printable import number_of
 
-# What has to be noted, and the same...
+# Files that must be recorded both times, and be equal...
 _NEEDED: Final = (BOOT, "/proc/cmdline", f"{CPU}/online")
-# ...and what has to be the same where it is noted.
+# ...and files that must be equal if both times have them.
 _SAME: Final = re.compile(
     "|".join(
         (
@@ -94,7 +94,7 @@ def _seen(inputs: Inputs, machine: CollectedMachine) -> list[MachineSeen]:
     remedy="openstack perfvm prove again, without a change meanwhile",
 )
 def _same_state(inputs: Inputs, machine: CollectedMachine) -> Seen:
-    """Machines were as they are now."""
+    """Files of each machine are the same before and after the run."""
     seen = _seen(inputs, machine)
     for one in seen:
         for words in changed(one.files, machine.collected.files):
@@ -199,7 +199,7 @@ def _mitigations(host: Collected, guest: Collected) -> Seen:
         if same or name in _OF_KVM:
             continue
         spared = there.startswith("Mitigation") and inside.startswith("Vulnerable")
-        # It is in force then, too; the guest does not see whether it helps.
+        # The mitigation is in force; the guest cannot see the microcode that helps it.
         spared = spared and "no microcode" not in inside
         level = Level.UNKNOWN if spared else Level.WARNING
         yield level, f"{name}: {inside} in the guest, {there} on the host"
@@ -207,7 +207,7 @@ def _mitigations(host: Collected, guest: Collected) -> Seen:
 
 
 def changed(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """Yield what files of a machine differ in, or what nobody knows."""
+    """Yield each difference between two collections of a machine, and each gap."""
     both = was.keys() & now.keys()
     for path in _NEEDED:
         if path not in both:
@@ -228,7 +228,7 @@ def changed(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     remedy="chronyc tracking",
 )
 def _clocks(inputs: Inputs, target: RunTarget) -> Seen:
-    """Clocks were right while it was measured."""
+    """Clocks of all machines kept time during the run."""
     told = [one for one in inputs.noted.clocks if one.who == target.who]
     told.sort(key=lambda one: one.at)
     pairs = [*pairwise(told), *zip(told[:1], told[-1:], strict=True)]
@@ -270,7 +270,7 @@ def _at_once(inputs: Inputs) -> Seen:
 
 @check_of(64, "proof.distinct", source=BOOT, remedy="")
 def _distinct(inputs: Inputs) -> Seen:
-    """Each file is of another machine."""
+    """Each file was collected on a machine of its own."""
     for pair in combinations((inputs.host.collected, *inputs.collected), 2):
         names = " and ".join(one.hostname for one in pair)
         boots = [one.files.get(BOOT, "").strip() for one in pair]

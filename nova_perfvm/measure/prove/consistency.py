@@ -137,7 +137,7 @@ def _cpu_flags(inputs: Inputs, guest: CollectedMachine) -> Seen:
     if listed := ", ".join(sorted(needed) + sorted(newer)):
         yield Level.FAILURE if needed else Level.WARNING, f"lacks {listed}"
     else:
-        yield Level.OK, "it has all that programs use"
+        yield Level.OK, "no CPU flag of the host is missing"
 
 
 @check_each(50, "proof.memory", _VMS, source=f"{_XML}; {_MEMINFO}", remedy=_RESIZE)
@@ -198,13 +198,13 @@ def _same_time(inputs: Inputs) -> Seen:
     remedy="openstack perfvm prove, on this host with these VMs",
 )
 def _measured_here(inputs: Inputs, machine: CollectedMachine) -> Seen:
-    """Measurements are of this host and its VMs."""
+    """Measurements were taken on this host and its VMs."""
     if machine.is_host:
         yield from _same_machines(inputs)
     elif not machine.who:
         reason = f"no target, or several, have the name {machine.name}"
         raise NotReadError(RUN, reason)
-    # The kernel and the CPU that were measured are those that were collected.
+    # Kernel and CPU of the measurements must be those of the collected files.
     machines = [m.machine for m in inputs.samples.measurements if m.who in machine.who]
     kernel = machine.collected.files.get(_KERNEL, "").strip()
     for label, seen, measured in (
@@ -254,7 +254,7 @@ def _baseline_alone(inputs: Inputs) -> Seen:
 
 @check_each(80, "proof.measured", _MACHINES, source=_SAMPLES, remedy="")
 def _measured(inputs: Inputs, machine: CollectedMachine) -> Seen:
-    """All that is promised was measured."""
+    """Each promised figure was measured."""
     if machine.is_host:
         for failure in inputs.run.failures if inputs.run else ():
             yield NotReadError(RUN, f"it could not be measured: {failure}")

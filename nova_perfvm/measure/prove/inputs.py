@@ -57,12 +57,12 @@ class CollectedMachine(NamedTuple):
 
     @property
     def vm(self) -> Domain:
-        """Which of the host's VMs it is.
+        """The domain of the VM on the host.
 
         :raises NotReadError: when it is none of them, or nobody can tell
         """
         if self.domain is None:
-            raise NotReadError(self.how, "it is not known as a VM of the host")
+            raise NotReadError(self.how, "matches no VM of the host")
         return self.domain
 
 
@@ -86,7 +86,7 @@ class Inputs:
     def media_differ(self) -> bool:
         """Whether VMs are on volumes, and the host was measured on a disk of its own.
 
-        What such disks have to do with each other nobody knows.
+        The figures of such disks cannot be compared.
         """
         of_host = [self.media[who] for who in self.machines[0].who & self.media.keys()]
         return any(one.volume for one in self.media.values()) and not all(
@@ -116,7 +116,7 @@ class Inputs:
 
     @property
     def vms(self) -> tuple[CollectedMachine, ...]:
-        """Those of them of which it is known which VM of the host they are."""
+        """The guests that were matched with a domain of the host."""
         return tuple(guest for guest in self.guests if guest.domain)
 
     @cached_property
@@ -126,7 +126,7 @@ class Inputs:
         return (CollectedMachine(self.host.collected, who), *self.guests)
 
     def _targets(self, kind: Kind) -> list[RunTarget]:
-        """Return who was measured of a kind; none where nobody noted it."""
+        """Return the measured targets of a kind; empty without notes of the run."""
         targets = self.run.targets if self.run else ()
         return [target for target in targets if target.kind == kind]
 
@@ -144,7 +144,7 @@ class Inputs:
 
     @property
     def noted(self) -> RunNotes:
-        """What was noted while it was measured.
+        """The notes of the benchmark run.
 
         :raises NotReadError: when nothing was
         """

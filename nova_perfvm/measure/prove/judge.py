@@ -39,7 +39,7 @@ from nova_perfvm.printable import number_of
 # Of the files together.
 CHECKS: Final = checks_in(consistency, promised_iops, conditions)
 COMPARED: Final = "proof.compared"
-# What these warn of is who may come, and which sizes have room.
+# Warnings about VMs that may come later, and about sizes of flavors.
 _OF_NO_ENDPOINT: Final = frozenset({"hypervisor.cpu_sets", "hypervisor.node_shape"})
 _OF_ENDPOINT: Final = {
     "disk": frozenset({"guest.disk_queues", "guest.disk_scheduler"}),
@@ -69,7 +69,7 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True)
 class Judged:
-    """All that was found, and the verdict.
+    """The findings and comparisons of a proof, and the verdict.
 
     :ivar reasons: why it is not proven, worst first; ``source`` of each is the
         host, the VM or the files that it is about
@@ -108,13 +108,13 @@ class Judged:
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """What costs performance at times, or makes a ratio less sure."""
+        """Warnings of checks and comparisons."""
         found = [one for one, _ in self._warnings()]
         return tuple(dict.fromkeys(found))
 
     @property
     def conditions(self) -> tuple[Finding, ...]:
-        """Those of them that speak of what an endpoint measures."""
+        """The warnings about resources that an endpoint measures."""
         found = [one for one, is_condition in self._warnings() if is_condition]
         return tuple(dict.fromkeys(found))
 
@@ -229,7 +229,7 @@ def _of_result(inputs: Inputs, result: CheckFindings) -> Iterator[Finding]:
         return
     unseen: Iterable[str] = ()
     if evidence.proof == "each VM":
-        # An unknown that is not allowed is a reason by itself.
+        # An unknown finding without an excuse is a reason by itself.
         seen = {
             one.subject
             for one in result.findings
@@ -249,7 +249,7 @@ def _of_result(inputs: Inputs, result: CheckFindings) -> Iterator[Finding]:
 
 
 def _is_seen(one: Finding) -> bool:
-    """Return whether a check has seen something, or that there is nothing to judge."""
+    """Return whether a check judged something, or the machine has nothing to judge."""
     return one.level is not Level.UNKNOWN or (
         bool(one.cause) and Cause(one.cause).nothing_to_judge
     )

@@ -30,7 +30,7 @@ LOAD_S: Final = 900
 _HELD: Final = 0.92
 # A guest touches 1 GiB a second or more.
 _HELD_WITHIN_S: Final = 300
-# It holds as many MiB as its argument says, or all that is available but 512 MiB.
+# Fill as many MiB as the argument says, or the available memory less 512 MiB.
 # sysbench is no help: it ends when its threads have not filled their memory after 30 s.
 _HOLD: Final = """\
 import sys, time

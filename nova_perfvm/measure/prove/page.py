@@ -41,7 +41,7 @@ def html(record: ProofRecord, judged: Judged) -> str:
 
 
 def _reasons(judged: Judged) -> Iterator[tuple[str, ...]]:
-    """Yield each reason once, with all things that it is about."""
+    """Yield a row for each reason, with all its subjects."""
     for reason in judged.no_proof:
         yield "unknown", MEASURED, "", reason, ""
     alike: dict[tuple[str, ...], list[str]] = {}

@@ -28,7 +28,7 @@ _RUN_S: Final = 10
 _RUN_WITH_DISK_S: Final = 6
 # Of a quick measurement: the longest that fits, or the last.
 _QUICK_RUNS_S: Final = (8, 6, 5, 4, 3, 2, 1)
-# Of the file of each of fio's threads.
+# Size of each fio thread's file.
 _FILE: Final = "1g"
 _QUICK_FILE: Final = "256m"
 # What may stand before commands there, by the kind of machine.
@@ -71,7 +71,7 @@ def scenario_of(
     :param directory: on the disk to measure; None for no disk
     """
     vms = machines.vms
-    # The nodes of each run: as many as a VM has.
+    # Each run is bound to as many NUMA nodes as a VM has.
     cells = vm_class.cells_per_vm
     starts = range(0, len(machines.nodes) - cells + 1, cells)
     bound = [machines.nodes[start : start + cells] for start in starts]
@@ -168,7 +168,7 @@ def _nodes(host: Target) -> str:
 
 
 def _differences(tools: Tools, wanted: Tools) -> Iterator[str]:
-    """Yield in what tools differ from those that are wanted; they may run longer."""
+    """Yield each difference from the built-in tools; they may run longer."""
     for key in sorted(tools.used().keys() | wanted.used().keys()):
         found, needed = getattr(tools, key), getattr(wanted, key)
         if found is None or needed is None:
@@ -180,7 +180,7 @@ def _differences(tools: Tools, wanted: Tools) -> Iterator[str]:
 
 
 def load(flavor: PolicyFlavor, machines: Machines, seconds: int) -> Tools:
-    """Return what keeps all CPUs of a VM busy, and its network if there is one."""
+    """Return the tools that load all CPUs of a VM, and the network if measured."""
     threads = (flavor.vcpus,)
     return Tools(
         sysbench_cpu=sysbench.CPU(threads, seconds),
@@ -196,7 +196,7 @@ def _tools(
     directory: str | None,
     size: str = _FILE,
 ) -> Tools:
-    """Return what measures the endpoints of a flavor, each with all of its vCPUs."""
+    """Return the tools for a flavor's endpoints, with a thread for each vCPU."""
     threads: Any = (flavor.vcpus,)
     return Tools(
         sysbench_cpu=sysbench.CPU(threads, seconds),

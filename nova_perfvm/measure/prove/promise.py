@@ -17,8 +17,8 @@ from nova_perfvm.measure.samples import Better
 from nova_perfvm.policy import VMClass
 from nova_perfvm.printable import number_of
 
-# once: something that is not unknown; each VM: of each VM that is judged; seen: the
-# check has run, and may have had nothing to judge.
+# once: one finding that is not unknown; each VM: one such finding for each judged VM;
+# seen: the check ran, perhaps without anything to judge.
 Proof = Literal["once", "each VM", "seen"]
 Needs = Callable[[VMClass], bool]
 
@@ -72,23 +72,22 @@ _COSTS: Final = "at worst a WARN: it costs performance at times and breaks no pr
 _TABLES: Final[dict[tuple[Needs, Proof], dict[str, str]]] = {
     # Once, whatever the class: the files are about the same VMs, hosts and hours...
     (_always, "once"): {
-        "proof.guest_on_host": "else the files are of other VMs",
-        "proof.every_vm": "a VM that nobody looked at is not proved",
+        "proof.guest_on_host": "the files must belong to the host's VMs",
+        "proof.every_vm": "an unexamined VM is not proven",
         "proof.flavor": "else another promise is judged",
         "proof.vcpus": "the flavor promises them",
         "proof.memory": "the flavor promises it",
         "proof.same_time": "hosts change: VMs come, threads move",
-        "proof.same_state": "a VM that moved, or a host that was changed, is another "
-        "one",
+        "proof.same_state": "a moved VM or a changed host is another machine",
         "proof.clocks": "a clock that is 5 % slow makes all rates 5 % higher",
-        "proof.at_once": "one after the other, nobody is in the way",
+        "proof.at_once": "VMs that run one after the other do not compete",
         "proof.distinct": "a copy of a file proves nothing",
         "proof.same_settings": "huge pages and mitigations of one side only flatter it",
         "proof.counters": "heat, bad memory and neighbours cost while nobody looks",
         "proof.measured_here": "else other machines were compared",
         "proof.baseline_alone": "a baseline from which busy VMs take CPUs flatters "
         "them",
-        "proof.measured": "a figure that is missing hides what is bad",
+        "proof.measured": "a missing figure may hide a bad one",
         # ...and what does not depend on pins.
         "hypervisor.node_shape": "the policy is for it; flavors without sizes need no "
         "room",
@@ -101,19 +100,19 @@ _TABLES: Final[dict[tuple[Needs, Proof], dict[str, str]]] = {
         "guest.shape": "the class promises it",
         "guest.softnet_drops": _LOSSES,
         "guest.nic_losses": _LOSSES,
-        "guest.kernel_line": "other guests of the flavor are not so",
+        "guest.kernel_line": "other guests of the flavor lack such arguments",
     },
-    # Of each VM whose vCPUs own CPUs.
+    # For each VM with pinned vCPUs.
     (_pinned, "each VM"): {
         "hypervisor.vcpu_pins": "a vCPU owns its CPU",
-        "hypervisor.virtual_cpu": "an emulated CPU, or half of one, is none of its own",
-        "hypervisor.cpu_limits": "a CPU of its own is its own all the time",
-        "hypervisor.io_limits": "what is measured once must not be cut later",
+        "hypervisor.virtual_cpu": "an emulated CPU, or half a CPU, is not a whole CPU",
+        "hypervisor.cpu_limits": "the vCPU owns the CPU all the time",
+        "hypervisor.io_limits": "I/O measured once must not be throttled later",
         "hypervisor.virtual_devices": "queues and figures rest on what serves them",
-        "hypervisor.memory_whole": "memory that is not there is nowhere near",
+        "hypervisor.memory_whole": "absent memory is on no node",
         "hypervisor.numatune": "memory is near",
         "hypervisor.emulator_pin": "QEMU leaves others alone",
-        "hypervisor.iothread_pin": "so do its I/O threads",
+        "hypervisor.iothread_pin": "I/O threads leave other VMs alone",
         "hypervisor.threads_allowed": "libvirt's XML is an intention, the kernel's "
         "masks are the fact",
         "hypervisor.vcpu_wait": "a vCPU that nobody loads waits for nobody",
@@ -140,11 +139,11 @@ _TABLES: Final[dict[tuple[Needs, Proof], dict[str, str]]] = {
         "hypervisor.smt": "half a core is half as fast",
     },
     (_huge, "each VM"): {
-        "hypervisor.huge_pages": "the class promises them; other VMs may have none",
+        "hypervisor.huge_pages": "the class promises huge pages; others need none",
     },
     (iops, "once"): {
         "proof.promised_iops": "a share of a slow disk is no number of IOPS",
-        "proof.disk_medium": "IOPS of a cache, or of another disk, are not the class's",
+        "proof.disk_medium": "a cache, or another disk, has other IOPS",
     },
     (_queues, "once"): {
         "guest.nic_queues": "the class promises them",
@@ -153,7 +152,7 @@ _TABLES: Final[dict[tuple[Needs, Proof], dict[str, str]]] = {
     (_queues, "seen"): {
         "hypervisor.interface_queues": "the class promises them; of NICs whose "
         "hardware decides guest.nic_queues tells them",
-        "guest.nic_vectors": "queues of which one CPU serves all are one queue",
+        "guest.nic_vectors": "queues served by a single CPU are one queue",
     },
     (_never, "seen"): {
         "hypervisor.governor": "where no driver tells, the firmware decides; its "
@@ -183,7 +182,7 @@ EVIDENCE: Final = {
 class Endpoint(NamedTuple):
     """A figure that the verdict rests on, declared before anything is measured.
 
-    All rows of all endpoints have to pass; any other row is information.
+    All rows of all endpoints must pass; other rows are information.
 
     :ivar metrics: what the names of such metrics match
     :ivar each_vcpu: whether it counts only with as many threads as vCPUs

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether each VM got the IOPS of its class, while all of them ran.
+"""Whether each VM reached the IOPS of the class while all VMs ran.
 
 The ratio to the host says nothing of that: half of a slow disk's share is half.
 """
@@ -26,7 +26,7 @@ def _guests(inputs: Inputs) -> tuple[CollectedMachine, ...]:
 
 
 class Promised(NamedTuple):
-    """What one VM got of what its class promises.
+    """The IOPS that a VM reached, as a part of the class's promise.
 
     :ivar way: reads, or writes
     :ivar part: of the promise, over the rounds

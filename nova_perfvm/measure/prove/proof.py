@@ -63,7 +63,7 @@ def make(
     measured: Samples,
     baseline: Samples | None = None,
 ) -> ProofRecord:
-    """Return the record of what was seen.
+    """Return the record of a run and of the files collected after the run.
 
     :param policy: the policy file's text
     :param seen: what was collected on the host, and in each VM
@@ -143,7 +143,7 @@ def write(path: str, found: ProofRecord, of: Judged) -> None:
         "warnings": [_plain(one) for one in of.warnings],
     }
     text = dump_document("proof", replace(found, verdict=verdict), whole=True)
-    # What was collected is in it.
+    # The collected files hold command lines and names.
     textfile.replace(path, text, private=True)
 
 

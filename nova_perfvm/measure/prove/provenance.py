@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The origin of a record, and whether it is one run of ``prove`` itself.
+"""The origin of a record, and whether a single run of ``prove`` made the record.
 
-Only such a run is a proof; any other is a measurement.  A forged file is not detected:
+Other runs are measurements, not proofs.  A forged file is not detected:
 whoever writes one by hand can write the origin, too.
 """
 

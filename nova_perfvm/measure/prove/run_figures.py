@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the figures of a record are those of its steps.
+"""Compare the figures of a record with the steps of the benchmark run.
 
-Each step measures what its targets have in common, at once, for as long as the scenario
-says; each figure is of one target in one round.  Steps that overlap, figures of no step
-and steps without figures were put together from several runs.
+A step runs one tool on all targets of a group at once, for the seconds that the
+scenario names; a figure belongs to one target, tool and round.  Overlapping steps,
+figures without a step and steps without figures show that parts of several runs were
+put together.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Run = Mapping[str, Any]
 def contradictions(
     run: Run, scenario: Scenario, figures: Collection[Measurement], host: Collected
 ) -> Iterator[str]:
-    """Yield in what steps and figures of a run contradict each other.
+    """Yield the contradictions between steps and figures of a run.
 
     :param host: as it was collected after the run
     """
@@ -63,7 +64,7 @@ def _out_of_order(run: Run, drawn: Mapping[str, int]) -> Iterator[str]:
 
 
 def _times(run: Run, drawn: Mapping[str, int]) -> Iterator[str]:
-    """Look whether steps took their time, and did not overlap.
+    """Look for steps that ended before their tool's time, or overlapped.
 
     :param drawn: {key of a step: seconds that its tool runs}
     """
@@ -85,7 +86,7 @@ def _begun(part: Mapping[str, Any]) -> datetime:
 
 
 def _beside(run: Run, scenario: Scenario) -> Iterator[str]:
-    """Look for VMs beside the host's own runs that were not measured."""
+    """Look for unmeasured VMs on the host during the host's own runs."""
     vms = sum(target.kind == "guest" for target in scenario.targets)
     for step in run["steps"]:
         for who, seen in step.get("beside", {}).items():
@@ -100,7 +101,7 @@ def _beside(run: Run, scenario: Scenario) -> Iterator[str]:
 def _of_steps(
     run: Run, scenario: Scenario, figures: Collection[Measurement]
 ) -> Iterator[str]:
-    """Compare figures with steps: who, in which round, how many at once, and where."""
+    """Compare target, round, number at once and NUMA node of figures and steps."""
     counted = [step for step in run["steps"] if not step.get("warm_up")]
     rounds = {int(step["key"].partition("/")[0]) for step in counted}
     members = {who: len(of) for of in scenario.groups.values() for who in of}
@@ -121,7 +122,7 @@ def _of_steps(
             yield f"{m.metric} of {m.who} in round {m.round}: {reason}"
             return
     if run["failures"]:
-        # They say themselves what was not measured.
+        # The failures name the missing figures.
         return
     for who, number, kind in product(members, sorted(rounds), sorted(kinds)):
         if not seen[who, *kind, number]:
@@ -130,7 +131,7 @@ def _of_steps(
 
 
 def _copies(figures: Collection[Measurement]) -> Iterator[str]:
-    """Look for targets whose figures are all equal."""
+    """Look for pairs of targets with equal figures."""
     values: defaultdict[str, dict[tuple[str, int, int], float]] = defaultdict(dict)
     for m in figures:
         values[m.who][m.metric, m.threads, m.round] = m.value
@@ -140,7 +141,7 @@ def _copies(figures: Collection[Measurement]) -> Iterator[str]:
 
 
 def _link(figures: Collection[Measurement], host: Collected) -> Iterator[str]:
-    """Look whether the host's runs were sent over its NICs at all."""
+    """Look for network figures of the host above the speed of its links."""
     links = sum(packets.speeds(host).values()) * 1e6
     means: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(
         lambda: defaultdict(list)

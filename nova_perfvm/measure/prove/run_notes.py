@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench run noted beside its measurements."""
+"""The notes that a benchmark run records beside the figures."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class RunNotes(NamedTuple):
     def idle_s(self, steps: Collection[StepNotes]) -> float | None:
         """Return how long nothing was measured from the first of steps to the last.
 
-        It is None if nobody noted how long each took.
+        None if a step's duration was not recorded.
         """
         took = [one.took_s for one in steps if one.took_s is not None]
         if len(took) < len(steps) or not took:
@@ -102,7 +102,7 @@ class RunNotes(NamedTuple):
 
 
 def of_samples(found: Samples, source: str) -> RunNotes | None:
-    """Return what bench run noted beside measurements; None if it has not made them.
+    """Return the notes of a benchmark run; None for figures of no run.
 
     Who only served is left out.
 

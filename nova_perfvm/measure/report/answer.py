@@ -11,11 +11,11 @@ from nova_perfvm.measure.statistics.compare import Comparison
 from nova_perfvm.measure.statistics.intervals import Estimate
 from nova_perfvm.printable import number_of
 
-# Of all that is no run of ``prove`` itself.
+# The verdict on every record that is no single run of ``prove``.
 MEASURED: Final = "measured, not a proof"
-# What can be 70 to 80 % of the machine's, by the first word of its metrics.
+# Resources with a throughput, by the first word of their metrics.
 _KINDS: Final = {"cpu": "CPU", "memory": "memory", "network": "network", "disk": "disk"}
-# What takes longer, by the end of its metric: its name, and what is said of it.
+# Latencies, by the end of their metric: name, and sentence with the ratio to the host.
 _LONGER: Final = {
     "latency_p99_9_us": (
         "lateness of 1 wake-up in 1,000",

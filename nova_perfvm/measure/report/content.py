@@ -34,7 +34,7 @@ _FEATURES: Final = ("hostname", "kernel", "cpu_model", "governor")
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """All that files of measurements show.
+    """Comparisons, scaling, failures and machines of files of measurements.
 
     :ivar comparisons: empty where nothing could be compared; ``not_compared`` is why
     :ivar scaling: with the number of VMs at once, or of servers

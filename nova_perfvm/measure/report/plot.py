@@ -44,7 +44,7 @@ class Axis(NamedTuple):
 
     @property
     def ticks(self) -> list[float]:
-        """The ratios that are written below it."""
+        """The ratios that label the axis."""
         factor = self.high / self.low
         chosen = next(ticks for most, ticks in _TICKS if factor < most)
         return [ratio for ratio in chosen if self.has(ratio)]

@@ -39,7 +39,7 @@ class CannotCompareError(PerfVMError):
 
 
 class ComparedGroup(NamedTuple):
-    """What is compared with each other's like.
+    """The key of comparable figures.
 
     :ivar at_once: how many VMs ran
     :ivar loaded_neighbours: VMs that were only kept busy meanwhile
@@ -281,8 +281,8 @@ def _doubts(
     """Yield what may make a VM look better than it is."""
     yield from _unlike((m.tool, m.machine.kind, m.tool_version) for m in sides)
     baselines = [m.machine for m in sides if m.machine.kind == "host"]
-    # Those of all CPUs, in one text.  Of CPUs that are not alike hypervisor.governor
-    # tells who owns which: those without a VM may rest.
+    # One text names the governors of all CPUs.  Mixed governors are no doubt here:
+    # CPUs without a VM may save power, and hypervisor.governor judges the VMs' CPUs.
     governors = {m.governor for m in baselines if m.governor}
     alike = {one for one in governors if "performance" not in one.split()}
     if slow := ", ".join(sorted(alike)):

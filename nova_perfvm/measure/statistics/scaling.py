@@ -31,7 +31,7 @@ _LEAST_MOMENTS: Final = 5
 _LEAST_PART: Final = 0.2
 # A fall from the peak that is no noise of a run.
 MOST_DECAY: Final = 0.10
-# A generator that is busier may be what is measured.
+# A busier load generator may be the bottleneck instead of the service.
 MOST_GENERATOR_CPU: Final = 80.0
 
 
@@ -158,7 +158,7 @@ def judge_service(found: ScaleOut, target: float = TARGET) -> Iterator[ScalingFi
 def steady_window(timeline: Sequence[Moment]) -> Sequence[Moment]:
     """Return the longest end of a run in which the values keep near their median.
 
-    Empty where there is none that is long enough.
+    Empty without a steady window of that length.
     """
     ordered = sorted(timeline, key=lambda moment: moment.s)
     for start in range(len(ordered) - _LEAST_MOMENTS + 1):

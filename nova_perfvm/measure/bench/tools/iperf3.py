@@ -154,7 +154,7 @@ def _test(document: Any) -> Any:
 
 def _low_rate(metric: str, of_each: Iterable[list[float]]) -> dict[str, float]:
     """Return the rate that all but a few intervals reach, of all processes together."""
-    # They start together, so that their intervals are the same ones.
+    # The processes start together, so their intervals coincide.
     together = sorted(map(sum, zip(*of_each, strict=False)))
     if len(together) < _LEAST_INTERVALS:
         return {}

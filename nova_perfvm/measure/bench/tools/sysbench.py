@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """sysbench: CPU.
 
-Version 1.0.20 has no JSON: its text is read.
+sysbench 1.0.20 prints no JSON, so its text is parsed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all tools have in common."""
+"""The parts that all benchmark tools share."""
 
 from __future__ import annotations
 
