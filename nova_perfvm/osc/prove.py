@@ -83,8 +83,8 @@ class Prove(JudgingCommand, ObservingCommand):
         argument(
             "--generator",
             metavar="DESTINATION",
-            help="where ssh reaches a machine that the network is measured against; "
-            "without one it is not",
+            help="ssh destination of a machine to measure the network against; "
+            "without a generator the network is not measured",
         ),
         argument(
             "--generator-address",

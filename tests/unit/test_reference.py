@@ -76,6 +76,12 @@ class DirectivesTest(testtools.TestCase):
             [title for title, *_ in self.rows("AuditChecksDirective")],
         )
 
+    def test_definitions_of_a_list_of_codes(self):
+        lines = ["``a.b``", "   One", "   line.", "", "``c.d``", "   Two."]
+        self.assertEqual(
+            {"a.b": "One line.", "c.d": "Two."}, extension().definitions(lines)
+        )
+
     def test_every_check_that_a_proof_rests_on(self):
         nothing = VMClass("none")
         full = VMClass(

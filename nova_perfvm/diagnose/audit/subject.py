@@ -125,7 +125,7 @@ class Subject:
 
     @cached_property
     def elastic(self) -> tuple[HostView, ...]:
-        """The hosts that are enrolled, even partly, and those to be enrolled."""
+        """The hosts that are enrolled, even partly, and the hosts to enroll."""
         return elastic_hosts(self.views, self.wanted)
 
     @cached_property
