@@ -35,7 +35,9 @@ class ConfiguredSets(NamedTuple):
 
     dedicated: frozenset[int]
     shared: frozenset[int]
-    saves_power: str
+    source: str
+    whole: bool
+    saves_power: str | None = None
     connections: int = 1
     either: frozenset[int] = frozenset()
 

@@ -18,10 +18,10 @@ from typing import Final
 
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks import packets, wait_limits
+from nova_perfvm.measure.checks.check import Seen, check_each, check_of, each_of
 from nova_perfvm.measure.checks.guest.clocksource import CURRENT
 from nova_perfvm.measure.checks.host import hardware
 from nova_perfvm.measure.checks.host import packets as host_packets
-from nova_perfvm.measure.checks.seen import Seen, check_each, check_of, each_of
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import interrupts, processes, softnet, stat
 from nova_perfvm.measure.observed.cpus import CPU

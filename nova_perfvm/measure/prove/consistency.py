@@ -13,8 +13,7 @@ from typing import Final
 
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.bench.busy_vms import IDLE_BELOW, NOTED_ABOVE
-from nova_perfvm.measure.checks.cause import Cause
-from nova_perfvm.measure.checks.seen import Seen, check_each, check_of
+from nova_perfvm.measure.checks.check import Cause, Seen, check_each, check_of
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cpu_flags, cpus
 from nova_perfvm.measure.observed import domains as observed
@@ -129,8 +128,7 @@ def _cpu_flags(inputs: Inputs, guest: CollectedMachine) -> Seen:
     """Guests have their host's CPU flags."""
     host = inputs.host.collected
     if cpu_flags.is_arm(host):
-        reason = "KVM knows no CPU but the host's there"
-        yield Level.UNKNOWN, reason, Cause.HARDWARE_DECIDES
+        yield Cause.NOTHING_TO_JUDGE, "KVM knows no CPU but the host's there"
         return
     lacks = cpu_flags.read(host) - cpu_flags.read(guest.collected)
     needed, newer = lacks & cpu_flags.NEEDED, lacks & cpu_flags.NEWER

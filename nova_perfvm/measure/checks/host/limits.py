@@ -10,8 +10,8 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from nova_perfvm.findings import Level
+from nova_perfvm.measure.checks.check import Seen, vm_check
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, vm_check
 from nova_perfvm.measure.collect.collector import LIMITS_V1
 from nova_perfvm.measure.observed import cgroups, processes
 from nova_perfvm.measure.observed.domains import Domain, attribute
