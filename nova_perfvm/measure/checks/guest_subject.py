@@ -32,7 +32,7 @@ class GuestSubject:
     @property
     def vcpus(self) -> int:
         """The number of online vCPUs."""
-        return len(self.online.numbers)
+        return len(self.online)
 
     @cached_property
     def interrupts(self) -> Interrupts:

@@ -110,7 +110,7 @@ def _flavor(inputs: Inputs, guest: CollectedMachine) -> Seen:
 def _vcpus(inputs: Inputs, guest: CollectedMachine) -> Seen:
     """Each guest has the flavor's vCPUs."""
     wanted, vcpus = inputs.flavor.vcpus, guest.vm.vcpus
-    inside = len(cpus.online(guest.collected).numbers)
+    inside = len(cpus.online(guest.collected))
     level = Level.OK if wanted == vcpus == inside else Level.FAILURE
     yield level, f"{vcpus} for libvirt, {inside} in the guest, of {wanted}"
 

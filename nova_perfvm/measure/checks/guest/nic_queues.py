@@ -65,7 +65,7 @@ def _masks(
 )
 def xps(guest: GuestSubject, nic: NIC) -> Seen:
     """Each CPU sends over a queue of its own."""
-    online, masks = guest.online.numbers, _masks(guest, nic, "tx", "xps_cpus")
+    online, masks = guest.online, _masks(guest, nic, "tx", "xps_cpus")
     if len(masks) < 2:
         reason = "XPS masks were not read, or the NIC has a single queue"
         raise NotReadError(f"{NET}/{nic.name}/queues", reason)

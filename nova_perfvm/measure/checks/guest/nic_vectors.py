@@ -243,7 +243,7 @@ def _of_spread(guest: GuestSubject, direction: Direction) -> Seen:
         # One queue is a fault for any number of connections.
         yield Level.FAILURE, shown
         return
-    flows = guest.flows.number
+    flows = guest.flows
     connections = number_of(flows, "connection")
     least = least_effective(flows, queues)
     shown = f"{shown}, {connections}"

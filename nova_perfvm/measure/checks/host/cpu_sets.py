@@ -10,7 +10,8 @@ from typing import NamedTuple
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks.check import Cause, Seen, check_of, each_of
-from nova_perfvm.measure.checks.host_subject import HostSubject, VMCPUSets
+from nova_perfvm.measure.checks.host_subject import HostSubject
+from nova_perfvm.measure.nova_conf import VMCPUSets
 from nova_perfvm.measure.observed import cpus, topology
 
 _SETS_UNKNOWN = "Nova's sets are not known: add --nova-conf or --snapshot"
@@ -50,7 +51,7 @@ def cpu_sets(host: HostSubject) -> Seen:
 
 def _running(host: HostSubject, sets: VMCPUSets) -> Seen:
     asleep, numbers = host.powered_down, sets.dedicated | sets.shared | sets.either
-    if stopped := numbers - host.online.numbers - asleep:
+    if stopped := numbers - host.online - asleep:
         if absent := format_cpus(stopped - host.present):
             yield Level.FAILURE, f"the host has no CPUs {absent}"
         if offline := format_cpus(stopped & host.present):
@@ -88,7 +89,7 @@ def _whole_vms(host: HostSubject, sets: VMCPUSets) -> Seen:
 
 
 def _housekeeping(host: HostSubject, sets: VMCPUSets) -> Seen:
-    left = format_cpus(host.online.numbers - sets.dedicated - sets.either)
+    left = format_cpus(host.online - sets.dedicated - sets.either)
     if not left:
         # The policy accepts that for a class that takes whole nodes.
         yield (
@@ -103,7 +104,7 @@ def _housekeeping(host: HostSubject, sets: VMCPUSets) -> Seen:
 
 
 def _connections(host: HostSubject, sets: VMCPUSets) -> Seen:
-    left = len(host.online.numbers - sets.dedicated - sets.shared - sets.either)
+    left = len(host.online - sets.dedicated - sets.shared - sets.either)
     if sets.connections > max(1, left):
         shown = f"live_migration_parallel_connections = {sets.connections}: each may"
         yield Level.WARNING, f"{shown} take a CPU, and {left} are the host's own"
@@ -159,7 +160,7 @@ def isolation(host: HostSubject) -> Seen:
         yield from _compared(host, sets, isolated)
     if ticking := _argument(words, "nohz_full"):
         yield from _compared(host, sets, ticking)
-    elif not host.online.numbers - sets.dedicated:
+    elif not host.online - sets.dedicated:
         reason = "VMs own every CPU: the kernel's own work has to run on some of them"
         yield Cause.FACTS_MISSING, reason
     elif not sets.whole:

@@ -128,7 +128,7 @@ def _owned(host: HostSubject) -> frozenset[int]:
     if sets.saves_power == "governor" and host.pinned:
         # Nova sets the governor powersave on dedicated CPUs without a VM.
         dedicated = frozenset().union(*map(host.cpus_of, host.pinned))
-    return (dedicated & host.online.numbers) or host.online.numbers
+    return (dedicated & host.online) or host.online
 
 
 @check_of(

@@ -75,7 +75,7 @@ def _fired(host: HostSubject) -> Seen:
     rates = {cpu: counts[cpu] / seconds for cpu in dedicated}
     worst, most = max(rates.items(), key=lambda item: item[1])
     shown = f"{most:.0f} a second on CPU {worst}"
-    if not host.online.numbers - dedicated:
+    if not host.online - dedicated:
         reason = f"{shown}, and VMs own every CPU: hypervisor.host_time has their cost"
         yield Cause.FACTS_MISSING, reason
         return

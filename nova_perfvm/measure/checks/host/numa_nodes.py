@@ -60,7 +60,7 @@ def _offline_nodes(host: HostSubject, shapes: Collection[HostShape]) -> int:
     """
     seen, offline = host.topology.shape, 0
     with suppress(NotReadError):
-        offline = len(host.present - host.online.numbers)
+        offline = len(host.present - host.online)
     if seen is None:
         return 0
     of_node = seen.cores * seen.threads
