@@ -25,7 +25,7 @@ class GuestSubject:
     vm_class: VMClass | None = None
 
     @cached_property
-    def online(self) -> cpus.CPUs:
+    def online(self) -> frozenset[int]:
         """The online CPUs."""
         return cpus.online(self.collected)
 
@@ -53,6 +53,6 @@ class GuestSubject:
         return disks.read(self.collected)
 
     @cached_property
-    def flows(self) -> flows.Flows:
+    def flows(self) -> int:
         """The TCP connections that were seen."""
         return flows.read(self.collected)

@@ -60,7 +60,7 @@ class HostSubject:
         return topology.read(self.collected)
 
     @cached_property
-    def online(self) -> cpus.CPUs:
+    def online(self) -> frozenset[int]:
         """The online CPUs."""
         return cpus.online(self.collected)
 
