@@ -28,7 +28,7 @@ from nova_perfvm.measure.observed.cpus import CPU
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.observed.nics import NET
 from nova_perfvm.measure.prove.inputs import BOOT, RUN, UUID, CollectedMachine, Inputs
-from nova_perfvm.measure.prove.run_notes import ClockSeen, MachineSeen, RunTarget
+from nova_perfvm.measure.prove.run_notes import ClockSeen, MachineSeen
 from nova_perfvm.printable import number_of
 
 # Files that must be recorded both times, and be equal...
@@ -83,7 +83,7 @@ _MACHINES: Final = attrgetter("machines")
 
 def _seen(inputs: Inputs, machine: CollectedMachine) -> list[MachineSeen]:
     """Return what was seen of a machine whenever a run began, or went on."""
-    return [one for one in inputs.noted.seen if one.who in machine.who]
+    return [one for one in inputs.noted.seen if one.name in machine.who]
 
 
 @check_each(
@@ -227,9 +227,9 @@ def changed(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     source=RUN,
     remedy="chronyc tracking",
 )
-def _clocks(inputs: Inputs, target: RunTarget) -> Seen:
+def _clocks(inputs: Inputs, target: MachineSeen) -> Seen:
     """Clocks of all machines kept time during the run."""
-    told = [one for one in inputs.noted.clocks if one.who == target.who]
+    told = [one for one in inputs.noted.clocks if one.who == target.name]
     told.sort(key=lambda one: one.at)
     pairs = [*pairwise(told), *zip(told[:1], told[-1:], strict=True)]
     strays_s = max(map(_strays_s, pairs), default=0.0)
@@ -254,7 +254,7 @@ def _strays_s(pair: tuple[ClockSeen, ClockSeen]) -> float:
 def _at_once(inputs: Inputs) -> Seen:
     """Machines that measured at once began together."""
     run, measured = inputs.noted, inputs.samples.measurements
-    vms = {target.who for target in run.targets if target.kind == "guest"}
+    vms = {one.name for one in run.seen if one.kind == "guest"}
     steps = [s for s in run.steps if s.counts and len(s.targets) > 1]
     for step in steps:
         took_s, apart_s = step.took_s or 0, step.apart_s

@@ -219,13 +219,13 @@ def _measured_here(inputs: Inputs, machine: CollectedMachine) -> Seen:
 
 def _same_machines(inputs: Inputs) -> Seen:
     """Look whether the host was measured, and no VM that was not looked into."""
-    host, targets = inputs.host.collected.hostname, inputs.noted.targets
-    names = {target.hostname for target in targets if target.kind == "host"}
+    host, seen = inputs.host.collected.hostname, inputs.noted.seen
+    names = {one.hostname for one in seen if one.kind == "host"}
     measured = ", ".join(sorted(names)) or "none"
     level = Level.OK if names == {host} else Level.FAILURE
     yield level, f"measured {measured}, for {host}"
     looked_into = {who for machine in inputs.machines for who in machine.who}
-    for who in sorted({target.who for target in targets} - looked_into):
+    for who in sorted({one.name for one in seen} - looked_into):
         yield NotReadError(RUN, f"{who} was measured, and nothing was collected there")
 
 
