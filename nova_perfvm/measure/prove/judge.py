@@ -249,7 +249,7 @@ def _of_result(inputs: Inputs, result: CheckFindings) -> Iterator[Finding]:
 
 def _is_seen(one: Finding) -> bool:
     """Return whether a check judged something, or the machine has nothing to judge."""
-    return one.level is not Level.UNKNOWN or (one.cause == Cause.NOTHING_TO_JUDGE)
+    return one.level is not Level.UNKNOWN or one.cause == Cause.NOTHING_TO_JUDGE
 
 
 def _is_excused(unknown: Finding) -> bool:
