@@ -23,10 +23,9 @@ from nova_perfvm.measure.checks.check import (
 )
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.collect.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError, values
 from nova_perfvm.measure.observed import softnet
 from nova_perfvm.measure.observed.nics import NET
-from nova_perfvm.measure.observed.tables import values
 
 FAIL_ABOVE: Final = 1e-4
 # Frames without a listener (LLDP, STP) count as dropped, too: one every few seconds.
