@@ -163,7 +163,7 @@ def _memory(inputs: Inputs, guest: CollectedMachine) -> Seen:
 )
 def _same_time(inputs: Inputs) -> Seen:
     """All was collected and measured at about the same time."""
-    run = inputs.noted
+    run = inputs.run
     times = [one.time for one in (inputs.host.collected, *inputs.collected)]
     apart_s: dict[str, float | None] = {
         "collected": (max(times) - min(times)).total_seconds(),
@@ -219,7 +219,7 @@ def _measured_here(inputs: Inputs, machine: CollectedMachine) -> Seen:
 
 def _same_machines(inputs: Inputs) -> Seen:
     """Look whether the host was measured, and no VM that was not looked into."""
-    host, seen = inputs.host.collected.hostname, inputs.noted.seen
+    host, seen = inputs.host.collected.hostname, inputs.run.seen
     names = {one.hostname for one in seen if one.kind == "host"}
     measured = ", ".join(sorted(names)) or "none"
     level = Level.OK if names == {host} else Level.FAILURE
@@ -239,7 +239,7 @@ def _baseline_alone(inputs: Inputs) -> Seen:
     """Nobody ran beside the benchmark on the host."""
     measured = inputs.samples.measurements
     for who in sorted({m.who for m in measured if m.machine.kind == "host"}):
-        found = inputs.noted.beside.get(who)
+        found = inputs.run.beside.get(who)
         if found and found.busiest and not found.doubt:
             yield Level.OK, f"{who}: at most: {found.busiest}"
         else:
@@ -254,7 +254,7 @@ def _baseline_alone(inputs: Inputs) -> Seen:
 def _measured(inputs: Inputs, machine: CollectedMachine) -> Seen:
     """Each promised figure was measured."""
     if machine.is_host:
-        for failure in inputs.run.failures if inputs.run else ():
+        for failure in inputs.run.failures:
             yield NotReadError(RUN, f"it could not be measured: {failure}")
         return
     betters = {m.metric: m.better for m in inputs.samples.measurements}

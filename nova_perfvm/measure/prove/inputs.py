@@ -70,7 +70,7 @@ class CollectedMachine(NamedTuple):
 class Inputs:
     """All that a proof rests on.
 
-    :ivar run: what was noted while it was measured; None for figures without that
+    :ivar run: what was noted while it was measured
     :ivar media: {target: what fio's directory there is on}
     """
 
@@ -79,7 +79,7 @@ class Inputs:
     host: HostSubject
     collected: tuple[Collected, ...]
     samples: Samples
-    run: RunNotes | None = None
+    run: RunNotes
     media: Mapping[str, Medium] = field(default_factory=dict)
 
     @property
@@ -126,9 +126,8 @@ class Inputs:
         return (CollectedMachine(self.host.collected, who), *self.guests)
 
     def _seen(self, kind: Kind) -> list[MachineSeen]:
-        """Return what was seen of a kind; empty without notes of the run."""
-        seen = self.run.seen if self.run else ()
-        return [one for one in seen if one.kind == kind]
+        """Return what was seen of a kind when the run began, or went on."""
+        return [one for one in self.run.seen if one.kind == kind]
 
     @cached_property
     def domains(self) -> tuple[Domain, ...]:
@@ -141,16 +140,6 @@ class Inputs:
             for domain in self.host.domains
             if domain.nova is not None and domain.nova.flavor == self.flavor.name
         )
-
-    @property
-    def noted(self) -> RunNotes:
-        """The notes of the benchmark run.
-
-        :raises NotReadError: when nothing was
-        """
-        if self.run is None:
-            raise NotReadError(RUN, "nothing is noted of it")
-        return self.run
 
     @property
     def together(self) -> int:

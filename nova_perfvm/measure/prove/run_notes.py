@@ -96,17 +96,16 @@ class RunNotes(NamedTuple):
         return max(whole.total_seconds() - sum(took), 0.0)
 
 
-def of_samples(found: Samples, source: str) -> RunNotes | None:
-    """Return the notes of a benchmark run; None for figures of no run.
+def of_samples(found: Samples, source: str) -> RunNotes:
+    """Return the notes of a benchmark run.
 
     Who only served is left out.
 
     :param source: what to call the file in errors
     :raises RecordError: when that is not what it writes
     """
-    measured = {m.who for m in found.measurements}
     with reading_run(source):
-        return _noted(found.run, measured) if found.run else None
+        return _noted(found.run, {m.who for m in found.measurements})
 
 
 def _noted(run: Mapping[str, Any], measured: Collection[str]) -> RunNotes:
