@@ -24,7 +24,7 @@ from nova_perfvm.measure.observed.domains import Domain
 class Cause(enum.StrEnum):
     """Why an unknown finding does not keep a flavor from being proven.
 
-    One of NEVER_STOLEN does, unless the host shows that no vCPU waited.
+    NEVER_STOLEN does keep it from that, unless the host shows that no vCPU waited.
     """
 
     NOTHING_TO_JUDGE = "nothing_to_judge"
