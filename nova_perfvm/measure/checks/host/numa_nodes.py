@@ -6,9 +6,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from nova_perfvm.findings import Level
-from nova_perfvm.measure.checks.cause import Cause
+from nova_perfvm.measure.checks.check import Cause, Seen, check_each, check_of, each_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, check_each, check_of, each_of
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import topology
 from nova_perfvm.measure.observed.cpus import NODE
@@ -61,7 +60,7 @@ def _offline_nodes(host: HostSubject, shapes: Collection[HostShape]) -> int:
     """
     seen, offline = host.topology.shape, 0
     with suppress(NotReadError):
-        offline = len(host.present - host.online.numbers)
+        offline = len(host.present - host.online)
     if seen is None:
         return 0
     of_node = seen.cores * seen.threads
@@ -82,7 +81,7 @@ def _memory(host: HostSubject) -> Seen:
         sizes = vm_class.flavors.sizes if vm_class.flavors else ()
         if not sizes:
             reason = f"the sizes of flavors of class {vm_class.name} are not known"
-            yield Level.UNKNOWN, reason, Cause.FLAVORS_UNKNOWN
+            yield Cause.FACTS_MISSING, reason
             continue
         most_gb = max(size.memory_gb for size in sizes) / vm_class.cells_per_vm
         if least_gb < most_gb:
@@ -101,8 +100,7 @@ def _memory(host: HostSubject) -> Seen:
 def memoryless_nodes(host: HostSubject, node: NUMANode) -> Seen:
     """Each NUMA node with CPUs has memory."""
     if not node.cpus:
-        reason = "a node without CPUs: no VM is pinned here"
-        yield Level.UNKNOWN, reason, Cause.NO_CPU
+        yield Cause.NOTHING_TO_JUDGE, "a node without CPUs: no VM is pinned here"
         return
     memory_kb = node.memory_kb(host.collected)
     yield Level.OK if memory_kb else Level.FAILURE, f"{memory_kb / 2**20:.1f} GiB"
