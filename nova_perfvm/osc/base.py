@@ -305,9 +305,10 @@ def policy_path(parsed_args: argparse.Namespace) -> str | None:
     return file
 
 
-def format_argument(formats: Any, help: str, **keywords: Any) -> Argument:  # noqa: A002
-    """Return ``--format`` for a command that prints a text instead of a table."""
-    return argument("-f", "--format", choices=tuple(formats), help=help, **keywords)
+def format_argument(formats: Iterable[str], help: str) -> Argument:  # noqa: A002
+    """Return ``--format`` of a command that prints a text; the first is the default."""
+    first, *_ = choices = tuple(formats)
+    return argument("-f", "--format", choices=choices, default=first, help=help)
 
 
 def class_argument(

@@ -14,6 +14,7 @@ from typing import Final
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.document import kind_of
 from nova_perfvm.exceptions import ShapeError
+from nova_perfvm.generate.formats import document
 from nova_perfvm.generate.hosts import (
     MODES,
     RESERVED_MEMORY_GB,
@@ -42,7 +43,6 @@ from nova_perfvm.osc.base import (
     format_argument,
     policy_file,
 )
-from nova_perfvm.osc.formats import document
 from nova_perfvm.policy import HostShape
 
 # Each format's files of a host: {path: text}.
@@ -125,7 +125,6 @@ class ConfigHost(PolicyCommand):
             "default: %(default)s, all files one after the other; kolla, osa, helm and "
             "rhoso: files for Kolla-Ansible, OpenStack-Ansible, OpenStack-Helm and "
             "RHOSO; plain: files for the configuration directories of the services",
-            default="ini",
         ),
         file_argument(
             "--output-dir",

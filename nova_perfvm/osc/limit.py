@@ -8,11 +8,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from nova_perfvm.documents.yaml_lines import dump_yaml
+from nova_perfvm.generate.formats import document, shell
 from nova_perfvm.generate.hosts import rendering
 from nova_perfvm.generate.limits import Limit, LimitError, limits_of, settings_of
 from nova_perfvm.osc.base import PolicyCommand, argument, format_argument
-from nova_perfvm.osc.formats import document, shell, terraform
 from nova_perfvm.placement.settings import Setting
 from nova_perfvm.policy import Policy
 
@@ -61,9 +60,7 @@ _Format = Callable[[Sequence[Limit], str, Sequence[Setting]], str]
 _FORMATS: Final[dict[str, _Format]] = {
     "shell": lambda limits, region, _: shell.limit_block(limits, region),
     "nova-conf": lambda _limits, _region, settings: rendering.ini(settings),
-    "json": lambda *said: document.as_json(document.limit_document(*said)),
-    "yaml": lambda *said: dump_yaml(document.limit_document(*said)),
-    "terraform": lambda limits, region, _: terraform.limit_resources(limits, region),
+    **document.formats(document.limit_document),
 }
 
 
@@ -88,7 +85,6 @@ class GenerateLimit(PolicyCommand):
             _FORMATS,
             "default: %(default)s, commands of the openstack client; nova-conf: "
             "options for the nova.conf of nova-api and nova-conductor",
-            default="shell",
         ),
     )
 

@@ -10,6 +10,7 @@ from typing import Final
 from cliff.lister import Lister
 
 from nova_perfvm.diagnose.policy_diff import Difference, compare, compare_servers
+from nova_perfvm.generate.formats import document
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc.base import (
     POLICY_FILE,
@@ -21,7 +22,6 @@ from nova_perfvm.osc.base import (
     policy_path,
     read_policy,
 )
-from nova_perfvm.osc.formats import document
 from nova_perfvm.osc.judging import JudgingCommand
 from nova_perfvm.osc.snapshot import SNAPSHOT, look
 from nova_perfvm.policy import Policy, advice, cell_slots, loader, shape_slots
@@ -37,11 +37,7 @@ class ShowPolicy(PolicyCommand):
     """Print the effective policy, every key written out, and its hash."""
 
     arguments = (
-        format_argument(
-            sorted(_FORMATS),
-            "default: %(default)s, the format of policy files",
-            default="yaml",
-        ),
+        format_argument(_FORMATS, "default: %(default)s, the format of policy files"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
