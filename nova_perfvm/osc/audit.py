@@ -13,19 +13,13 @@ from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.generate.properties import extensions
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import (
-    PLACEMENT_CONF,
-    Table,
-    argument,
-    flag,
-    one_of,
-    options_of,
-)
+from nova_perfvm.osc.base import Table, options_of
 from nova_perfvm.osc.changing import ChangingCommand
-from nova_perfvm.osc.collect import collected_argument, hypervisors
+from nova_perfvm.osc.collect import hypervisors
 from nova_perfvm.osc.recording import refuse_another
-from nova_perfvm.osc.reports import FORMATS, STRICT, FindingsLister
+from nova_perfvm.osc.reports import FORMATS, FindingsLister
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
@@ -39,19 +33,18 @@ class Audit(FindingsLister, ChangingCommand):
 
     formatter_namespace = FORMATS
     arguments = (
-        one_of(snapshots.SNAPSHOT, snapshots.NOVA_DB),
-        PLACEMENT_CONF,
-        collected_argument("compared with Nova's view of that host (may be repeated)"),
-        argument(
-            "--stuck-after",
-            type=int,
-            metavar="MINUTES",
-            default=STUCK_AFTER_MIN,
-            help="report a server as stuck when a task of Nova has taken MINUTES "
+        opt.one_of(opt.SNAPSHOT, opt.NOVA_DB),
+        opt.PLACEMENT_CONF,
+        opt.collected("compared with Nova's view of that host (may be repeated)"),
+        opt.option(
+            "--stuck-after MINUTES",
+            "report a server as stuck when a task of Nova has taken MINUTES "
             "(default: %(default)s)",
+            type=int,
+            default=STUCK_AFTER_MIN,
         ),
-        STRICT,
-        flag(
+        opt.STRICT,
+        opt.flag(
             "--heal",
             "restore lost parts of servers' allocations in Placement, one server after "
             "the other, then audit again; change nothing else",

@@ -18,17 +18,10 @@ from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.children import host_of_child
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.osc.base import CHANGING, Arguments, PolicyCommand, argument, ask, flag
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PolicyCommand, ask
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.printable import number_of
-
-DELETE_CHILDREN: Final = flag(
-    "--delete-children",
-    "also delete the empty providers that earlier runs have left",
-)
-HOSTS: Final = argument(
-    "hosts", nargs="+", metavar="HOST", help="compute hosts, by name"
-)
 
 _WORKERS: Final = 4
 
@@ -37,7 +30,7 @@ class ChangingCommand(PolicyCommand):
     """A command that shows the changes that it would make, asks, and makes them."""
 
     auth_required = True
-    arguments: Arguments = (CHANGING,)
+    arguments: opt.Arguments = (opt.CHANGING,)
 
     def agreed(self, parsed_args: argparse.Namespace, steps: Sequence[str]) -> bool:
         """Show the steps of a plan, and return whether to carry it out."""

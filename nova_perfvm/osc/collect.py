@@ -11,32 +11,13 @@ from typing import Any, Final
 from nova_perfvm.documents import textfile
 from nova_perfvm.facts.hypervisor import Hypervisor
 from nova_perfvm.measure.collect import collector, reading
-from nova_perfvm.osc.base import (
-    Argument,
-    PerfVMCommand,
-    argument,
-    file_argument,
-    flag,
-    one_of,
-)
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PerfVMCommand
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
 _ARCHIVES: Final = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".tar")
-
-
-def collected_argument(meaning: str) -> Argument:
-    """Return the option ``--collected``, which names files of ``host collect``.
-
-    :param meaning: end of the help text: the command's use of the file
-    """
-    return file_argument(
-        "--collected",
-        action="append",
-        default=[],
-        help=f"file of nova-perfvm host collect, written on a host; {meaning}",
-    )
 
 
 def hypervisors(
@@ -82,22 +63,21 @@ class _Collect(PerfVMCommand):
 
     kind: str
     arguments = (
-        argument(
-            "--interval",
+        opt.option(
+            "--interval SECONDS",
+            "time between two readings of counters, 0 for one reading (default: "
+            "%(default)g)",
             type=collector.interval,
             default=collector.DEFAULT_INTERVAL_S,
-            metavar="SECONDS",
-            help="time between two readings of counters, 0 for one reading (default: "
-            "%(default)g)",
         ),
-        one_of(
-            file_argument(
+        opt.one_of(
+            opt.file(
                 "--output",
-                type=_output_file,
-                help="file to write, - for standard output (default: a new file in the "
+                "file to write, - for standard output (default: a new file in the "
                 "current directory, named by host and time)",
+                type=_output_file,
             ),
-            flag(
+            opt.flag(
                 "--script",
                 "only print the collecting script, which runs on any machine with "
                 "Python 3.6 or newer",

@@ -10,7 +10,8 @@ from cliff.lister import Lister
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.findings import CANNOT_TELL, CheckFindings, Finding, Report
-from nova_perfvm.osc.base import Table, argument, count, file_argument, positive
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.judging import JudgingCommand
 from nova_perfvm.osc.reports import LINES
 
@@ -45,35 +46,31 @@ class Compare(JudgingCommand, Lister):
 
     formatter_namespace = LINES
     arguments = (
-        file_argument(
+        opt.file(
             "files",
-            nargs="+",
-            help="measurements of bench run or bench import, loads of a service, or "
+            "measurements of bench run or bench import, loads of a service, or "
             "records of proofs, of earlier versions, too",
+            nargs="+",
         ),
-        argument(
-            "--target",
-            type=positive,
+        opt.option(
+            "--target RATIO",
+            "least part of the expected throughput (default: %(default)s)",
+            type=opt.positive,
             default=0.70,
-            metavar="RATIO",
-            help="least part of the expected throughput (default: %(default)s)",
         ),
-        argument(
-            "--latency-target",
-            type=positive,
+        opt.option(
+            "--latency-target RATIO",
+            "most times of the host's latency (default: %(default)s)",
+            type=opt.positive,
             default=2.0,
-            metavar="RATIO",
-            help="most times of the host's latency (default: %(default)s)",
         ),
-        argument(
-            "--vms",
-            type=count,
-            metavar="N",
-            help="VMs that share the host (default: as many as ran at once)",
+        opt.option(
+            "--vms N",
+            "VMs that share the host (default: as many as ran at once)",
+            type=opt.count,
         ),
-        file_argument(
-            "--output",
-            help="HTML to write: the same with plots, which needs no network",
+        opt.file(
+            "--output", "HTML to write: the same with plots, which needs no network"
         ),
     )
 

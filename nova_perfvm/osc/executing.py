@@ -19,8 +19,8 @@ from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.cloud import migrate
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import YES, Arguments, Table, ask, file_argument
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import Table, ask
 from nova_perfvm.osc.judging import ObservingCommand
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.osc.recording import RecordingCommand
@@ -121,10 +121,10 @@ class ResumePlan(CarryingOut):
     remain.
     """
 
-    arguments: Arguments = (
-        file_argument("record", help="file of --record"),
-        snapshots.NOVA_DB,
-        YES,
+    arguments: opt.Arguments = (
+        opt.file("record", "file of --record"),
+        opt.NOVA_DB,
+        opt.YES,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:

@@ -24,11 +24,12 @@ from nova_perfvm.facts.dry_run import SchedulerAnswer
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import CANNOT_TELL
 from nova_perfvm.osc import dry_run
-from nova_perfvm.osc.base import Table, argument, flag, one_of
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.formats import ranked
 from nova_perfvm.osc.formats.explained import Reasons, Remedy
 from nova_perfvm.osc.judging import LookingLister
-from nova_perfvm.osc.requested import REQUEST, request_of
+from nova_perfvm.osc.requested import request_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of, some_of
 from nova_perfvm.rules import describe_cells
@@ -59,25 +60,22 @@ class Explain(LookingLister):
 
     keeps_rules = False
     arguments = (
-        one_of(
-            argument(
-                "--flavor", metavar="FLAVOR", help="explain a new server of this flavor"
-            ),
-            argument(
-                "--server",
-                metavar="SERVER",
-                help="explain an existing server, such as a server in status ERROR",
+        opt.one_of(
+            opt.option("--flavor FLAVOR", "explain a new server of this flavor"),
+            opt.option(
+                "--server SERVER",
+                "explain an existing server, such as a server in status ERROR",
             ),
             required=True,
         ),
-        argument("--host", metavar="HOST", help="look at this host only"),
-        *REQUEST,
+        opt.option("--host HOST", "look at this host only"),
+        *opt.REQUEST,
         *dry_run.NEW_SERVERS,
-        one_of(
-            flag(
+        opt.one_of(
+            opt.flag(
                 "--long", "one row for each host, with the arithmetic of its NUMA nodes"
             ),
-            flag(
+            opt.flag(
                 "--ranking",
                 "order the hosts that would take the server as nova-scheduler does, "
                 "with the points of each weigher, and the multiplier that would swap "

@@ -11,29 +11,23 @@ from typing import Final
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.generate.formats import document, shell, tools
 from nova_perfvm.generate.properties import extensions
-from nova_perfvm.osc.base import (
-    PolicyCommand,
-    argument,
-    class_argument,
-    flag,
-    format_argument,
-)
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PolicyCommand
 from nova_perfvm.policy import Policy
 
 # Select the policy's flavors, and change their names and properties.
 FLAVOR_ARGUMENTS: Final = (
-    class_argument(),
-    argument(
-        "--memory-gb",
+    opt.vm_class(),
+    opt.option(
+        "--memory-gb GB",
+        "flavors with so much memory instead of the policy's, for classes with a "
+        "fixed number of vCPUs",
         type=int,
         nargs="+",
         action="extend",
-        metavar="GB",
-        help="flavors with so much memory instead of the policy's, for classes with a "
-        "fixed number of vCPUs",
     ),
-    argument("--prefix", default="", help="put this before each flavor's name"),
-    flag(
+    opt.option("--prefix", "put this before each flavor's name", default=""),
+    opt.flag(
         "--isolated-aggregates",
         "general flavors do not forbid the trait of hosts with slots: for clouds in "
         "which an isolated aggregate keeps general VMs off these hosts, because other "
@@ -87,7 +81,7 @@ class GenerateFlavor(PolicyCommand):
 
     arguments = (
         *FLAVOR_ARGUMENTS,
-        format_argument(_FORMATS, FORMAT_HELP),
+        opt.formats(_FORMATS, FORMAT_HELP),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:

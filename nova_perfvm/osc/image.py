@@ -10,7 +10,8 @@ from typing import Final
 from nova_perfvm.generate.flavors import generate_image_properties
 from nova_perfvm.generate.formats import document, shell
 from nova_perfvm.generate.properties import extensions
-from nova_perfvm.osc.base import PolicyCommand, class_argument, format_argument
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PolicyCommand
 from nova_perfvm.osc.flavor import FORMAT_HELP
 
 # Ansible and Terraform read the JSON.
@@ -25,8 +26,8 @@ class GenerateImage(PolicyCommand):
     """Print the properties that an image needs for VMs of the policy's classes."""
 
     arguments = (
-        class_argument(),
-        format_argument(_FORMATS, FORMAT_HELP),
+        opt.vm_class(),
+        opt.formats(_FORMATS, FORMAT_HELP),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:

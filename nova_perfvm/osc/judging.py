@@ -17,15 +17,9 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import CANNOT_TELL, Level, exit_code
 from nova_perfvm.generate import inventory, options
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import (
-    NOVA_CONF,
-    Arguments,
-    PerfVMCommand,
-    PolicyCommand,
-    one_of,
-    options_of,
-)
+from nova_perfvm.osc.base import PerfVMCommand, PolicyCommand, options_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import first_line, printable
 
@@ -90,9 +84,9 @@ class ObservingCommand(PolicyCommand):
 
     keeps_rules = True
 
-    arguments: Arguments = (
-        snapshots.INVENTORY,
-        NOVA_CONF,
+    arguments: opt.Arguments = (
+        opt.INVENTORY,
+        opt.NOVA_CONF,
     )
 
     def settings(
@@ -134,10 +128,10 @@ class ObservingCommand(PolicyCommand):
 class LookingCommand(ObservingCommand):
     """A command with ``--snapshot`` and ``--from-nova-db``."""
 
-    arguments: Arguments = (
-        one_of(
-            snapshots.SNAPSHOT,
-            snapshots.NOVA_DB,
+    arguments: opt.Arguments = (
+        opt.one_of(
+            opt.SNAPSHOT,
+            opt.NOVA_DB,
         ),
     )
 

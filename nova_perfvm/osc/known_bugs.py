@@ -21,9 +21,10 @@ from nova_perfvm.known_bugs import (
     known_release,
     of_release,
 )
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import Table, argument, one_of
-from nova_perfvm.osc.collect import collected_argument, hypervisors
+from nova_perfvm.osc.base import Table
+from nova_perfvm.osc.collect import hypervisors
 from nova_perfvm.osc.judging import JudgingLister
 
 _LISTED: Final = ("Bug", "Title", "Since", "Fixed", "Moves", "Told", "Remedy")
@@ -45,23 +46,21 @@ class ListBugs(JudgingLister):
     """
 
     arguments = (
-        one_of(
-            argument(
-                "--release",
-                metavar="RELEASE",
+        opt.one_of(
+            opt.option(
+                "--release RELEASE",
+                "list only the bugs of this release, such as 33.0.2 or 33",
                 type=_release,
-                help="list only the bugs of this release, such as 33.0.2 or 33",
             ),
-            argument(
-                "--to",
-                metavar="RELEASE",
-                type=_release,
-                help="judge the cloud after an upgrade of every host to this release, "
+            opt.option(
+                "--to RELEASE",
+                "judge the cloud after an upgrade of every host to this release, "
                 "such as 33.0.2 or 2026.1",
+                type=_release,
             ),
         ),
-        one_of(snapshots.SNAPSHOT, snapshots.NOVA_DB),
-        collected_argument("with --to, to see how the host's VMs were started"),
+        opt.one_of(opt.SNAPSHOT, opt.NOVA_DB),
+        opt.collected("with --to, to see how the host's VMs were started"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:

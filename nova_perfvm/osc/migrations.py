@@ -18,20 +18,12 @@ from nova_perfvm.changes.migrations.model import MigrationPlan, Move, command
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.osc.base import (
-    YES,
-    Arguments,
-    Table,
-    argument,
-    class_argument,
-    count,
-    file_argument,
-    flag,
-)
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.executing import MOVE_COLUMNS, CarryingOut, move_cells, moves_table
 from nova_perfvm.osc.forecasting import ForecastingCommand
 from nova_perfvm.osc.judging import LookingLister
-from nova_perfvm.osc.requested import REQUEST, request_of
+from nova_perfvm.osc.requested import request_of
 from nova_perfvm.printable import number_of
 
 _COSTS: Final = ("Memory MiB", "Pinned", "Minutes", "Downtime ms", "Converges")
@@ -50,34 +42,30 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
     also if migrations remain, or if the cloud has gained less than was planned.
     """
 
-    arguments: Arguments = (
-        flag(
+    arguments: opt.Arguments = (
+        opt.flag(
             "--execute",
             "make the migrations, one after the other, judging each again before",
         ),
-        file_argument(
+        opt.file(
             "--record",
-            help="with --execute: write the progress to this file, from which "
+            "with --execute: write the progress to this file, from which "
             "openstack perfvm plan resume can go on",
         ),
-        YES,
-        flag(
+        opt.YES,
+        opt.flag(
             "--any-zone",
             "servers may leave their availability zone, except servers that Nova binds "
             "to a zone (Nova 2024.1 and newer shows which)",
         ),
-        flag(
+        opt.flag(
             "--allow-stop",
             "where nothing else helps, shelve a running server while others take its "
             "place, and unshelve it on another host",
         ),
-        flag("--cold", "migrate running servers cold, too, which stops them"),
-        argument(
-            "--exclude",
-            action="append",
-            default=[],
-            metavar="HOST|SERVER",
-            help="leave this host or server alone; may be repeated",
+        opt.flag("--cold", "migrate running servers cold, too, which stops them"),
+        opt.repeated(
+            "--exclude HOST|SERVER", "leave this host or server alone; may be repeated"
         ),
     )
 
@@ -228,20 +216,14 @@ class PlanFree(MigrationsLister):
     """Find the cheapest migrations that make room for new servers of a flavor."""
 
     arguments = (
-        argument(
-            "--flavor",
-            metavar="FLAVOR",
-            required=True,
-            help="flavor of the new servers",
-        ),
-        argument(
-            "--count",
-            type=count,
+        opt.option("--flavor FLAVOR", "flavor of the new servers", required=True),
+        opt.option(
+            "--count N",
+            "number of new servers (default: %(default)s)",
+            type=opt.count,
             default=1,
-            metavar="N",
-            help="number of new servers (default: %(default)s)",
         ),
-        *REQUEST,
+        *opt.REQUEST,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -267,13 +249,12 @@ class PlanDrain(MigrationsLister):
     """Find hosts for all servers of a host, and the order in which they leave."""
 
     arguments = (
-        argument("host", metavar="HOST", help="compute host to empty"),
-        argument(
-            "--window",
-            type=_window,
-            metavar="TIME",
-            help="plan only migrations that end within this time by the forecast, such "
+        opt.option("host HOST", "compute host to empty"),
+        opt.option(
+            "--window TIME",
+            "plan only migrations that end within this time by the forecast, such "
             "as 2h or 90m",
+            type=_window,
         ),
     )
 
@@ -299,14 +280,10 @@ class PlanDefragment(MigrationsLister):
     """Find the migrations after which the most slots are free."""
 
     arguments = (
-        argument(
-            "--budget",
-            type=count,
-            metavar="N",
-            required=True,
-            help="plan at most N migrations",
+        opt.option(
+            "--budget N", "plan at most N migrations", type=opt.count, required=True
         ),
-        class_argument("the class of the slots (default: the policy's pinned class)"),
+        opt.vm_class("the class of the slots (default: the policy's pinned class)"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:

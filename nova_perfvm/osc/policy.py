@@ -12,18 +12,16 @@ from cliff.lister import Lister
 from nova_perfvm.diagnose.policy_diff import Difference, compare, compare_servers
 from nova_perfvm.generate.formats import document
 from nova_perfvm.generate.properties import extensions
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.base import (
-    POLICY_FILE,
     PerfVMCommand,
     PolicyCommand,
-    argument,
-    format_argument,
     policy_name,
     policy_path,
     read_policy,
 )
 from nova_perfvm.osc.judging import JudgingCommand
-from nova_perfvm.osc.snapshot import SNAPSHOT, look
+from nova_perfvm.osc.snapshot import look
 from nova_perfvm.policy import Policy, advice, cell_slots, loader, shape_slots
 from nova_perfvm.printable import number_of
 
@@ -37,7 +35,7 @@ class ShowPolicy(PolicyCommand):
     """Print the effective policy, every key written out, and its hash."""
 
     arguments = (
-        format_argument(_FORMATS, "default: %(default)s, the format of policy files"),
+        opt.formats(_FORMATS, "default: %(default)s, the format of policy files"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -52,7 +50,7 @@ class CheckPolicy(JudgingCommand, PolicyCommand):
     """
 
     judges = "policy"
-    arguments = (POLICY_FILE,)
+    arguments = (opt.POLICY_FILE,)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         source = policy_path(parsed_args)
@@ -70,9 +68,9 @@ class DiffPolicy(PerfVMCommand, Lister):
     """
 
     arguments = (
-        argument("old", metavar="OLD", help="present policy file"),
-        argument("new", metavar="NEW", help="new policy file"),
-        SNAPSHOT,
+        opt.option("old OLD", "present policy file"),
+        opt.option("new NEW", "new policy file"),
+        opt.SNAPSHOT,
     )
 
     def take_action(

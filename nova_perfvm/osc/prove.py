@@ -25,12 +25,11 @@ from nova_perfvm.generate.flavors import PolicyFlavor
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import run
 from nova_perfvm.measure.bench.record import Record
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import proof_machines
-from nova_perfvm.osc.base import Arguments, argument, count, file_argument, flag
 from nova_perfvm.osc.explain import headline
 from nova_perfvm.osc.judging import JudgingCommand, ObservingCommand
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
-from nova_perfvm.osc.snapshot import NOVA_DB
 from nova_perfvm.policy import Policy, VMClass, loader
 
 _NOT_PROVEN: Final = 1
@@ -50,86 +49,73 @@ class Prove(JudgingCommand, ObservingCommand):
     needs_cloud = True
     _made = False
     proof = ""
-    arguments: Arguments = (
-        argument("--flavor", metavar="NAME", help="a flavor of the policy"),
-        argument("--host", metavar="HOST", help="where to boot: a compute service"),
-        argument(
-            "--servers",
+    arguments: opt.Arguments = (
+        opt.option("--flavor NAME", "a flavor of the policy"),
+        opt.option("--host HOST", "where to boot: a compute service"),
+        opt.option(
+            "--servers SERVER",
+            "prove these, all of the flavor on their host; nothing is made",
             nargs="+",
             default=[],
-            metavar="SERVER",
-            help="prove these, all of the flavor on their host; nothing is made",
         ),
-        argument("--image", metavar="IMAGE", help="image to boot, one of cloud-init"),
-        argument("--network", metavar="NETWORK", help="default: the only one"),
-        argument(
-            "--floating-network",
-            metavar="NETWORK",
-            help="reach the VMs by floating addresses of this one (default: by their "
+        opt.option("--image IMAGE", "image to boot, one of cloud-init"),
+        opt.option("--network NETWORK", "default: the only one"),
+        opt.option(
+            "--floating-network NETWORK",
+            "reach the VMs by floating addresses of this one (default: by their "
             "own addresses)",
         ),
-        argument(
-            "--volume-gb",
-            type=count,
+        opt.option(
+            "--volume-gb N",
+            "root volume of VMs of classes with volumes (default: %(default)s)",
+            type=opt.count,
             default=20,
-            metavar="N",
-            help="root volume of VMs of classes with volumes (default: %(default)s)",
         ),
-        argument(
-            "--host-ssh",
-            metavar="DESTINATION",
-            help="where ssh reaches the host (default: root@HOST)",
+        opt.option(
+            "--host-ssh DESTINATION", "where ssh reaches the host (default: root@HOST)"
         ),
-        argument(
-            "--generator",
-            metavar="DESTINATION",
-            help="where ssh reaches a machine that the network is measured against; "
+        opt.option(
+            "--generator DESTINATION",
+            "where ssh reaches a machine that the network is measured against; "
             "without one it is not",
         ),
-        argument(
-            "--generator-address",
-            metavar="ADDRESS",
-            help="of the generator, for host and VMs (default: that of --generator)",
+        opt.option(
+            "--generator-address ADDRESS",
+            "of the generator, for host and VMs (default: that of --generator)",
         ),
-        argument("--jump", metavar="DESTINATION", help="reach the VMs through this"),
-        argument(
+        opt.option("--jump DESTINATION", "reach the VMs through this"),
+        opt.option(
             "--user",
+            "who logs in to VMs, by sudo if it is not root (default: %(default)s)",
             default="root",
-            help="who logs in to VMs, by sudo if it is not root (default: %(default)s)",
         ),
-        argument(
-            "--ssh-option",
-            action="append",
-            default=[],
-            metavar="WORD",
-            help="for ssh, such as --ssh-option=-F --ssh-option=FILE",
+        opt.repeated(
+            "--ssh-option WORD", "for ssh, such as --ssh-option=-F --ssh-option=FILE"
         ),
-        argument(
-            "--directory",
-            metavar="PATH",
-            help="measure the disk that this is on, in VMs and on the host",
+        opt.option(
+            "--directory PATH",
+            "measure the disk that this is on, in VMs and on the host",
         ),
-        file_argument(
+        opt.file(
             "--baseline",
-            help="what bench run has measured on this host, or on one like it, in "
+            "what bench run has measured on this host, or on one like it, in "
             "place of measuring it: a measurement, no proof",
         ),
-        flag("--quick", "measure for at most 10 minutes, which is no proof"),
-        flag("--keep", "delete nothing"),
-        flag(
+        opt.flag("--quick", "measure for at most 10 minutes, which is no proof"),
+        opt.flag("--keep", "delete nothing"),
+        opt.flag(
             "--resume",
             "go on with what was measured, by --servers with those that --keep left",
         ),
-        flag(
+        opt.flag(
             "--clean",
             "only delete what proofs have left in the project; with --directory fio's "
             "files on --host, and in --servers, too",
         ),
-        file_argument(
-            "--output",
-            help="JSON of the record to write; its page is beside it, in .html",
+        opt.file(
+            "--output", "JSON of the record to write; its page is beside it, in .html"
         ),
-        NOVA_DB,
+        opt.NOVA_DB,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 from nova_perfvm.cloud import policy_record
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, short_digest
-from nova_perfvm.osc.base import BUILT_IN, Arguments, PolicyCommand, flag, policy_file
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import BUILT_IN, PolicyCommand, policy_file
 from nova_perfvm.policy import Policy
 
 
@@ -22,12 +23,7 @@ class RecordingCommand(PolicyCommand):
         :meth:`chosen_policy`
     """
 
-    arguments: Arguments = (
-        flag(
-            "--policy-changed",
-            "accept a policy other than the one recorded on the cloud, and record it",
-        ),
-    )
+    arguments: opt.Arguments = (opt.POLICY_CHANGED,)
     chosen: Policy | None = None
     _seen: RecordedPolicy | None = None
 

@@ -13,8 +13,9 @@ from cliff.formatters.table import TableFormatter
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.findings import Report
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import output
-from nova_perfvm.osc.base import OUTPUT, Arguments, Table, flag
+from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.formats import junit, monitoring, page, text
 from nova_perfvm.osc.judging import JudgingLister
 
@@ -22,7 +23,6 @@ from nova_perfvm.osc.judging import JudgingLister
 # findings in place of its table; the second one adds HTML, JUnit and Prometheus.
 LINES: Final = "nova_perfvm.findings.formatter"
 FORMATS: Final = "nova_perfvm.report.formatter"
-STRICT: Final = flag("--strict", "exit with 1 for unknown results, too")
 
 
 class ReportFormatter(ListFormatter):
@@ -74,7 +74,7 @@ class PrometheusFormatter(ReportFormatter):
 class ReportingLister(JudgingLister):
     """A judging command that stores its report in ``parsed_args.report``."""
 
-    arguments: Arguments = (OUTPUT,)
+    arguments: opt.Arguments = (opt.OUTPUT,)
 
     def summary(self, report: Any) -> str:
         """Return one line that sums up the report."""

@@ -18,13 +18,8 @@ from nova_perfvm.facts.hypervisor import Hypervisor, by_host
 from nova_perfvm.facts.recorded_policy import recorded
 from nova_perfvm.facts.snapshot import COLLECTED, Snapshot
 from nova_perfvm.generate import inventory
-from nova_perfvm.osc.base import (
-    PerfVMCommand,
-    PolicyCommand,
-    argument,
-    file_argument,
-    policy_name,
-)
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PerfVMCommand, PolicyCommand, policy_name
 from nova_perfvm.osc.collect import hypervisors
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.policy import Policy
@@ -36,34 +31,14 @@ _CLOCKS: Final = timedelta(hours=1)
 # Number of new objects after which Python's garbage collector runs.
 _OBJECTS: Final = 1_000_000
 
-SNAPSHOT: Final = file_argument(
-    "--snapshot",
-    help="read this file of openstack perfvm snapshot save (- for standard input), not "
-    "the cloud",
-)
-NOVA_DB: Final = argument(
-    "--from-nova-db",
-    metavar="NOVA_CONF",
-    nargs="?",
-    const="/etc/nova/nova.conf",
-    help="read the hosts' NUMA nodes and PCI devices from Nova's database, as "
-    "nova-scheduler does: on a controller, where Nova is installed (default file: "
-    "%(const)s)",
-)
-INVENTORY: Final = file_argument(
-    "--inventory",
-    help="inventory file with the NUMA nodes of hosts, used for hosts whose NUMA nodes "
-    "were not read from Nova's database",
-)
-
 
 class SaveSnapshot(PolicyCommand):
     """Save a snapshot of the cloud to a file, for commands that run without a cloud."""
 
     auth_required = True
     arguments = (
-        file_argument("file", help="file to write, - for standard output"),
-        NOVA_DB,
+        opt.file("file", "file to write, - for standard output"),
+        opt.NOVA_DB,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:

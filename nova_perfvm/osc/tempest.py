@@ -6,7 +6,8 @@ from __future__ import annotations
 import argparse
 
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
-from nova_perfvm.osc.base import PolicyCommand, class_argument
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PolicyCommand
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass, largest_slots
 
@@ -15,7 +16,7 @@ class ConfigTempest(PolicyCommand):
     """Print the sections of tempest.conf that describe the policy."""
 
     arguments = (
-        class_argument("the pinned class to test (default: the policy's only one)"),
+        opt.vm_class("the pinned class to test (default: the policy's only one)"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
