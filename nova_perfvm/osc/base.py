@@ -114,8 +114,25 @@ class PerfVMCommand(Command):
         self.app.stdout.write(text)
         self.app.stdout.flush()
 
+    def save(self, path: str, text: str, said: str) -> None:
+        """Write a private file, or print the text for the path "-".
+
+        :param said: description of the file's content, which is printed then
+        :raises PerfVMError: when the file cannot be written
+        """
+        if path == "-":
+            self.write(text)
+        else:
+            textfile.replace(path, text, private=True)
+            self.write(f"{path}: {said}\n")
+
+    def tell(self, *lines: object) -> None:
+        """Print lines on standard error, beside the output."""
+        for line in lines:
+            self.app.stderr.write(f"{line}\n")
+
     def warn(self, text: object) -> None:
-        self.app.stderr.write(f"warning: {text}\n")
+        self.tell(f"warning: {text}")
 
 
 def policy_of_environment() -> str | None:
@@ -178,7 +195,7 @@ class PolicyCommand(PerfVMCommand):
         if named is None and path is not None:
             where += f", from {opt.POLICY_VARIABLE}"
         shown = BUILT_IN if path in {None, loader.BUILT_IN_NAME} else path
-        self.app.stderr.write(f"{what}: {shown} ({where})\n")
+        self.tell(f"{what}: {shown} ({where})")
         return policy
 
     def compare_policy(
@@ -231,6 +248,22 @@ def options_of(path: str | None) -> FileOptions | None:
     from nova_perfvm.documents.config_file import read_settings  # noqa: PLC0415
 
     return read_settings(path)
+
+
+def placement_options(path: str | None) -> dict[str, Any]:
+    """Return the options of a placement.conf, and the state of Placement's database.
+
+    :returns: keyword arguments of :class:`nova_perfvm.diagnose.audit.Subject`, none
+        where `path` is None
+    :raises PerfVMError: when the file cannot be read
+    """
+    if (found := options_of(path)) is None:
+        return {}
+    # SQLAlchemy takes time to load.
+    from nova_perfvm.cloud import placement_database  # noqa: PLC0415
+
+    database = placement_database.read(str(path))
+    return {"placement_settings": found, "placement_database": database}
 
 
 def nova_options(path: str | None) -> dict[str, Any]:

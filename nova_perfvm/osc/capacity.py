@@ -53,9 +53,7 @@ class ShowCapacity(LookingCommand, Lister):
     arguments = (by_argument("host"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        policy = self.policy(parsed_args)
-        settings = self.settings(parsed_args, policy)
-        snapshot = self.snapshot(parsed_args, policy)
+        policy, settings, snapshot = self.observed(parsed_args)
         found = counted(parsed_args.by, policy, snapshot, settings)
         rows = [(s.name, s.class_name, s.total, s.used, s.free, s.unfit) for s in found]
         return (parsed_args.by.capitalize(), *_COLUMNS), rows

@@ -132,7 +132,7 @@ class HostsCommand(ChangingCommand):
         for host, left in sorted(self._left.items()):
             for one in left:
                 self.exit_status = 1
-                self.app.stderr.write(f"{host}: {one.name} is left: {one.detail}\n")
+                self.tell(f"{host}: {one.name} is left: {one.detail}")
 
     def _look(self, name: str) -> tuple[str, Plan]:
         """Return a host and its plan.
@@ -161,7 +161,7 @@ class HostsCommand(ChangingCommand):
                     yield item, future.result()
                 except PerfVMError as exc:
                     self.exit_status = 1
-                    self.app.stderr.write(f"{item}: {exc}\n")
+                    self.tell(f"{item}: {exc}")
                 if number < len(items):
                     progress(f"hosts {what}", number, len(items))
 

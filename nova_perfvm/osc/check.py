@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from nova_perfvm.cloud import servers as live
+from nova_perfvm.cloud.host_nodes import hypervisors
 from nova_perfvm.diagnose.audit import named
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.hypervisor import of_host
@@ -26,7 +27,6 @@ from nova_perfvm.measure.collect.collected import Collected, Kind
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import Table
-from nova_perfvm.osc.collect import hypervisors
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.osc.reports import FORMATS, FindingsLister
 
@@ -175,7 +175,7 @@ class CheckServer(CheckCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         # Files before requests to Nova: a wrong file fails at once.
-        collected = hypervisors(parsed_args, self.policy(parsed_args))
+        collected = hypervisors(parsed_args.collected, self.policy(parsed_args))
         host = parsed_args.host
         if host is None:
             found = live.named(self.cloud, parsed_args.server)

@@ -5,40 +5,16 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from nova_perfvm.documents import textfile
-from nova_perfvm.facts.hypervisor import Hypervisor
 from nova_perfvm.measure.collect import collector, reading
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.base import PerfVMCommand
 from nova_perfvm.osc.output import ProgressLine
-from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
 _ARCHIVES: Final = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".tar")
-
-
-def hypervisors(
-    parsed_args: argparse.Namespace,
-    policy: Policy | None = None,
-    conf: str | None = None,
-) -> tuple[Hypervisor, ...]:
-    """Read the files of ``--collected``.
-
-    :param policy: tells by a VM's class whether the VM should be pinned
-    :param conf: path of a nova.conf that all these hosts have
-    :raises PerfVMError: when a file is not valid
-    """
-    paths: Iterable[str] = parsed_args.collected
-    if not paths:
-        return ()
-    # Most runs name no file: they need not load these modules.
-    from nova_perfvm.cloud.nova_rules import refusal_of  # noqa: PLC0415
-    from nova_perfvm.measure.collect import hypervisor  # noqa: PLC0415
-
-    return tuple(hypervisor.load(path, policy, conf, refusal_of) for path in paths)
 
 
 def _output_file(text: str) -> str:
@@ -95,15 +71,12 @@ class _Collect(PerfVMCommand):
                 self.kind, parsed_args.interval, progress=progress
             )
         output = parsed_args.output or _default_name(found)
-        if output == "-":
-            self.write(collector.dumps(found))
-            return
-        textfile.replace(output, collector.dumps(found), private=True)
-        self.write(
-            f"{output}: {number_of(len(found['files']), 'file')}, "
+        read = (
+            f"{number_of(len(found['files']), 'file')}, "
             f"{number_of(len(found['commands']), 'command')}; "
-            f"{len(found['unread'])} not read\n"
+            f"{len(found['unread'])} not read"
         )
+        self.save(output, collector.dumps(found), read)
 
 
 class CollectHost(_Collect):

@@ -9,7 +9,7 @@ from functools import partial
 
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.changes.unenroll import plan_unenroll
-from nova_perfvm.cloud import converge, placement_database
+from nova_perfvm.cloud import converge, host_nodes
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.rollback import plan_rollback, rollback
 from nova_perfvm.diagnose import audit
@@ -18,7 +18,7 @@ from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.host_view import view_of
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import Table, nova_options, options_of
+from nova_perfvm.osc.base import Table, nova_options, placement_options
 from nova_perfvm.osc.changing import ChangingCommand, HostsCommand
 from nova_perfvm.osc.recording import RecordingCommand
 from nova_perfvm.osc.reports import FindingsLister
@@ -60,7 +60,15 @@ class EnrollHost(HostsCommand, RecordingCommand):
 
     def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:
         policy = self.checked_policy(parsed_args)
-        complete = snapshots.with_nodes(self, parsed_args, policy)
+        complete = host_nodes.completing(
+            policy,
+            parsed_args.from_nova_db,
+            parsed_args.inventory,
+            host_nodes.hypervisors(
+                parsed_args.collected, policy, parsed_args.nova_conf
+            ),
+            self.tell,
+        )
         plan = partial(
             plan_enroll,
             policy,
@@ -120,7 +128,7 @@ class Rollback(ChangingCommand):
             return 0
         self.say_what_stays()
         for reason in remained:
-            self.app.stderr.write(f"remains: {reason}\n")
+            self.tell(f"remains: {reason}")
         return 1 if remained else 0
 
 
@@ -141,9 +149,8 @@ class Preflight(FindingsLister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         policy = self.policy(parsed_args)
         # Files before requests to the cloud: a wrong file fails at once.
-        conf = parsed_args.placement_conf
-        nova, placement = nova_options(parsed_args.nova_conf), options_of(conf)
-        database = placement_database.read(conf) if conf else None
+        nova = nova_options(parsed_args.nova_conf)
+        placement = placement_options(parsed_args.placement_conf)
         seen = snapshots.look_by(self, parsed_args, policy)
         known = {name for host in seen.hosts for name in (host.host, host.node)}
         unknown = sorted(set(parsed_args.hosts) - known)
@@ -153,9 +160,8 @@ class Preflight(FindingsLister):
         subject = Subject(
             policy,
             seen,
-            placement_settings=placement,
-            placement_database=database,
             **nova,
+            **placement,
             wanted=frozenset(parsed_args.hosts),
         )
         return self.reported(parsed_args, audit.run(subject, Selection.PREFLIGHT))

@@ -11,9 +11,9 @@ from nova_perfvm.changes.migrations.estimates import (
     Estimates,
     LiveMigrationOptions,
 )
+from nova_perfvm.cloud.host_nodes import hypervisors
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.base import PerfVMCommand, options_of
-from nova_perfvm.osc.collect import hypervisors
 from nova_perfvm.policy import Policy
 
 
@@ -52,7 +52,7 @@ class ForecastingCommand(PerfVMCommand):
         :raises PerfVMError: when a file is not valid
         """
         path = parsed_args.compute_conf
-        seen = hypervisors(parsed_args, policy)
+        seen = hypervisors(parsed_args.collected, policy)
         return Estimates(
             options=LiveMigrationOptions.of(options_of(path) or {}),
             options_of=path or "",

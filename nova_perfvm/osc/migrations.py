@@ -122,12 +122,12 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
         :param what: the plan's gain, in words
         :param left_out: migrations that --window has taken out of the plan
         """
-        self.remark(plan.notes)
-        self.remark(plan.reasons)
-        self.remark(bugs.notes(planning.snapshot, plan.moves))
-        self.remark(planning.estimates.assumptions((*plan.moves, *left_out)))
-        summary = _summary(plan, what)
-        self.remark([summary])
+        self.tell(*plan.notes)
+        self.tell(*plan.reasons)
+        self.tell(*bugs.notes(planning.snapshot, plan.moves))
+        self.tell(*planning.estimates.assumptions((*plan.moves, *left_out)))
+        summary = plan.summary(what)
+        self.tell(summary)
         if not plan.complete:
             self.exit_status = _PARTIAL if plan.gained else _NONE
         if parsed_args.execute and plan.moves:
@@ -147,7 +147,7 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
                 if reached < plan.gained:
                     self.exit_status = _PARTIAL
                     said += ": make a new plan"
-                self.remark([said])
+                self.tell(said)
             return moves_table(execution)
         if not (self.exit_status or all(map(planning.estimates.moved, plan.moves))):
             self.exit_status = _PARTIAL
@@ -200,18 +200,6 @@ def _costs(move: Move, found: Forecast | None) -> tuple[Any, ...]:
     return *cells, minutes, round(1000 * found.downtime_s), str(found)
 
 
-def _summary(plan: MigrationPlan, what: str) -> str:
-    if not plan.moves:
-        return "no migration is needed" if plan.complete else "no plan"
-    stops = sum(move.how == "shelve" for move in plan.moves)
-    stopped = f", {number_of(stops, 'server')} stopped for a while" if stops else ""
-    return (
-        f"{number_of(len(plan.migrations), 'migration')}, {plan.live} live and "
-        f"{plan.cold} cold, {plan.pinned} of servers that own CPUs, "
-        f"{plan.memory_mb} MiB of memory{stopped}: {what}"
-    )
-
-
 class PlanFree(MigrationsLister):
     """Find the cheapest migrations that make room for new servers of a flavor."""
 
@@ -229,7 +217,7 @@ class PlanFree(MigrationsLister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         planning = self.planning(parsed_args)
         request, about = request_of(parsed_args, planning.snapshot)
-        self.remark(about)
+        self.tell(*about)
         plan = goals.free(planning, request, parsed_args.count)
         gained = number_of(plan.gained, "more VM")
         room = f"room for {gained} of {parsed_args.flavor}"

@@ -6,11 +6,11 @@ from __future__ import annotations
 import argparse
 
 from nova_perfvm.diagnose import cloud_map, overview
+from nova_perfvm.diagnose.formats import cloud_map as page
+from nova_perfvm.diagnose.formats import monitoring
 from nova_perfvm.diagnose.overview import Overview
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import options as opt
-from nova_perfvm.osc.formats import cloud_map as page
-from nova_perfvm.osc.formats import monitoring
 from nova_perfvm.osc.judging import LookingCommand
 from nova_perfvm.osc.snapshot import seen_in
 
@@ -34,9 +34,7 @@ class OverviewCommand(LookingCommand):
         raise NotImplementedError
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        policy = self.policy(parsed_args)
-        settings = self.settings(parsed_args, policy)
-        snapshot = self.snapshot(parsed_args, policy)
+        policy, settings, snapshot = self.observed(parsed_args)
         found = overview.look(
             policy,
             snapshot,

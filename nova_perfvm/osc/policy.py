@@ -22,8 +22,8 @@ from nova_perfvm.osc.base import (
 )
 from nova_perfvm.osc.judging import JudgingCommand
 from nova_perfvm.osc.snapshot import look
-from nova_perfvm.policy import Policy, advice, cell_slots, loader, shape_slots
-from nova_perfvm.printable import number_of
+from nova_perfvm.policy import Policy, advice, loader
+from nova_perfvm.policy.summary import summary
 
 _FORMATS: Final[dict[str, Callable[[Policy], str]]] = {
     "yaml": document.policy_yaml,
@@ -57,7 +57,7 @@ class CheckPolicy(JudgingCommand, PolicyCommand):
         policy = read_policy(source)
         self.write(summary(policy, loader.title(source)))
         for found in advice(policy):
-            self.app.stderr.write(f"note: {found.code}: {found.observed}\n")
+            self.tell(f"note: {found.code}: {found.observed}")
 
 
 class DiffPolicy(PerfVMCommand, Lister):
@@ -82,22 +82,3 @@ class DiffPolicy(PerfVMCommand, Lister):
             seen = look(self, parsed_args.snapshot)
             found += compare_servers(old, new, seen)
         return ("Type", "Name", "What", "Old", "New"), found
-
-
-def summary(policy: Policy, source: str) -> str:
-    """Return a policy's hash, its classes, and the VMs that fit each host shape."""
-    lines = [f"{source}: valid", f"SHA-256 {policy.digest}"]
-    for vm_class in policy.classes:
-        size = f"{vm_class.vcpus} vCPUs" if vm_class.vcpus else "any number of vCPUs"
-        if vm_class.former_vcpus:
-            size += f" (formerly {', '.join(map(str, vm_class.former_vcpus))})"
-        default = ", the default" if vm_class.default else ""
-        lines.append(f"class {vm_class.name}: {size}, {vm_class.cpu_policy}{default}")
-    lines += [
-        f"host {shape}: {number_of(cell_slots(vm_class, shape), 'slot')} of class "
-        f"{vm_class.name} per NUMA node, "
-        f"{number_of(shape_slots(vm_class, shape), 'VM')} per host"
-        for shape in policy.host_shapes
-        for vm_class in policy.pinned_classes
-    ]
-    return "\n".join(lines) + "\n"

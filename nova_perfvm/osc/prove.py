@@ -18,6 +18,7 @@ from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.cloud import candidates, images, proof_servers, servers
 from nova_perfvm.cloud.proof_servers import ProofServer, WantedServers
 from nova_perfvm.diagnose import explain
+from nova_perfvm.diagnose.explain.headline import headline
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.findings import CANNOT_TELL
@@ -27,7 +28,6 @@ from nova_perfvm.measure.bench import run
 from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import proof_machines
-from nova_perfvm.osc.explain import headline
 from nova_perfvm.osc.judging import JudgingCommand, ObservingCommand
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.policy import Policy, VMClass, loader
@@ -350,7 +350,7 @@ class Prove(JudgingCommand, ObservingCommand):
             signal.signal(signal.SIGINT, before)
 
     def _tell(self, text: str) -> None:
-        self.app.stderr.write(f"{text}\n")
+        self.tell(f"{text}")
 
 
 def _check_files(parsed_args: argparse.Namespace) -> None:

@@ -72,13 +72,13 @@ class RecordingCommand(PolicyCommand):
             return
         mine = f"policy sha256 {short_digest(policy.digest)}"
         if getattr(parsed_args, "dry_run", False):
-            self.app.stderr.write(f"would record {mine}\n")
+            self.tell(f"would record {mine}")
             return
         path = policy_file(parsed_args)
         name = BUILT_IN if path is None else str(Path(path).absolute())
         there = policy_record.record(self.cloud, policy.digest, name, seen)
         refuse_another(parsed_args, policy, there)
-        self.app.stderr.write(f"recorded: {mine}\n")
+        self.tell(f"recorded: {mine}")
 
     def record_for(
         self, parsed_args: argparse.Namespace, changes: Sequence[Any], *, agreed: bool

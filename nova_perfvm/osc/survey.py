@@ -7,6 +7,8 @@ import argparse
 from typing import Final
 
 from nova_perfvm.changes import recover
+from nova_perfvm.cloud.host_nodes import hypervisors
+from nova_perfvm.diagnose.formats import proposal
 from nova_perfvm.diagnose.survey import Survey, survey
 from nova_perfvm.diagnose.survey.collected import as_snapshot
 from nova_perfvm.documents import textfile
@@ -15,8 +17,6 @@ from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import Table, policy_name
-from nova_perfvm.osc.collect import hypervisors
-from nova_perfvm.osc.formats import proposal
 from nova_perfvm.osc.formats import survey as page
 from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
 
@@ -55,7 +55,7 @@ class ShowSurvey(ReportingLister):
 
     def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot:
         if parsed_args.collected:
-            return as_snapshot(hypervisors(parsed_args))
+            return as_snapshot(hypervisors(parsed_args.collected))
         return snapshots.look(
             self, parsed_args.snapshot, nova_conf=parsed_args.from_nova_db
         )
@@ -92,7 +92,7 @@ class ShowSurvey(ReportingLister):
             raise PerfVMError(f"no policy is written: {found.not_proposed}")
         text = proposal.as_file(found.proposal)
         textfile.replace(path, text)
-        self.app.stderr.write(f"{path}: the proposed policy\n")
+        self.tell(f"{path}: the proposed policy")
 
     def summary(self, report: page.Report) -> str:
         return page.headline(report[0])

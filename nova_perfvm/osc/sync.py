@@ -58,7 +58,7 @@ class SyncCommand(RecordingCommand, ChangingCommand, Lister):
         for one in failed:
             if one.asked:
                 self.exit_status = 1
-                self.app.stderr.write(f"{one.change}: {one.why}\n")
+                self.tell(f"{one.change}: {one.why}")
         steps = (*planned.changes, *planned.left)
         return _COLUMNS, [_row(step, failed) for step in steps]
 

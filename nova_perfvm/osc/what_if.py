@@ -80,7 +80,7 @@ class WhatIf(ForecastingCommand, LookingLister):
         snapshot = self.snapshot(parsed_args, old)
         found = suppose(old, snapshot, changes, afterwards)
         estimates = self.estimates(parsed_args, found.policy)
-        self.remark(found.in_words(estimates))
+        self.tell(*found.in_words(estimates))
         self.exit_status = int(bool(found.staying or found.left_behind))
         by = parsed_args.by
         sides = [
