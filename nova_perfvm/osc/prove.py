@@ -20,7 +20,7 @@ from nova_perfvm.osc.judging import JudgingCommand, ObservingCommand
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 
 if TYPE_CHECKING:
-    from nova_perfvm.measure.prove.session import Session
+    from nova_perfvm.measure.prove.session import ProofSession
 
 _QUIET_S: Final = 60
 
@@ -147,14 +147,18 @@ class Prove(JudgingCommand, ObservingCommand):
                 if cloud.made:
                     self._clean_up(parsed_args, cloud.proof)
 
-    def _session(self, parsed_args: argparse.Namespace, cloud: ProofCloud) -> Session:
+    def _session(
+        self, parsed_args: argparse.Namespace, cloud: ProofCloud
+    ) -> ProofSession:
         # SciPy is of the extra [measure].
-        from nova_perfvm.measure.prove.session import Asked, Session  # noqa: PLC0415
+        from nova_perfvm.measure.prove.session import ProofOptions, ProofSession  # noqa: PLC0415
 
         given = vars(parsed_args)
-        asked = Asked(**{one.name: given[one.name] for one in fields(Asked)})
+        asked = ProofOptions(
+            **{one.name: given[one.name] for one in fields(ProofOptions)}
+        )
         progress = ProgressLine(_QUIET_S)
-        return Session(asked, cloud, self.tell, self.warn, progress)
+        return ProofSession(asked, cloud, self.tell, self.warn, progress)
 
     def _clean_up(self, parsed_args: argparse.Namespace, proof: str) -> None:
         """Delete the created servers and networks; Ctrl-C does not interrupt this."""

@@ -17,7 +17,7 @@ from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import run
 from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.measure.prove import loaded, plan, proof
-from nova_perfvm.measure.prove.session import Asked
+from nova_perfvm.measure.prove.session import ProofOptions
 from nova_perfvm.policy import loader
 from tests.bench import machine as machines
 from tests.guest import image, machine, reached
@@ -56,7 +56,7 @@ class ProveTest(machine.GuestCase):
         ssh = self.directory / "ssh_config"
         known = {image.ADDRESS: self.guest, HOST: self.host}
         ssh.write_text("".join(machines.client(*one) for one in known.items()))
-        given = Asked(
+        given = ProofOptions(
             ssh_option=["-F", str(ssh)],
             generator=f"root@{HOST}",
             generator_address=machine.GATEWAY.partition("/")[0],

@@ -41,7 +41,7 @@ runcmd:
 """
 
 
-class Server(Protocol):
+class ReachableServer(Protocol):
     """A server that accepts SSH logins once its guest is up."""
 
     @property
@@ -54,7 +54,7 @@ class Server(Protocol):
     def address(self) -> str: ...
 
 
-class Cloud(Protocol):
+class CloudOfProof(Protocol):
     """What a proof asks of a cloud."""
 
     def existing(self) -> Sequence[Any]:
@@ -74,7 +74,7 @@ class Cloud(Protocol):
         """Return {target: its volumes of the class's type}; None for other classes."""
 
 
-class Progress(Protocol):
+class ProgressShown(Protocol):
     """A line that shows progress."""
 
     def __call__(self, what: str, done: int, total: int) -> None: ...
@@ -82,7 +82,7 @@ class Progress(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ProofOptions:
     """Options of a proof, as ``prove`` names and describes them."""
 
     flavor: str | None = None
@@ -137,7 +137,7 @@ class Asked:
                 "--resume, or name another --output"
             )
 
-    def host_of(self, servers: Sequence[Server], flavor: str) -> str:
+    def host_of(self, servers: Sequence[ReachableServer], flavor: str) -> str:
         """Return the named host, or the host of the given servers.
 
         :raises PerfVMError: when there is none, they are not all on it, or have another
@@ -169,7 +169,7 @@ class Asked:
             address=self.generator_address or (generator or "").rpartition("@")[2],
         )
 
-    def targets(self, servers: Sequence[Server]) -> Iterator[Target]:
+    def targets(self, servers: Sequence[ReachableServer]) -> Iterator[Target]:
         """Yield the VMs as ssh reaches them."""
         options = [*self.ssh_option]
         if Path(f"{self.output}.key").exists():
@@ -185,18 +185,18 @@ class Asked:
 
 
 @dataclass
-class Session:
+class ProofSession:
     """One proof, or the removal of what proofs have left on machines.
 
     :ivar tell: prints a line beside the output
     :ivar warn: prints a warning
     """
 
-    asked: Asked
-    cloud: Cloud
+    asked: ProofOptions
+    cloud: CloudOfProof
     tell: Callable[[str], None]
     warn: Callable[[str], None]
-    progress: Progress
+    progress: ProgressShown
 
     def remove_files(self, directory: str) -> None:
         """Remove fio's files below `directory`, on the host and on servers.
@@ -292,7 +292,9 @@ class Session:
         )
 
 
-def judged(asked: Asked, policy: Policy, flavor: str, seen: Any) -> tuple[str, int]:
+def judged(
+    asked: ProofOptions, policy: Policy, flavor: str, seen: Any
+) -> tuple[str, int]:
     """Judge, write the record and its page; return the verdict's line and exit status.
 
     :param seen: what machines showed under load, of the host and of each VM

@@ -16,7 +16,7 @@ from nova_perfvm.cloud.proof_servers import ProofServer
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.prove import session
-from nova_perfvm.measure.prove.session import Asked
+from nova_perfvm.measure.prove.session import ProofOptions
 from nova_perfvm.osc import output
 from nova_perfvm.policy import loader
 from tests.directory import DirectoryCase
@@ -111,7 +111,7 @@ class ProveTest(DirectoryCase):
             measured.write_text(json.dumps(document))
             seen = [json.loads(hosts.as_json(one)) for one in (case.host, *case.guests)]
             line, found = session.judged(
-                Asked(output=str(self.output)),
+                ProofOptions(output=str(self.output)),
                 loader.parse(case.policy),
                 case.flavor,
                 (seen[0], seen[1:]),
@@ -134,13 +134,13 @@ class ProveTest(DirectoryCase):
             (None, [VM1, VM2._replace(host="cmp8")], "found cmp7, cmp8"),
             (None, [VM1, VM2._replace(flavor="g.2c.4g")], "vm2 has g.2c.4g"),
         ):
-            host_of = Asked(host=host).host_of
+            host_of = ProofOptions(host=host).host_of
             error = self.assertRaises(PerfVMError, host_of, there, FLAVOR)
             self.assertIn(words, str(error))
-        self.assertEqual("cmp7", Asked().host_of([VM1, VM2], FLAVOR))
+        self.assertEqual("cmp7", ProofOptions().host_of([VM1, VM2], FLAVOR))
 
     def test_how_vms_are_reached(self):
-        given = Asked(
+        given = ProofOptions(
             output=str(self.output), user="debian", jump="jump", ssh_option=["-v"]
         )
         (target,) = given.targets([VM2])
