@@ -7,10 +7,10 @@ import argparse
 
 from nova_perfvm.diagnose import cloud_map, overview
 from nova_perfvm.diagnose.formats import cloud_map as page
-from nova_perfvm.diagnose.formats import monitoring
 from nova_perfvm.diagnose.overview import Overview
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.formats import monitoring
 from nova_perfvm.osc.judging import LookingCommand
 from nova_perfvm.osc.snapshot import seen_in
 

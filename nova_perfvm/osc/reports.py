@@ -11,12 +11,13 @@ from typing import Any, ClassVar, Final
 from cliff.formatters.base import ListFormatter
 from cliff.formatters.table import TableFormatter
 
-from nova_perfvm.diagnose.formats import junit, monitoring, page, text
+from nova_perfvm.diagnose.formats import junit, page, text
 from nova_perfvm.documents import textfile
 from nova_perfvm.findings import Report
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import output
 from nova_perfvm.osc.base import Table
+from nova_perfvm.osc.formats import monitoring
 from nova_perfvm.osc.judging import JudgingLister
 
 # Namespaces of entry points of formatters.  Both have cliff's formats, with lines of

@@ -4,7 +4,7 @@
 import json
 
 from tests.recipes import base
-from tests.unit.diagnose.formats.test_monitoring import DASHBOARD
+from tests.unit.osc.formats.test_monitoring import DASHBOARD
 
 SCHEMA = "node_modules/@grafana/schema"
 PANELS = ("stat", "table", "timeseries")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of commands whose cells are more than texts."""
+"""Columns of commands whose cells are more than texts, and metrics of all reports."""

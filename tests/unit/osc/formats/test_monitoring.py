@@ -15,7 +15,7 @@ import yaml
 from prometheus_client import parser
 
 from nova_perfvm.diagnose import overview
-from nova_perfvm.diagnose.formats import monitoring
+from nova_perfvm.osc.formats import monitoring
 from nova_perfvm.facts.snapshot import Inventory
 from tests.unit.facts.snapshot.clouds import HP, POLICY, Cloud
 
