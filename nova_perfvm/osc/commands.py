@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of all commands, by purpose in the order of the help.
 
-``nova-perfvm`` makes its commands of this table.  The openstack client finds commands
-by entry points alone: setup.cfg lists them, and a unit test compares the two.
+The list of ``nova-perfvm`` is made from this table.  The openstack client finds
+commands by entry points alone: setup.cfg lists them, and a unit test compares both.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ CLIENT_ONLY: Final = frozenset(
         *("align", "plan resume", "rollback", "prove"),
     }
 )
-# Commands whose class differs where there is no cloud.
+# Classes of ``nova-perfvm`` where the openstack client has another class.
 _OFFLINE: Final = {"policy check": "policy:CheckPolicy"}
 _REST: Final = "Others"
 

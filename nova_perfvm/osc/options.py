@@ -49,7 +49,7 @@ def file(name: str, help: str, **keywords: Any) -> Argument:  # noqa: A002
 
 
 def repeated(name: str, help: str, **keywords: Any) -> Argument:  # noqa: A002
-    """Return an option that may be repeated; its value is a list."""
+    """Return an option whose repeated values make a list."""
     return option(name, help, action="append", default=[], **keywords)
 
 
