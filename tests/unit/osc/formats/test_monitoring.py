@@ -15,8 +15,8 @@ import yaml
 from prometheus_client import parser
 
 from nova_perfvm.diagnose import overview
-from nova_perfvm.osc.formats import monitoring
 from nova_perfvm.facts.snapshot import Inventory
+from nova_perfvm.osc.formats import monitoring
 from tests.unit.facts.snapshot.clouds import HP, POLICY, Cloud
 
 ROOT = pathlib.Path(__file__).parents[4]
