@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any, Final
 
+from cliff.sphinxext import AutoprogramCliffDirective
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
@@ -25,6 +26,7 @@ from nova_perfvm.measure.checks import guest as guest_checks
 from nova_perfvm.measure.checks import host as host_checks
 from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.prove import promise
+from nova_perfvm.osc import commands
 from nova_perfvm.rules import host, request
 from nova_perfvm.rules.rule import Refusal
 
@@ -256,6 +258,18 @@ def definitions(lines: Iterable[str]) -> dict[str, str]:
     return found
 
 
+class CommandsDirective(AutoprogramCliffDirective):
+    """The commands of nova-perfvm, of which no entry points tell cliff."""
+
+    required_arguments = 0
+
+    def _load_app(self) -> None:
+        """Document the commands, not the application's options."""
+
+    def _load_commands(self) -> dict[str, Any]:
+        return {name: entry.load() for name, entry in commands.offline()}
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Tell Sphinx the directives."""
     app.add_directive("perfvm-rules", RulesDirective)
@@ -265,5 +279,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("perfvm-validators", ValidatorsDirective)
     app.add_directive("perfvm-names", NamesDirective)
     app.add_directive("perfvm-evidence", EvidenceDirective)
+    app.add_directive("perfvm-commands", CommandsDirective)
     app.add_directive("perfvm-endpoints", EndpointsDirective)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

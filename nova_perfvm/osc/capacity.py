@@ -12,20 +12,21 @@ from nova_perfvm.diagnose import capacity
 from nova_perfvm.diagnose.capacity import Slots
 from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.osc.base import Argument, Table, argument
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.judging import LookingCommand
 from nova_perfvm.policy import Policy
 
 _COLUMNS: Final = ("Class", "Total", "Used", "Free", "Unfit")
 
 
-def by_argument(default: str) -> Argument:
-    return argument(
+def by_argument(default: str) -> opt.Argument:
+    return opt.option(
         "--by",
+        "a row for each host, each aggregate, or the whole cloud (default: "
+        "%(default)s)",
         choices=["host", "aggregate", "cloud"],
         default=default,
-        help="a row for each host, each aggregate, or the whole cloud (default: "
-        "%(default)s)",
     )
 
 
@@ -52,9 +53,7 @@ class ShowCapacity(LookingCommand, Lister):
     arguments = (by_argument("host"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        policy = self.policy(parsed_args)
-        settings = self.settings(parsed_args, policy)
-        snapshot = self.snapshot(parsed_args, policy)
+        policy, settings, snapshot = self.observed(parsed_args)
         found = counted(parsed_args.by, policy, snapshot, settings)
         rows = [(s.name, s.class_name, s.total, s.used, s.free, s.unfit) for s in found]
         return (parsed_args.by.capitalize(), *_COLUMNS), rows

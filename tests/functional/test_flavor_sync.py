@@ -13,7 +13,7 @@ from nova_perfvm.cloud import flavors as cloud_flavors
 from nova_perfvm.cloud import sync
 from nova_perfvm.cloud.api import API
 from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.osc.formats import shell
+from nova_perfvm.generate.formats import shell
 from nova_perfvm.policy import loader
 from tests.functional import base
 from tests.functional.client import ClientMixin

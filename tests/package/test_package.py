@@ -172,7 +172,7 @@ class PackageTest(testtools.TestCase):
 
     def test_entry_points_lack_only_what_extras_bring(self):
         lacking = json.loads(self.run_there("python", "-c", LOAD))
-        self.assertEqual({None}, set(lacking["nova_perfvm.cli"].values()))
+        self.assertEqual({None}, set(lacking["openstack.perfvm.v1"].values()))
         self.assertEqual({None}, set(lacking["oslo.config.opts"].values()))
         self.assertEqual({None}, set(lacking["nova_perfvm.properties"].values()))
         found = {name for group in lacking.values() for name in group.values()}

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from nova_perfvm.diagnose.cloud_map import Document
-from nova_perfvm.osc.formats.document import with_texts
+from nova_perfvm.generate.formats.document import with_texts
 from nova_perfvm.pages import page_source, render_page
 from nova_perfvm.printable import printable
 

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from nova_perfvm.diagnose.survey import Proposal
+from nova_perfvm.generate.formats import document
 from nova_perfvm.generate.hosts import rendering
-from nova_perfvm.osc.formats import document
 from nova_perfvm.policy import loader
 from nova_perfvm.printable import one_line, printable
 

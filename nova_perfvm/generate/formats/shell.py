@@ -30,13 +30,8 @@ _WHY_FIRST: Final = (
     "these commands of osc-placement come first.",
 )
 
-# Help of ``--format`` for commands whose default format is shell.
-HELP: Final = (
-    "default: %(default)s, commands of the openstack client; properties: their "
-    "--property arguments only"
-)
 # Comment above the limits.
-LIMITS_FIRST: Final = (
+_LIMITS_FIRST: Final = (
     "Nova enforces these limits with the options that --format nova-conf prints. A",
     "registered limit cannot be set while projects have limits of their own.",
 )
@@ -48,6 +43,16 @@ def property_arguments(properties: Mapping[str, str]) -> str:
         word
         for key, value in properties.items()
         for word in ("--property", f"{key}={value}")
+    )
+
+
+def flavor_properties(flavors: Sequence[PolicyFlavor]) -> str:
+    """Return a line of --property arguments for each class, with the class's name."""
+    by_class = {flavor.class_name: flavor.extra_specs for flavor in flavors}
+    return "".join(
+        (f"# class {name}\n" if len(by_class) > 1 else "")
+        + f"{property_arguments(specs)}\n"
+        for name, specs in by_class.items()
     )
 
 
@@ -116,7 +121,7 @@ def limit_block(limits: Sequence[Limit], region: str) -> str:
                 f'*) openstack {limit.kind} set {value} "$({seen} -f value -c ID)" ;;',
             ]
         lines.append("esac")
-    return _block(LIMITS_FIRST, lines)
+    return _block(_LIMITS_FIRST, lines)
 
 
 def _placement_lines(flavors: Sequence[PolicyFlavor]) -> list[str]:

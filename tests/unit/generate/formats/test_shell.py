@@ -14,7 +14,7 @@ from osc_placement.resources import resource_class as osc_resource_class
 from osc_placement.resources import trait as osc_trait
 
 from nova_perfvm.generate.flavors import generate_flavors, generate_image_properties
-from nova_perfvm.osc.formats import shell
+from nova_perfvm.generate.formats import shell
 from nova_perfvm.policy import loader
 from tests.directory import DirectoryCase
 

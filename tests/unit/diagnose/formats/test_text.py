@@ -4,8 +4,8 @@ import io
 
 import testtools
 
+from nova_perfvm.diagnose.formats import text
 from nova_perfvm.findings import Finding, Level
-from nova_perfvm.osc.formats import text
 
 
 def failure(subject, observed, remedy=""):

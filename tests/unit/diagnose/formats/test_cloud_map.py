@@ -8,9 +8,9 @@ import re
 import testtools
 
 from nova_perfvm.diagnose import cloud_map, overview
-from nova_perfvm.osc.formats.cloud_map import html
+from nova_perfvm.diagnose.formats.cloud_map import html
+from tests.unit.diagnose.formats.map_page import data
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
-from tests.unit.osc.formats.map_page import data
 from tests.unit.page_elements import Elements
 
 # Ends the element, is a comment that hides the next ending, turns the direction, and

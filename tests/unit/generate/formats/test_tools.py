@@ -10,13 +10,9 @@ import json
 import testtools
 import yaml
 
-from nova_perfvm.generate.flavors import (
-    FlavorError,
-    generate_flavors,
-    generate_image_properties,
-)
-from nova_perfvm.osc.formats import ansible, terraform
-from tests.unit.osc.formats import golden
+from nova_perfvm.generate.flavors import FlavorError, generate_flavors
+from nova_perfvm.generate.formats import tools
+from tests.unit.generate.formats import golden
 
 # Of openstack.cloud.compute_flavor in collection openstack.cloud 2, and
 # openstack_compute_flavor_v2 in the provider's version 3.4.0.
@@ -32,7 +28,6 @@ ARGUMENTS = {
 }
 HOSTILE = 'yes: a ${b} $${c} %{if} {{ x }} {% y %} "e" \\ \\n \n\t\' # é ö $'
 BUILT_IN = golden.POLICIES["built-in"]
-PROPERTIES = generate_image_properties(BUILT_IN)
 TRAIT = "CUSTOM_PERFVM_HIGH_PERFORMANCE"
 
 
@@ -47,12 +42,12 @@ class Loader(yaml.SafeLoader):
 Loader.add_constructor("!unsafe", lambda loader, node: Unsafe(node.value))
 
 
-def tasks(text):
+def tasks_of(text):
     return yaml.load(text, Loader=Loader)  # a subclass of SafeLoader
 
 
 def of_ansible(text):
-    for task in tasks(text):
+    for task in tasks_of(text):
         arguments = task.get("openstack.cloud.compute_flavor")
         if arguments:
             assert arguments.pop("state") == "present"
@@ -79,8 +74,8 @@ def of_terraform(text):
 
 
 TOOLS = {
-    "ansible": (ansible.flavor_tasks, of_ansible),
-    "terraform": (terraform.flavor_resources, of_terraform),
+    "ansible": (tools.ansible, of_ansible),
+    "terraform": (tools.terraform, of_terraform),
 }
 
 
@@ -105,7 +100,7 @@ class FlavorsTest(testtools.TestCase):
         for name, (render, read) in TOOLS.items():
             (found,) = read(render([flavor]))
             self.assertEqual(golden.values(flavor), found, name)
-        (found,) = of_ansible(ansible.flavor_tasks([flavor]))
+        (found,) = of_ansible(tools.ansible([flavor]))
         for text in (found["name"], found["extra_specs"][HOSTILE]):
             self.assertIsInstance(text, Unsafe)
 
@@ -116,7 +111,7 @@ class FlavorsTest(testtools.TestCase):
             (["a.b", "a_b"], None),
         ):
             flavors = [dataclasses.replace(flavor, name=name) for name in names]
-            render = terraform.flavor_resources
+            render = tools.terraform
             if expected is None:
                 error = self.assertRaises(FlavorError, render, flavors)
                 self.assertIn("'a.b' and 'a_b'", str(error))
@@ -126,35 +121,15 @@ class FlavorsTest(testtools.TestCase):
 
     def test_names_for_placement_stand_first(self):
         flavors = generate_flavors(BUILT_IN)
-        first, *others = tasks(ansible.flavor_tasks(flavors))
+        first, *others = tasks_of(tools.ansible(flavors))
         wanted = {"state": "present", "id": TRAIT}
         self.assertEqual(wanted, first["openstack.cloud.trait"])
         self.assertEqual([], [t for t in others if "openstack.cloud.trait" in t])
-        document = json.loads(terraform.flavor_resources(flavors))
+        document = json.loads(tools.terraform(flavors))
         self.assertTrue(document["//"][-1].endswith(f"trait create {TRAIT}"))
         self.assertEqual(
             {"openstack": {"source": "terraform-provider-openstack/openstack"}},
             document["terraform"]["required_providers"],
         )
         bare = dataclasses.replace(flavors[0], extra_specs={"hw:cpu_policy": "shared"})
-        self.assertEqual([], json.loads(terraform.flavor_resources([bare]))["//"])
-
-
-class ImageTest(testtools.TestCase):
-    def test_ansible_changes_only_an_existing_image(self):
-        find, stop, change = tasks(ansible.image_tasks(PROPERTIES))
-        wanted = {"image": "{{ perfvm_image }}"}
-        self.assertEqual(wanted, find["openstack.cloud.image_info"])
-        self.assertIn(find["register"], stop["ansible.builtin.assert"]["that"][0])
-        arguments = change["openstack.cloud.image"]
-        self.assertEqual(
-            {"state": str, "name": str, "visibility": str, "properties": dict},
-            {key: type(argument) for key, argument in arguments.items()},
-        )
-        self.assertEqual(PROPERTIES, arguments["properties"])
-
-    def test_terraform(self):
-        for properties in (PROPERTIES, {}, {"a": "${b}"}):
-            found = json.loads(terraform.image_locals(properties))
-            expected = {"locals": {"perfvm_image_properties": properties}}
-            self.assertEqual(expected, plain(found))
+        self.assertEqual([], json.loads(tools.terraform([bare]))["//"])

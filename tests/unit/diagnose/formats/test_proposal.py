@@ -4,9 +4,9 @@ import dataclasses
 
 import testtools
 
+from nova_perfvm.diagnose.formats import proposal
 from nova_perfvm.diagnose.survey import propose
 from nova_perfvm.documents.mistakes import DocumentError
-from nova_perfvm.osc.formats import proposal
 from nova_perfvm.policy import loader
 from tests.unit.diagnose.survey import clouds
 

@@ -2,7 +2,7 @@
 
 import configparser
 
-from nova_perfvm.osc.tempest import tempest_conf
+from nova_perfvm.generate.tempest import tempest_conf
 from nova_perfvm.policy import loader
 from tests.unit.osc.base import CommandCase
 from tests.unit.rules import hosts as rules

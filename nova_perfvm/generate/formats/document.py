@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies, flavors and limits as JSON and YAML."""
+"""Policies, flavors and limits as JSON and YAML documents."""
 
 from __future__ import annotations
 
@@ -32,23 +32,6 @@ def flavor_documents(flavors: Iterable[PolicyFlavor]) -> list[dict[str, Any]]:
     ]
 
 
-def resource_values(flavor: PolicyFlavor) -> dict[str, Any]:
-    """Return a flavor with the parameter names of Ansible and Terraform.
-
-    All flavors of a policy are public, and have no disks beside the root disk.
-    """
-    return {
-        "name": flavor.name,
-        "ram": flavor.memory_mb,
-        "vcpus": flavor.vcpus,
-        "disk": flavor.root_gb,
-        "ephemeral": 0,
-        "swap": 0,
-        "is_public": True,
-        "extra_specs": dict(flavor.extra_specs),
-    }
-
-
 def limit_document(
     limits: Sequence[Limit], region: str, settings: Sequence[Setting]
 ) -> dict[str, Any]:
@@ -73,6 +56,14 @@ def with_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 def as_json(document: Any) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def formats(document: Callable[..., Any]) -> dict[str, Callable[..., str]]:
+    """Return the formats "json" and "yaml" of what `document` returns."""
+    return {
+        "json": lambda *content: as_json(document(*content)),
+        "yaml": lambda *content: dump_yaml(document(*content)),
+    }
 
 
 def policy_yaml(policy: Policy) -> str:
