@@ -130,8 +130,13 @@ class HighPerformanceTest(RulesCase):
         self.check("host.class_conflict", hp_request(), beside, cell)
 
     def test_cap(self):
-        for pinned in (range(40), (*range(20), *range(40, 60))):
-            busy = host("4x20", pinned=pinned, num_instances=2, vcpus_used=40)
+        # VMs that move in are pinned before they are counted.
+        for pinned, counted in (
+            (range(40), 2),
+            ((*range(20), *range(40, 60)), 2),
+            (range(40), 0),
+        ):
+            busy = host("4x20", pinned=pinned, num_instances=counted, vcpus_used=40)
             self.check("host.max_per_host", hp_request(), busy)
             self.check(None, hp_request(), busy, hosts.policy(max_per_host=3))
             self.check(None, hp_request(), busy, hosts.policy(max_per_host=None))
@@ -208,6 +213,13 @@ class OthersTest(RulesCase):
         ):
             self.check(expected, general_request(), observed)
         self.check(None, general_request(), busy, hosts.policy(exclusive="none"))
+        # No high-performance VM is on a host that has another label only.
+        for labels, expected in (
+            ({"general"}, None),
+            ({"general", "high-performance"}, "host.class_conflict"),
+        ):
+            labelled = busy._replace(labels=frozenset(labels))
+            self.check(expected, general_request(), labelled)
 
     def test_pinned_vms_of_no_class(self):
         """They strand slots, and live on where there are none."""
