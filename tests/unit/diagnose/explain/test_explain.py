@@ -316,6 +316,27 @@ class LayersTest(ExplainCase):
         self.cloud.change_flavor(HP, extra_specs=queues)
         self.assertEqual("", self.code())
 
+    def test_groups_with_a_suffix(self):
+        """Under ``isolate`` these differ, and the unsuffixed group does not count."""
+        stock = {name: Inventory(9, 9) for name in ("CUSTOM_A", "CUSTOM_B")}
+        self.cloud.add_host("hp1")
+        self.cloud.change_inventories("hp1", **stock)
+        traits = self.cloud.providers["hp1"].traits | {"CUSTOM_SLOW"}
+        self.cloud.change_provider("hp1", traits=traits)
+        specs = self.cloud.flavors[HP].extra_specs
+        one = {"resources1:CUSTOM_A": "1"}
+        two = one | {"resources2:CUSTOM_B": "1"}
+        slow = {"trait1:CUSTOM_SLOW": "forbidden"}
+        for groups, policy, expected in (
+            (one, "isolate", ""),
+            (two, "none", ""),
+            (two, "isolate", const.PLACEMENT_GROUPS),
+            (one | slow, "none", const.PLACEMENT_GROUPS),
+        ):
+            asked = specs | groups | {"group_policy": policy}
+            self.cloud.change_flavor(HP, extra_specs=asked)
+            self.assertEqual(expected, self.code())
+
     def test_no_provider_no_trait_no_inventory(self):
         self.cloud.add_host("g1", "shared")
         said = self.verdict()[1]
