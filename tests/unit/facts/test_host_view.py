@@ -49,3 +49,26 @@ class IsolatingTest(testtools.TestCase):
             view = view_of(cloud.snapshot(), "h1")
             self.assertEqual(expected, [one.name for one in view.isolating])
             self.assertEqual(bool(expected), view.closed)
+
+
+class OutsideTest(testtools.TestCase):
+    """Child providers that are not below their host's provider."""
+
+    def test_strayed_elsewhere_or_detached(self):
+        cloud = Cloud(UNITS)
+        cloud.add_elastic("h1")
+        cloud.add_host("h2", "shared")
+        first, second = (f"h1_perfvm_{letter}" for letter in "ab")
+        cloud.change_provider(first, parent=None, root=first)
+        cloud.change_provider(second, parent="p-h2", root="p-h2")
+        for empty in (False, True):
+            if empty:
+                cloud.change_provider(first, inventories={}, traits=frozenset())
+            view = view_of(cloud.snapshot(), "h1")
+            strayed, detached = (
+                [child.name for child in found]
+                for found in (view.strayed, view.detached)
+            )
+            self.assertEqual([] if empty else [first], strayed)
+            self.assertEqual([first] if empty else [], detached)
+            self.assertEqual({second}, {*view.elsewhere})

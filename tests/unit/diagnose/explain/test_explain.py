@@ -355,6 +355,10 @@ class LayersTest(ExplainCase):
         code, said = self.verdict()
         self.assertEqual(const.PLACEMENT_TRAIT_FORBIDDEN, code)
         self.assertIn("COMPUTE_STATUS_DISABLED is on hp1", said)
+        # A disabled service is the reason, not the trait that follows from it.
+        hosts = self.cloud.hosts
+        hosts["hp1"] = dataclasses.replace(hosts["hp1"], enabled=False)
+        self.assertEqual(const.SERVICE_DISABLED, self.code())
 
     def test_a_pool_that_is_shared(self):
         self.cloud.add_host("g1", "shared")
