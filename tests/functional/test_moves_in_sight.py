@@ -136,3 +136,22 @@ class TestMovesInSight(client.ClientMixin, base.FunctionalTest):
         for _ in range(2):
             self.boot()
         self.assert_refused("2 host.no_free_slot")
+
+
+class TestExclusiveCells(base.FunctionalTest):
+    """Without CPU sets unpinned VMs float over all NUMA nodes of a host."""
+
+    CLOUD = None
+
+    def test_a_move_that_is_over_before_the_next_report(self):
+        classes = self.policy.as_document()["classes"]
+        classes["high-performance"]["exclusive"] = "cell"
+        path = self.write_policy(classes=classes)
+        self.start_cloud(policy_file=path, disable_fallback_pcpu_query=False)
+        for host in ("open1", "open2"):
+            self.cloud.start_host(host)
+        general = self.boot(base.GENERAL_2, host="open1")
+        self.assertEqual("open2", self.servers.live_migrate(general).host)
+        refused = self.boot_refused(host="open2")
+        self.assert_reason(refused, "1 host.class_conflict")
+        self.assert_high_performance(self.boot(host="open1"))
