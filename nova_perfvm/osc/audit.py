@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 
 from nova_perfvm.changes.heal import hosts_to_heal
-from nova_perfvm.cloud import heal, live_hosts, placement_database
+from nova_perfvm.cloud import heal, live_hosts
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import AuditReport, Subject
 from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
@@ -75,16 +75,13 @@ class Audit(FindingsLister, ChangingCommand):
 
     def subject(self, policy: Policy, parsed_args: argparse.Namespace) -> Subject:
         """Read the cloud and the files that the audit judges."""
-        conf = parsed_args.placement_conf
-        settings = options_of(conf)
+        settings = options_of(parsed_args.placement_conf)
         collected = hypervisors(parsed_args, policy)
-        database = placement_database.read(conf) if conf else None
         return Subject(
             policy,
             snapshots.look_by(self, parsed_args, policy),
             generators=extensions.load_generators(),
             placement_settings=settings,
-            placement_database=database,
             stuck_after_min=parsed_args.stuck_after,
             collected=collected,
         )

@@ -9,7 +9,7 @@ from functools import partial
 
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.changes.unenroll import plan_unenroll
-from nova_perfvm.cloud import converge, placement_database
+from nova_perfvm.cloud import converge
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.rollback import plan_rollback, rollback
 from nova_perfvm.diagnose import audit
@@ -157,9 +157,8 @@ class Preflight(FindingsLister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         policy = self.policy(parsed_args)
         # Files before requests to the cloud: a wrong file fails at once.
-        conf = parsed_args.placement_conf
-        nova, placement = nova_options(parsed_args.nova_conf), options_of(conf)
-        database = placement_database.read(conf) if conf else None
+        nova = nova_options(parsed_args.nova_conf)
+        placement = options_of(parsed_args.placement_conf)
         seen = snapshots.look_by(self, parsed_args, policy)
         known = {name for host in seen.hosts for name in (host.host, host.node)}
         unknown = sorted(set(parsed_args.hosts) - known)
@@ -170,7 +169,6 @@ class Preflight(FindingsLister):
             policy,
             seen,
             placement_settings=placement,
-            placement_database=database,
             **nova,
             wanted=frozenset(parsed_args.hosts),
         )
