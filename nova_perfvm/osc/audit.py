@@ -16,7 +16,7 @@ from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import Table, placement_options
+from nova_perfvm.osc.base import Table, options_of
 from nova_perfvm.osc.changing import ChangingCommand
 from nova_perfvm.osc.recording import refuse_another
 from nova_perfvm.osc.reports import FORMATS, FindingsLister
@@ -68,13 +68,13 @@ class Audit(FindingsLister, ChangingCommand):
 
     def subject(self, policy: Policy, parsed_args: argparse.Namespace) -> Subject:
         """Read the cloud and the files that the audit judges."""
-        placement = placement_options(parsed_args.placement_conf)
+        placement = options_of(parsed_args.placement_conf)
         collected = hypervisors(parsed_args.collected, policy)
         return Subject(
             policy,
             snapshots.look_by(self, parsed_args, policy),
             generators=extensions.load_generators(),
-            **placement,
+            placement_settings=placement,
             stuck_after_min=parsed_args.stuck_after,
             collected=collected,
         )

@@ -250,22 +250,6 @@ def options_of(path: str | None) -> FileOptions | None:
     return read_settings(path)
 
 
-def placement_options(path: str | None) -> dict[str, Any]:
-    """Return the options of a placement.conf, and the state of Placement's database.
-
-    :returns: keyword arguments of :class:`nova_perfvm.diagnose.audit.Subject`, none
-        where `path` is None
-    :raises PerfVMError: when the file cannot be read
-    """
-    if (found := options_of(path)) is None:
-        return {}
-    # SQLAlchemy takes time to load.
-    from nova_perfvm.cloud import placement_database  # noqa: PLC0415
-
-    database = placement_database.read(str(path))
-    return {"placement_settings": found, "placement_database": database}
-
-
 def nova_options(path: str | None) -> dict[str, Any]:
     """Return the options of a nova.conf, and the policy of its ``policy_file``.
 

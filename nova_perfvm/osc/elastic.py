@@ -18,7 +18,7 @@ from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.host_view import view_of
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import Table, nova_options, placement_options
+from nova_perfvm.osc.base import Table, nova_options, options_of
 from nova_perfvm.osc.changing import ChangingCommand, HostsCommand
 from nova_perfvm.osc.recording import RecordingCommand
 from nova_perfvm.osc.reports import FindingsLister
@@ -150,7 +150,7 @@ class Preflight(FindingsLister):
         policy = self.policy(parsed_args)
         # Files before requests to the cloud: a wrong file fails at once.
         nova = nova_options(parsed_args.nova_conf)
-        placement = placement_options(parsed_args.placement_conf)
+        placement = options_of(parsed_args.placement_conf)
         seen = snapshots.look_by(self, parsed_args, policy)
         known = {name for host in seen.hosts for name in (host.host, host.node)}
         unknown = sorted(set(parsed_args.hosts) - known)
@@ -161,7 +161,7 @@ class Preflight(FindingsLister):
             policy,
             seen,
             **nova,
-            **placement,
+            placement_settings=placement,
             wanted=frozenset(parsed_args.hosts),
         )
         return self.reported(parsed_args, audit.run(subject, Selection.PREFLIGHT))

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from shlex import quote
 from typing import Final
 
+from oslo_utils import strutils
+
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import moves
@@ -220,7 +222,8 @@ def check_images(subject: Subject) -> Iterator[Finding]:
         return
     for image in subject.snapshot.images or ():
         value = image.properties.get(const.IMAGE_VIF_MULTIQUEUE)
-        if value is not None and value.lower() in {"false", "no", "0", "off"}:
+        # As Nova's objects.fields.FlexibleBoolean: what is not true is false.
+        if value is not None and not strutils.bool_from_string(value):
             yield Finding.of(
                 _of_image(subject, image, codes.IMAGE_CONFLICT),
                 f"image {image.title}",
