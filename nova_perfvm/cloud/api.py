@@ -137,7 +137,7 @@ class API:
 
         try:
             headers = self._connection.session.get_auth_headers() or {}
-            own = headers.get("X-Auth-Token")
+            own = headers.get("X-Auth-Token", "")
             url = self._connection.endpoint_for("identity")
             system = Token(url, own, system_scope="all")
             self._connection.session.get_auth_headers(system)

@@ -138,7 +138,7 @@ def request_for(
         has as many CPUs as the flavor has vCPUs
     """
     specs = flavor.extra_specs
-    properties = novas(image.properties) if image else {}
+    properties: Mapping[str, str] = novas(image.properties) if image else {}
     if exists:
         properties = _as_booted(flavor, properties)
     if flavor.vcpus > _MOST_CPUS:
