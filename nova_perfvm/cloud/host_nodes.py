@@ -55,9 +55,11 @@ def from_database(nova_conf: str) -> Callable[[Snapshot], Snapshot]:
     nova_database.configure(nova_conf)
     skipped: list[str] = []
     nodes = nova_database.compute_nodes(skipped)
-    # compute_nodes() has put unreadable cells into `skipped`: report them once.
-    versions = nova_database.service_versions([])
-    devices = nova_database.server_devices([])
+    more: list[str] = []
+    versions = nova_database.service_versions(more)
+    devices = nova_database.server_devices(more)
+    # A cell that is down fails in each of the three: report it once.
+    skipped += [why for why in dict.fromkeys(more) if why not in skipped]
 
     def with_cells(found: Snapshot) -> Snapshot:
         gaps = tuple(f"NUMA nodes, PCI: {why}" for why in skipped)
