@@ -6,9 +6,8 @@ from unittest import mock
 
 import testtools
 
-from nova_perfvm.cloud import nova_database
+from nova_perfvm.cloud import host_nodes, nova_database
 from nova_perfvm.cloud.snapshot import read_snapshot
-from nova_perfvm.osc import snapshot as looking
 from tests.unit.cloud.fake_api import FakeAPI
 
 
@@ -57,6 +56,6 @@ class UnreadDevicesTest(testtools.TestCase):
                     nova_database, configure=mock.Mock(), aliases=dict, **patched
                 ),
             ):
-                found = looking._nova_database("nova.conf")(self.taken)
+                found = host_nodes.from_database("nova.conf")(self.taken)
                 gaps = [gap for gap in found.gaps if gap not in self.taken.gaps]
                 self.assertEqual([f"NUMA nodes, PCI: {why}" for why in expected], gaps)
