@@ -67,6 +67,8 @@ class Policy:
 
     :ivar host_shapes: the host shapes the policy is written for, at least one
     :ivar classes: in the order of the file
+    :ivar foreign_keys: whether ``flavor sync`` keeps extra specs that others have set
+        on flavors of the policy, or unsets them
     :ivar accept: codes of findings that the operator accepts: the audit reports these
         as notes.  Failures cannot be accepted.  Not part of the digest
     """
@@ -80,6 +82,7 @@ class Policy:
         tuple[VMClass, ...], Form.BY_NAME, some("a mapping of class names to classes")
     ] = ()
     elastic: Elastic = Elastic()
+    foreign_keys: Literal["keep", "unset"] = "keep"
     accept: Annotated[
         tuple[Acceptable, ...],
         Expected("a list of codes of findings, such as [audit.flavor_changed]"),
