@@ -24,7 +24,7 @@ from nova_perfvm.documents.keys import (
 from nova_perfvm.documents.mistakes import KeyPath, Mistake
 from nova_perfvm.policy import guest
 from nova_perfvm.policy.flavors import FlavorTemplate, VCPUs
-from nova_perfvm.policy.limits import PAGE_SIZES_KB, even_share, name_fault
+from nova_perfvm.policy.limits import PAGE_SIZES_KB, even_share, even_sizes, name_fault
 from nova_perfvm.policy.nova_keys import NovaKeys, refusal
 
 Name = Annotated[
@@ -317,7 +317,8 @@ class VMClass:
         ):
             if even_share(size, nodes) is None:
                 message = f"{size} vCPUs cannot be split evenly over {nodes} NUMA nodes"
-                yield Mistake((key,), f"{message}: change one of the two")
+                sizes = even_sizes(size, nodes)
+                yield Mistake((key,), f"{message}, {sizes} can: change one of the two")
 
     def _dropped_keys(self, flavors: FlavorTemplate) -> Iterator[Mistake]:
         """Yield a mistake for a key below ``flavors`` that makes no flavor."""

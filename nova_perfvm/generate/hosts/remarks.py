@@ -37,7 +37,9 @@ def warnings_of(host: HostConfig) -> Iterator[str]:
                 "give --memory-gb"
             )
         shapes = host.request.policy.host_shapes
-        if topology.shape not in shapes:
+        if topology.unevenness:
+            yield f"no host_shape has such nodes: {topology.unevenness}"
+        elif topology.shape not in shapes:
             yield (
                 f"the policy is written for hosts of {', '.join(map(str, shapes))}, "
                 f"and this host is {topology}: add its shape to host_shape, then run "
