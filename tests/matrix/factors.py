@@ -60,8 +60,10 @@ NO_FACTOR = {
     "vif_multiqueue": "queues are no resource that a VM claims",
     "flavors": "the sizes that the rows boot",
 } | dict.fromkeys(
-    ("guest_topology", "locked_memory", "packed_ring", "pmu", "realtime")
-    + ("maxphysaddr", "extra_specs", "image_properties"),
+    (
+        *("guest_topology", "locked_memory", "packed_ring", "pmu", "realtime"),
+        *("maxphysaddr", "extra_specs", "image_properties"),
+    ),
     "the guest's own; tests/functional/test_nova_keys.py boots each",
 )
 # Values of keys that no row has, and why.
