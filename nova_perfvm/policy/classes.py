@@ -272,7 +272,9 @@ class VMClass:
 
     def refusal(self, key: str) -> str | None:
         """Return why a key of Nova is no operator's to set; None for other keys."""
-        return refusal(key, pinned=self.pinned, host_traits=self.host_traits)
+        if key in {f"trait:{name}" for name in self.host_traits}:
+            return "the class's key host_traits decides it"
+        return refusal(key, pinned=self.pinned)
 
     def _guest_mistakes(self) -> Iterator[Mistake]:
         found: dict[str, Iterable[Mistake]] = {}

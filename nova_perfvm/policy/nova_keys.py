@@ -9,7 +9,7 @@ removes it where the class does not declare it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Final
 
 from nova_perfvm import constants as const
@@ -70,7 +70,6 @@ def refusal(key: str, *, pinned: bool, host_traits: Collection[str] = ()) -> str
     None for a key that an operator may set on flavors and images of a class.
 
     :param pinned: whether VMs of the class own their CPUs
-    :param host_traits: those of the class
     """
     spec = key if ":" in key else key.replace("_", ":", 1)
     asked = _ASKS.fullmatch(key)
@@ -80,7 +79,6 @@ def refusal(key: str, *, pinned: bool, host_traits: Collection[str] = ()) -> str
         f"the class's key {own} decides it": own is not None,
         "the class's name decides it": spec.startswith(f"{const.NAMESPACE}:"),
         "the policy's key placement decides it": name.startswith(const.CUSTOM_PREFIX),
-        "the class's key host_traits decides it": name in host_traits,
         "Nova derives it from the flavor's size": name in _NOVAS,
         "the class's key numa_nodes splits VMs evenly": _UNEVEN.fullmatch(spec),
         "it throttles CPUs that the VM owns": pinned and key in _THROTTLES,

@@ -15,7 +15,6 @@ classes:
   hp:
     vcpus: 20
     cpu_policy: dedicated
-    host_traits: [HW_NIC_SRIOV]
     extra_specs: {%s}
     image_properties: {%s}
     flavors:
@@ -33,7 +32,6 @@ REFUSED = {
     "resources_perfvm_a:CUSTOM_PERFVM_UNIT": "placement decides",
     "trait:CUSTOM_PERFVM_HIGH_PERFORMANCE": "placement decides",
     "resources:PCPU": "Nova derives it",
-    "trait:HW_NIC_SRIOV": "host_traits decides",
     "hw:numa_mem.0": "splits VMs evenly",
     "hw:cpu_dedicated_mask": "splits VMs evenly",
     "quota:cpu_quota": "throttles CPUs",

@@ -16,7 +16,7 @@ _ENFORCED: Final = ("libvirt", "volume_enforce_multipath")
 
 
 @check_of(
-    112,
+    108,
     "hypervisor.host_options",
     source=nova_conf.PATH,
     remedy="put the lines of nova-perfvm host config into the host's nova.conf, and "
