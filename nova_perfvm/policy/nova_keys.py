@@ -64,7 +64,7 @@ _OF_IMAGES: Final = {
 }
 
 
-def refusal(key: str, *, pinned: bool, host_traits: Collection[str] = ()) -> str | None:
+def refusal(key: str, *, pinned: bool) -> str | None:
     """Return why a key of Nova is not for ``extra_specs`` or ``image_properties``.
 
     None for a key that an operator may set on flavors and images of a class.
