@@ -34,7 +34,7 @@ _TABLE: Final = (
         "num_pcie_ports",
         "16",
         "PCIe ports of q35 guests, one for each volume or port that is attached later.",
-        "0, which means as many as libvirt adds",
+        "0 (libvirt decides)",
     ),
     _libvirt(
         "mem_stats_period_seconds",

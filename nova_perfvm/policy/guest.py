@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a guest sees of its machine: keys of a class that are keys of Nova."""
+"""Topology, real-time vCPUs and address bits of a guest: keys of a class."""
 
 from __future__ import annotations
 

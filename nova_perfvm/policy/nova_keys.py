@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's keys that classes write, and those that no ``extra_specs`` may have.
+"""List Nova's keys that classes write, and refuse others in ``extra_specs``.
 
 A line of :data:`WRITTEN` makes an extra spec of a key of the class: the generator
 writes it, ``extra_specs`` and ``image_properties`` are refused it, ``flavor sync``

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of Nova's keys, beside the Nova that is installed."""
 
+import pathlib
 import sys
 from unittest import mock
 
+import fixtures
 import testtools
 from nova import exception
 from nova.api.validation.extra_specs import validators
 
 from nova_perfvm.cloud import nova_rules
+from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.generate import nova_keys
+from nova_perfvm.osc.base import read_policy
 from nova_perfvm.policy import loader
 from tests import nova_keys as made
 
@@ -100,6 +104,12 @@ class MistakesTest(testtools.TestCase):
                 for found in self.both("", f'"{key}": "{value}"'):
                     self.assertEqual(bool(words), bool(found), found)
                     self.assertIn(words, "".join(found))
+
+    def test_commands_read_no_such_policy(self):
+        path = self.useFixture(fixtures.TempDir()).join("perfvm.yaml")
+        pathlib.Path(path).write_text(POLICY % ('"hw:wachdog": "reset"', ""))
+        error = self.assertRaises(DocumentError, read_policy, path)
+        self.assertIn("line 6: classes.c.extra_specs.hw:wachdog", str(error))
 
     def test_an_older_nova(self):
         """Its refusal names the first Nova that has the key."""

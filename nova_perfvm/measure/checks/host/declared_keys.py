@@ -146,7 +146,7 @@ def _of_a_class(host: HostSubject) -> Iterator[Domain]:
     "--flavor FLAVOR {}, or a new server of the image, as its keys are embedded",
 )
 def declared_keys(host: HostSubject, domain: Domain) -> Seen:
-    """Guests have what the keys of their class declare."""
+    """Domains agree with the keys of their class."""
     vm_class = host.class_of(domain)
     if vm_class is not None:
         yield from differences(vm_class, domain)

@@ -219,6 +219,25 @@ class CleanTest(AuditTest):
             cloud.change_server("a", extra_specs=specs)
             self.assertNotEqual([], self.not_of_class(cloud, policy))
 
+    def test_flavors_without_a_key_of_their_class(self):
+        pinned, general = POLICY.classes
+        own = {"extra_specs": {"accounting:code": "7"}, "pmu": False}
+        policy = dataclasses.replace(
+            POLICY, classes=(dataclasses.replace(pinned, **own), general)
+        )
+        cloud = small()
+        found = audit.Subject(policy, cloud.snapshot(), RIGHT)
+        said = [one.observed for one in claims.check_flavors(found)]
+        for words in ("accounting:code is (not set), should be 7", "hw:pmu is (not"):
+            self.assertIn(words, said[0])
+        # Keys of others contradict nothing; those that break the promise do.
+        for key, wrong in (("quota:cpu_shares", False), ("hw:numa_mem.0", True)):
+            cloud = small()
+            specs = cloud.flavors[HP].extra_specs | {key: "1"}
+            cloud.change_flavor(HP, extra_specs=specs)
+            subject = audit.Subject(POLICY, cloud.snapshot(), RIGHT)
+            self.assertEqual(wrong, bool(list(claims.check_flavors(subject))), key)
+
     def test_images_that_contradict_a_key_of_a_class(self):
         topology = GuestTopology("numa_nodes")
         pinned, general = POLICY.classes
