@@ -143,10 +143,15 @@ def policy_of_environment() -> str | None:
 def read_policy(path: str | None) -> Policy:
     """Load a policy; an unreadable file's error mentions PERFVM_POLICY if it is there.
 
+    Keys of Nova in the policy are judged by Nova's validators.
+
     :raises DocumentError: with every mistake of the file
     """
+    # Imported here, as few commands read a policy.
+    from nova_perfvm.cloud.nova_rules import key_mistakes  # noqa: PLC0415
+
     try:
-        return loader.load(path)
+        return loader.load(path, key_mistakes)
     except UnreadableFileError as exc:
         if path != policy_of_environment():
             raise

@@ -76,7 +76,7 @@ class DiffPolicy(PerfVMCommand, Lister):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], list[Difference]]:
-        old, new = loader.load(parsed_args.old), loader.load(parsed_args.new)
+        old, new = loader.load(parsed_args.old), read_policy(parsed_args.new)
         found = compare(old, new, extensions.load_generators())
         if parsed_args.snapshot is not None or self.has_cloud:
             seen = look(self, parsed_args.snapshot)

@@ -35,7 +35,8 @@ class CheckCloudPolicy(FindingsLister):
         nova = nova_options(parsed_args.nova_conf)
         plan = Plan()
         if policy.lists_flavors or parsed_args.memory_gb:
-            plan = flavors.plan(self.cloud, flavors_of(policy, parsed_args))
+            chosen = flavors_of(policy, parsed_args)
+            plan = flavors.plan(self.cloud, chosen, policy=policy)
         changes = tuple(map(str, plan.changes))
         subject = Subject(
             policy,

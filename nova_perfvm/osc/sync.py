@@ -92,8 +92,9 @@ class SyncFlavors(SyncCommand):
     apply = staticmethod(flavors.apply)
 
     def plan(self, parsed_args: argparse.Namespace) -> Plan:
-        chosen = flavors_of(self.checked_policy(parsed_args), parsed_args)
-        return flavors.plan(self.cloud, chosen, adopt=parsed_args.adopt)
+        policy = self.checked_policy(parsed_args)
+        chosen = flavors_of(policy, parsed_args)
+        return flavors.plan(self.cloud, chosen, policy=policy, adopt=parsed_args.adopt)
 
 
 class SyncImages(SyncCommand):

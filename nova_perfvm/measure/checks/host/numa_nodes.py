@@ -5,6 +5,8 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 
+from nova_perfvm.cpuset import format_cpus
+from nova_perfvm.cpuset import parse as cpuset_of
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks.check import Cause, Seen, check_each, check_of, each_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
@@ -14,6 +16,7 @@ from nova_perfvm.measure.observed.cpus import NODE
 from nova_perfvm.measure.observed.topology import NUMANode
 from nova_perfvm.policy.shapes import HostShape
 
+_EFFICIENT = "/sys/devices/cpu_atom"
 # Firmware takes some memory of the first node.
 _MOST_UNEVEN = 0.1
 
@@ -29,7 +32,7 @@ _MOST_UNEVEN = 0.1
 )
 def node_shape(host: HostSubject) -> Seen:
     """Nodes have the policy's shape, as much memory as each other, and enough."""
-    yield from each_of((_shape, _memory), host)
+    yield from each_of((_shape, _memory, _kinds), host)
 
 
 def _shape(host: HostSubject) -> Seen:
@@ -49,7 +52,24 @@ def _shape(host: HostSubject) -> Seen:
     elif offline := _offline_nodes(host, shapes):
         yield Level.WARNING, f"{shown} with its {offline} CPUs that are offline"
     else:
-        yield Level.FAILURE, shown
+        off = frozenset[int]()
+        with suppress(NotReadError):
+            off = host.present - host.online.numbers
+        more = f"; CPUs {format_cpus(off)} are offline" if off else ""
+        yield Level.FAILURE, shown + more
+
+
+def _kinds(host: HostSubject) -> Seen:
+    """Warn of nodes whose CPUs are of two kinds, as Intel's hybrid CPUs are."""
+    slow = frozenset[int]()
+    for path, text in host.collected.files.items():
+        if path.startswith(_EFFICIENT):
+            slow |= cpuset_of(text)
+    for node in host.nodes:
+        both = node.cpus & slow
+        if both and both != node.cpus:
+            shown = f"CPUs {format_cpus(both)} of {node.name} are efficient cores"
+            yield Level.WARNING, f"{shown}, the others are not: vCPUs are unequal"
 
 
 def _offline_nodes(host: HostSubject, shapes: Collection[HostShape]) -> int:
