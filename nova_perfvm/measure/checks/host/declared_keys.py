@@ -13,8 +13,8 @@ from xml.etree import ElementTree as ET
 
 from nova_perfvm import cpuset
 from nova_perfvm.findings import Level
+from nova_perfvm.measure.checks.check import Seen, vm_check
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, vm_check
 from nova_perfvm.measure.observed.domains import Domain, attribute
 from nova_perfvm.policy import VMClass
 from nova_perfvm.policy.guest import realtime_vcpus

@@ -7,8 +7,8 @@ from nova_perfvm.documents import config_file
 from nova_perfvm.findings import Level
 from nova_perfvm.generate.host_options import wanted
 from nova_perfvm.measure import nova_conf
+from nova_perfvm.measure.checks.check import Seen, check_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, check_of
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.placement.settings import is_true
 

@@ -54,7 +54,7 @@ def _shape(host: HostSubject) -> Seen:
     else:
         off = frozenset[int]()
         with suppress(NotReadError):
-            off = host.present - host.online.numbers
+            off = host.present - host.online
         more = f"; CPUs {format_cpus(off)} are offline" if off else ""
         yield Level.FAILURE, shown + more
 
