@@ -99,7 +99,9 @@ class HostOptionsTest(HostCase):
         self.assert_cases("host_options", row, policy=policy)
 
     def test_none_asked_for(self):
-        self.assert_cases("host_options", (SKIP, "", "nothing to check", {}))
+        self.assert_cases(
+            "host_options", (PASS, "host", "asks for none", {CONF: "[compute]\n"})
+        )
 
 
 class TableTest(testtools.TestCase):
