@@ -19,7 +19,7 @@ GROUPS: Final = {
     ),
     "Before a policy is used, and before it changes": (
         *("survey", "preflight", "policy check", "policy diff", "policy show"),
-        *("plan what-if", "known-bugs"),
+        *("plan servers", "plan what-if", "known-bugs"),
     ),
     "Flavors, images and limits": (
         *("flavor generate", "flavor sync", "image generate", "image sync"),
@@ -31,7 +31,7 @@ GROUPS: Final = {
     ),
     "Measure and prove": (
         *("host collect", "host check", "guest collect", "guest check"),
-        *("prove", "plan disk", "bench run", "bench import", "bench compare"),
+        *("prove", "bench run", "bench import", "bench compare"),
         "fleet playbook",
     ),
     "Test": ("tempest config",),
