@@ -336,7 +336,7 @@ def _hosts_table(plan: ServersPlan) -> Table:
     )
     today = plan.today
     rows: list[tuple[Any, ...]] = [
-        ("today", 0, 0, today, today, 0, "", *(today for _ in plan.sensitivity))
+        ("today", 0, 0, today, today, 0, today, *(today for _ in plan.sensitivity))
     ]
     rows += [
         (

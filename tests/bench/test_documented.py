@@ -214,7 +214,9 @@ class DocumentedTest(test_run.RunCase):
         self.need("fio")
         vm = test_disk.fio()
         *commands, shown = documented.of(self)
-        self.run_page(commands, **{"vm1.json": vm, "vm2.json": vm})
+        table = "name,servers,cpus,memory_gb,read_iops\nvm,5,4,8,50\n"
+        vms = {"vm1.json": vm, "vm2.json": vm, "services.csv": table}
+        self.run_page(commands, **vms)
         json.loads((self.work / "alone.json").read_text())
         reads, writes, latencies = test_disk.FIVE["NAS"]
         alone = test_disk.ALONE["NAS"]
@@ -224,4 +226,4 @@ class DocumentedTest(test_run.RunCase):
             for number, found in five.items()
         }
         measured["alone.json"] = test_disk.measured(*dataclasses.astuple(alone)[:4])
-        self.run_page([shown], **measured)
+        self.run_page([shown], **measured, **{"services.csv": table})
