@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from nova_perfvm.documents import textfile
@@ -19,6 +19,7 @@ from nova_perfvm.osc.base import (
     flag,
     positive,
 )
+from nova_perfvm.osc.capacity import counted
 from nova_perfvm.osc.judging import LookingLister
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.policy import HostShape, Policy
@@ -68,15 +69,28 @@ def _period(text: str) -> str:
     return text
 
 
-def _number(name: str, unit: str, help: str) -> Argument:  # noqa: A002 - argparse's
-    return argument(name, type=positive, metavar=unit, help=help)
+def _option(
+    name: str,
+    kind: Callable[[str], Any],
+    metavar: str,
+    help: str,  # noqa: A002 - argparse's name
+    default: Any = None,
+) -> Argument:
+    return argument(name, type=kind, metavar=metavar, help=help, default=default)
+
+
+def _files(name: str, help: str) -> Argument:  # noqa: A002 - argparse's name
+    return file_argument(name, action="append", default=[], help=f"{help}; repeat it")
 
 
 class PlanServers(LookingLister):
     """Calculate how many hosts the services of today's servers need as VMs.
 
     A file is a table of services (CSV, or YAML of kind services), or what sadf -j
-    printed on one server. The lines before the table say how each service is carried.
+    printed on one server. Columns of the table: name, servers, cpus, cpu_percent,
+    memory_gb, used_memory_gb, network_gbps, read_iops, write_iops, latency_ms, peak
+    (max, p99 or p95), latency_sensitive, divisible, shares_host, class, watts and cost.
+    The lines before the table say how each service is carried.
     Exits with 0 if VMs carry all services, 1 if some stay on their servers, 2 if all
     stay.
     """
@@ -89,39 +103,33 @@ class PlanServers(LookingLister):
             help=f"table of services, or output of {sadf.COMMAND}; - for standard "
             "input",
         ),
-        argument(
+        _option(
             "--prometheus",
-            metavar="URL",
-            help="read what servers used from Prometheus, where node_exporter's "
-            "metrics are",
+            str,
+            "URL",
+            "read what servers used from Prometheus, which has node_exporter's metrics",
         ),
-        argument(
-            "--range",
-            type=_period,
-            default="7d",
-            metavar="PERIOD",
-            help="with --prometheus: the period up to now (default: %(default)s)",
+        _option(
+            "--range", _period, "PERIOD", "of Prometheus (default: %(default)s)", "7d"
         ),
         argument(
             "--peak",
             choices=tuple(observed.QUANTILES),
             default="max",
-            help="the value of a server's samples that counts as its peak (default: "
+            help="the value of a server's samples that is its peak (default: "
             "%(default)s)",
         ),
-        argument(
+        _option(
             "--service-of",
-            metavar="REGEX",
-            default=observed.BY_NAME,
-            help="expression that matches a server's name, and whose first group is "
-            "its service (default: the name without number and domain)",
+            str,
+            "REGEX",
+            "expression for a server's name, whose first group is its service "
+            "(default: the name without number and domain)",
+            observed.BY_NAME,
         ),
-        file_argument(
+        _files(
             "--record",
-            action="append",
-            default=[],
-            help="record of a proof, or measurements, with the ratios of VMs to their "
-            "host; may be repeated",
+            "record of a proof, or measurements, with the ratios of VMs to their host",
         ),
         argument(
             "--ratios",
@@ -131,57 +139,38 @@ class PlanServers(LookingLister):
             help="use the ratios of this source document; may be repeated (default: "
             f"{ratios.DEFAULT} without --record)",
         ),
-        argument(
+        _option(
             "--host-shape",
-            type=_shape,
-            metavar="SHAPE",
-            help="NUMA nodes x cores of a host (default: the policy's first "
-            "host_shape; with --cloud the most common)",
+            _shape,
+            "SHAPE",
+            "NUMA nodes x cores of a host (default: the policy's first host_shape; "
+            "with --cloud the most common)",
         ),
-        argument(
+        _option(
             "--memory-gb",
-            type=count,
-            metavar="N",
-            help="memory of a host in GiB (default: with --cloud the least)",
+            count,
+            "N",
+            "memory of a host in GiB (default: with --cloud the least)",
         ),
-        _number("--link-gbps", "GBIT", "link of a host in Gbit/s"),
-        _number("--host-watts", "W", "power of a host under load"),
-        _number("--host-cost", "COST", "cost of a host, as the table's cost"),
-        argument(
-            "--survive",
-            type=count,
-            default=0,
-            metavar="N",
-            help="hosts of each pool that may fail at once (default: none)",
-        ),
-        argument(
-            "--headroom",
-            type=_percent,
-            default=0.0,
-            metavar="PERCENT",
-            help="growth of each service to plan for, such as 20%%",
-        ),
+        _option("--link-gbps", positive, "GBIT", "link of a host in Gbit/s"),
+        _option("--host-watts", positive, "W", "power of a host under load"),
+        _option("--host-cost", positive, "COST", "cost of a host, as in the table"),
+        _option("--survive", count, "N", "hosts of each pool that may fail at once", 0),
+        _option("--headroom", _percent, "PERCENT", "growth to plan for: 20%%", 0.0),
         file_argument("--alone", help="fio's result of one VM, alone on its disk"),
-        file_argument(
-            "--contended",
-            action="append",
-            default=[],
-            help="with --alone: fio's result of one of several VMs that ran at once; "
-            "repeat it for each VM",
-        ),
+        _files("--contended", "fio's result of one of several VMs that ran at once"),
         argument(
             "--disk-count",
             choices=_COUNTS,
             help="the count of VMs that the disk limits a host to (default: "
             "demonstrated, without --contended rule)",
         ),
-        argument(
+        _option(
             "--time-limit",
-            type=positive,
-            default=5.0,
-            metavar="S",
-            help="seconds to search for fewer hosts in each pool (default: "
-            "%(default)g)",
+            positive,
+            "S",
+            "seconds to search for fewer hosts in each pool (default: %(default)g)",
+            5.0,
         ),
         flag("--cloud", "read the cloud's hosts, and say which can be emptied"),
         argument(
@@ -213,6 +202,11 @@ class PlanServers(LookingLister):
             with ProgressLine() as progress:
                 settings = self.settings(parsed_args, policy)
                 emptied = emptying.emptied(policy, snapshot, settings, progress)
+            slots = counted("cloud", policy, snapshot, settings)
+            self.remark(
+                f"class {s.class_name}: {s.free} of {s.total} slots are free"
+                for s in slots
+            )
             self.remark([emptying.in_words(snapshot, emptied)])
             if found:
                 shape, least_gb = emptying.model_of(snapshot)

@@ -235,11 +235,8 @@ class _Need:
         link = self.conditions.network_gbps
         if link is None:
             return None
-        return (
-            link * (self.conditions.ratios.network or 1.0) / max(1, size.per_host)
-            if size.cells
-            else link * (self.conditions.ratios.network or 1.0)
-        )
+        own = size.per_host if size.cells else 1
+        return link * (self.conditions.ratios.network or 1.0) / own
 
     def figures(self, size: Size, vms: int) -> dict[str, float]:
         """Return the part of each VM's share that is needed: above 1 is too much."""
@@ -291,25 +288,15 @@ class _Need:
         )
 
     def misfit(self, sizes: Sequence[Size]) -> str:
-        """Return which figures exceed the largest VM's share."""
+        """Return which figures exceed the share of the largest VMs, and by how much."""
         size = max(sizes, key=lambda size: (size.vcpus, size.memory_gb))
         vms = _MOST_VMS if size.cells and self.service.divisible else 1
-        figures = self.figures(size, vms)
-        amounts = {
-            "CPU": f"{self.cpus(vms):.3g} CPUs of {size.vcpus}",
-            "memory": f"{self.memory_gb:.3g} GiB of {size.memory_gb:g}",
-            "network": f"{self.network_gbps:.3g} Gbit/s of {self.share_gbps(size):.3g}"
-            if "network" in figures
-            else "",
-            "disk": self._disk_words(vms),
-        }
-        over = [amounts[name] for name, part in figures.items() if part > 1]
+        parts = {name: n for name, n in self.figures(size, vms).items() if n > 1}
+        over = [
+            f"{name} {100 * part:.0f} %"
+            if part < math.inf
+            else f"no VM gets its {name} I/O"
+            for name, part in parts.items()
+        ]
         whose = "one VM's share" if vms == 1 else f"the share of {vms} VMs"
-        return f"more than {whose} of {size.flavor}: {'; '.join(over)}"
-
-    def _disk_words(self, vms: int) -> str:
-        limits = self.conditions.disk
-        found = limits and limits.plan(self.service, vms, self.growth)
-        if not limits or not found:
-            return ""
-        return next((c.limit for c in found.counts if c.count == limits.count), "")
+        return f"more than {whose} of {size.flavor}: {', '.join(over)}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from nova_perfvm.generate.hosts import HostConfigError, HostRequest, Mode, from_shape
+from nova_perfvm.generate.hosts import HostRequest, Mode, from_shape
 from nova_perfvm.generate.hosts.admission import check_reserve
 from nova_perfvm.generate.hosts.cpus import divide_cpus
 from nova_perfvm.generate.hosts.memory import divide_memory
@@ -58,6 +58,3 @@ def room(
             topology.nodes, divide_memory(request, cpus, pinned), strict=True
         )
     )
-
-
-__all__ = ["Cell", "HostConfigError", "HostModel", "room"]

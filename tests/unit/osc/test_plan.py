@@ -2,8 +2,11 @@
 
 import json
 
+from nova_perfvm.documents.keys import keys_of
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.samples import Samples
+from nova_perfvm.osc.plan import PlanServers
+from nova_perfvm.sizing.services import Service
 from tests.unit.facts.snapshot.clouds import Cloud
 from tests.unit.measure import published
 from tests.unit.osc.base import CommandCase
@@ -51,6 +54,10 @@ class PlanServersTest(CommandCase):
             "42 servers become 27 hosts: 36 % fewer; lower bound 27",
         ):
             self.assertIn(f"{line}\n", self.stderr)
+
+    def test_the_help_has_all_columns(self):
+        for key in keys_of(Service):
+            self.assertRegex(PlanServers.__doc__, rf"\b{key.name}\b")
 
     def test_services(self):
         rows = self.run_plan(
@@ -125,6 +132,8 @@ class PlanServersTest(CommandCase):
             [("h3", 0, ""), ("h1", 1, "h2")],
             [(row["Host"], row["Servers"], row["To"]) for row in rows],
         )
+        slots = "class high-performance: 4 of 6 slots are free\n"
+        self.assertIn(slots, self.stderr)
         said = "of your 3 hosts 2 can be emptied in this order: h3, h1\n"
         self.assertIn(said, self.stderr)
         self.run_plan(self.file(TABLE), "--snapshot", saved, "--memory-gb", "500")

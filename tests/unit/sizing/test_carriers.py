@@ -100,22 +100,19 @@ class CarryTest(testtools.TestCase):
                 "indivisible",
                 {"divisible": False, "cpu_percent": 60, "memory_gb": 300},
                 {},
-                (
-                    "more than one VM's share of hp.20c.200g: 24 CPUs of 20; "
-                    "300 GiB of 200"
-                ),
+                "one VM's share of hp.20c.200g: CPU 120 %, memory 150 %",
             ),
             (
                 "network",
                 small | {"divisible": False, "network_gbps": 20, "class_name": HP.name},
                 {"network_gbps": 25},
-                "20 Gbit/s of 12.5",
+                "network 160 %",
             ),
             (
                 "disk",
                 small | {"write_iops": 100, "divisible": False},
                 {"disk": disk},
-                "writes: 42.6 / 100",
+                "no VM gets its disk I/O",
             ),
             (
                 "large VMs do less",
