@@ -107,7 +107,7 @@ class PlanServers(LookingLister):
             "--prometheus",
             str,
             "URL",
-            "read what servers used from Prometheus, which has node_exporter's metrics",
+            "read node_exporter's metrics of today's servers from this Prometheus",
         ),
         _option(
             "--range", _period, "PERIOD", "of Prometheus (default: %(default)s)", "7d"
@@ -155,7 +155,7 @@ class PlanServers(LookingLister):
         _option("--link-gbps", positive, "GBIT", "link of a host in Gbit/s"),
         _option("--host-watts", positive, "W", "power of a host under load"),
         _option("--host-cost", positive, "COST", "cost of a host, as in the table"),
-        _option("--survive", count, "N", "hosts of each pool that may fail at once", 0),
+        _option("--survive", count, "N", "spare hosts of each pool", 0),
         _option("--headroom", _percent, "PERCENT", "growth to plan for: 20%%", 0.0),
         file_argument("--alone", help="fio's result of one VM, alone on its disk"),
         _files("--contended", "fio's result of one of several VMs that ran at once"),

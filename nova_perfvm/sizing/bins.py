@@ -237,15 +237,15 @@ class _Search:
                 return best, list(solution.col_value)
             self._patterns.append(pattern)
 
-    def hosts(self, counts: Sequence[int]) -> float:
+    def hosts(self, counts: Sequence[int]) -> int:
         """Return hosts by taking the most used pattern, again and again.
 
-        :returns: infinite when the time is over before
+        :returns: a host for each VM when the time is over before
         """
-        hosts = 0
+        hosts, most_hosts = 0, sum(counts)
         while any(counts):
             if time.monotonic() > self._end:
-                return math.inf
+                return most_hosts
             _, used = self.relaxed(counts)
             most = max(range(len(used)), key=lambda number: used[number])
             times = max(1, math.floor(used[most] + _NEAR_0))

@@ -208,7 +208,7 @@ def _least(found: Carried) -> tuple[bool, float, int, float]:
     size = found.size
     if size is None:
         return True, math.inf, 0, 0.0
-    # VMs that may not meet take a host each.
+    # With anti-affinity each VM takes a host.
     per_host = size.per_host if found.service.shares_host else 1
     return bool(size.cells), found.vms / per_host, found.vms, size.memory_gb
 

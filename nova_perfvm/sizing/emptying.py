@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts of a cloud can be emptied one after the other, and in which order."""
+"""Find hosts of a cloud that can be emptied one after the other."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def emptied(
     settings: SchedulerSettings,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> tuple[Emptied, ...]:
-    """Return the hosts that can be emptied, each after those before it.
+    """Return the hosts that can be emptied, in this order.
 
     Hosts with the least memory in use come first: their servers move the fastest.
 
@@ -50,7 +50,7 @@ def emptied(
 
 
 def in_words(snapshot: Snapshot, found: Sequence[Emptied]) -> str:
-    """Return the number of hosts that can be emptied, and their order."""
+    """Return the number and the names of the emptied hosts as a sentence."""
     order = ", ".join(one.host for one in found)
     count = f"of your {len(snapshot.hosts)} hosts {len(found)} can be emptied"
     return f"{count} in this order: {order}" if found else count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make services of what monitoring observed on single servers."""
+"""Make services of the servers that monitoring observed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VIRTUAL_DISKS: Final = r"(dm-|loop|md|nbd|ram|sr|zram).*"
 
 
 class ServerUse(NamedTuple):
-    """What one server used at its peak.
+    """The peaks of one server.
 
     :ivar cpus: CPUs that the server has, ``used_cpus`` those busy
     :ivar network_gbps: the larger of received and sent; None if not observed
@@ -52,7 +52,7 @@ def services_of(
 ) -> tuple[Service, ...]:
     """Return one service for all servers of which a pattern makes the same name.
 
-    The peak of a service is that of its busiest server.
+    The busiest server gives the service its peaks.
 
     :param pattern: regular expression that matches a server's whole name; its first
         group is the service

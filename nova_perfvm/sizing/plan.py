@@ -26,7 +26,7 @@ _PARTS: Final = (1, 2, 4)
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What hosts there have to be beside those that the VMs need.
+    """Spare hosts, and the time for the search.
 
     :ivar survive: hosts of each pool that may fail at once
     :ivar limit_s: seconds of search for each pool

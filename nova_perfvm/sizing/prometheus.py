@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what servers used from Prometheus, which has the metrics of node_exporter.
+"""Read the use of servers from node_exporter's metrics in Prometheus.
 
 One instant query for each figure (``/api/v1/query``): a subquery takes the rate over
 five minutes at every five minutes of the range, and then its quantile.
@@ -27,7 +27,7 @@ _TIMEOUT_S: Final = 60
 _NIC: Final = f'device!~"{VIRTUAL_NICS}"'.replace("\\", "\\\\")
 _DISK: Final = f'device!~"{VIRTUAL_DISKS}"'
 _TOTAL: Final = "max by (instance) (node_memory_MemTotal_bytes) / 1024"
-# {field of ServerUse: query}, each of which has one value for each instance.
+# Queries by field of ServerUse, with one value for each instance.
 _NOW: Final = {
     "cpus": 'count by (instance) (node_cpu_seconds_total{mode="idle"})',
     "memory_kib": _TOTAL,
@@ -50,7 +50,7 @@ _OVER_TIME: Final = {
 
 
 def read(url: str, period: str, peak: Peak) -> list[ServerUse]:
-    """Return what each instance of node_exporter used.
+    """Return the use of each instance of node_exporter.
 
     :param url: of the server, such as ``http://prometheus:9090``
     :param period: range up to now in Prometheus' form, such as ``7d``
@@ -111,7 +111,7 @@ def _query(url: str, query: str) -> dict[str, float]:
     except urllib.error.HTTPError as exc:
         raise PerfVMError(f"{url}: {exc}: {_reason(exc)}") from exc
     except (OSError, KeyError, TypeError, ValueError) as exc:
-        raise PerfVMError(f"{url} does not answer as Prometheus does: {exc}") from exc
+        raise PerfVMError(f"{url} gives no answer of Prometheus: {exc}") from exc
 
 
 def _reason(exc: urllib.error.HTTPError) -> str:

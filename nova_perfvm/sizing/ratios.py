@@ -44,7 +44,7 @@ class VMRatios:
     late: str = "wake-ups of VMs were not compared with the host's"
 
     def linearity(self, servers: int) -> float:
-        """Return the throughput of each of `servers` / of one alone.
+        """Return the throughput of one of several servers / of a server alone.
 
         Interpolates between the measured numbers; beyond the largest its value holds.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what a server used from sysstat: ``sadf -j FILE -- -u -r -b -n DEV``.
+"""Read the use of a server from sysstat: ``sadf -j FILE -- -u -r -b -n DEV``.
 
 The keys are those that sysstat 12 writes (json_stats.c).
 """
@@ -45,7 +45,7 @@ def _server(host: Mapping[str, Any], peak: Peak) -> ServerUse:
     samples: Sequence[Mapping[str, Any]] = host["statistics"]
     cpus = int(host["number-of-cpus"])
     memory = [sample["memory"] for sample in samples if "memory" in sample]
-    # Of what is used the page cache can be given back.
+    # The kernel can free the page cache.
     total_kib = max(one["memused"] / one["memused-percent"] * 100 for one in memory)
     used_kib = quantile([total_kib - one["avail"] for one in memory], peak)
     return ServerUse(

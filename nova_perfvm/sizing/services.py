@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of services: what runs on today's servers, and what it uses at its peak.
+"""The table of services: the peaks of today's servers.
 
 A file is CSV with a header of the keys of :class:`Service`, or YAML::
 
@@ -49,7 +49,7 @@ _TEXTS: Final = frozenset({"name", "peak", "class"})
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """One service, and what each of its servers uses at its peak.
+    """One service, and the peaks of its servers.
 
     An empty figure is not judged, except that a server without ``cpu_percent`` or
     ``used_memory_gb`` is taken to use all of its CPUs or memory.

@@ -164,7 +164,7 @@ class PlanServersTest(CommandCase):
             ("expected a period such as 7d", *enough, "--range", "week"),
             ("expected", *enough, "--host-shape", "two"),
             ("cannot read /nowhere", "/nowhere"),
-            ("does not answer as Prometheus", "--prometheus", "http://127.0.0.1:9"),
+            ("gives no answer of Prometheus", "--prometheus", "http://127.0.0.1:9"),
             ("line 2: a.cpus: missing", self.file("name,servers\na,1\n")),
         ):
             with self.subTest(words):

@@ -191,9 +191,9 @@ class OthersTest(testtools.TestCase):
         for url, words in (
             ("file:///etc/passwd", "expected a URL such as http://prometheus:9090"),
             ("prometheus:9090", "expected a URL such as http://prometheus:9090"),
-            (f"http://127.0.0.1:{free_port()}", "does not answer as Prometheus does"),
-            (self.answering(200, b"<html>"), "does not answer as Prometheus does"),
-            (self.answering(200, b'{"data": {}}'), "does not answer as Prometheus"),
+            (f"http://127.0.0.1:{free_port()}", "gives no answer of Prometheus"),
+            (self.answering(200, b"<html>"), "gives no answer of Prometheus"),
+            (self.answering(200, b'{"data": {}}'), "gives no answer of Prometheus"),
             (self.answering(404, b"<html>"), "404: Not Found: expected the URL of"),
             (self.answering(503, b'{"error": "busy"}'), "Unavailable: busy"),
         ):
