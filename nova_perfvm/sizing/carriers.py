@@ -72,9 +72,9 @@ def sizes_of(
 
 def _fitting(size: Size, room: Sequence[Cell]) -> int:
     if not size.cells:
-        memory_gb = sum(cell.memory_gb for cell in room)
-        whole = sum(cell.cpus for cell in room) >= size.vcpus
-        return int(memory_gb / size.memory_gb) if whole else 0
+        cpus = sum(cell.cpus for cell in room)
+        memory_gb = math.fsum(cell.memory_gb for cell in room)
+        return min(cpus // size.vcpus, int(memory_gb / size.memory_gb))
     memory_gb = size.memory_gb / size.cells
     shares = [
         min(cell.cpus // size.cell_cpus, int(cell.memory_gb / memory_gb))

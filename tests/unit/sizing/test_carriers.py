@@ -164,6 +164,13 @@ class CarryTest(testtools.TestCase):
         self.assertEqual(3, found.vms)
         self.assertAlmostEqual(32 * linearity(5) / linearity(15), found.cpus)
 
+    def test_disk_as_the_limit(self):
+        """Of a host with room for five such VMs, the disk serves two by the rule."""
+        limits = DiskLimits(test_disk.ALONE["NAS"], (), "rule")
+        for reads, limit in ((50, "disk"), (10, "CPU")):
+            of = service(cpu_percent=19, used_memory_gb=4, read_iops=reads)
+            self.assertEqual(limit, carried(of, disk=limits).limit, reads)
+
     def test_disk_by_each_count(self):
         """KISTI's five VMs read 50 each; the SSD serves more than were measured."""
         of = service(cpu_percent=5, used_memory_gb=4, read_iops=50)
