@@ -164,7 +164,7 @@ PIP = $(UNVERSIONED) $(BIN)/pip --disable-pip-version-check install \
     --constraint $(CONSTRAINTS)
 INSTALL = $(PYTHON) -m venv $(VENV) && \
     $(PIP) pip 'setuptools<81' wheel pbr && \
-    $(PIP) --no-build-isolation --editable '.[nova,sandbox,tempest,measure,pages,test,lint,docs]'
+    $(PIP) --no-build-isolation --editable '.[nova,sandbox,tempest,measure,pages,plan,test,lint,docs]'
 
 # With an older Python pip would speak of conflicting dependencies; a virtual
 # environment of another Python would be kept.
@@ -189,7 +189,7 @@ OLDEST_PIP = $(UNVERSIONED) $(OLDEST)/bin/pip --disable-pip-version-check instal
     --no-compile --constraint $(OLDEST_CONSTRAINTS)
 INSTALL_OLDEST = $(PYTHON) -m venv $(OLDEST) && \
     $(OLDEST_PIP) pip 'setuptools<81' wheel pbr && \
-    $(OLDEST_PIP) --no-build-isolation --editable '.[nova,sandbox,measure]' \
+    $(OLDEST_PIP) --no-build-isolation --editable '.[nova,sandbox,measure,plan]' \
     allpairspy hypothesis osc-placement PyMySQL python-openstackclient stestr testtools
 
 $(OLDEST)/.installed: setup.cfg requirements.txt $(OLDEST_CONSTRAINTS)

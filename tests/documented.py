@@ -100,6 +100,7 @@ RUN = {
         "": f"{_PROVE}.test_from_policy_to_proof",
         "openstack perfvm prove": f"{_PROVE}.test_a_proof",
     },
+    f"{_ADMIN}/sizing.rst": {"": f"{_OFFLINE}.test_sizing"},
     f"{_ADMIN}/survey.rst": {
         "": f"{_CLOUD}.test_pictures",
         "nova-perfvm survey --collected": f"{_OFFLINE}.test_survey",

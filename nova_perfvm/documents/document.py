@@ -48,6 +48,9 @@ KINDS: Final = {
     "inventory": FileKind(
         "an inventory of hosts (for --inventory)", 16 * _MIB, by_hand=True
     ),
+    "services": FileKind(
+        "a table of services (for nova-perfvm plan servers)", 16 * _MIB, by_hand=True
+    ),
     "scenario": FileKind(
         "a scenario (for nova-perfvm bench run)", 16 * _MIB, by_hand=True
     ),

@@ -19,8 +19,9 @@ from nova_perfvm.measure import samples
 from nova_perfvm.measure.collect import reading
 from tests import documented, shown
 from tests.bench import test_run
-from tests.unit.measure import hosts, test_disk
+from tests.unit.measure import hosts
 from tests.unit.measure.prove import sound
+from tests.unit.sizing import test_disk
 
 # {beginning of a command: exit statuses that are right}, where it is not 0 alone.
 STATUSES = {
@@ -65,15 +66,6 @@ def outputs(text):
 def spread_out(text):
     """Return a text as it is whatever the width of the terminal."""
     return re.sub(r"-{3,}", "---", " ".join(text.split()))
-
-
-def kisti(reads, writes, *latencies_ms):
-    """Return fio's JSON of figures that another tool measured."""
-    document = json.loads(test_disk.fio(iodepth="8", numjobs="1"))
-    (job,) = document["jobs"]
-    job["read"] = {"iops": reads, "lat_ns": {"mean": latencies_ms[0] * 1e6}}
-    job["write"] = {"iops": writes, "lat_ns": {"mean": latencies_ms[-1] * 1e6}}
-    return json.dumps(document)
 
 
 class DocumentedTest(test_run.RunCase):
@@ -222,11 +214,16 @@ class DocumentedTest(test_run.RunCase):
         self.need("fio")
         vm = test_disk.fio()
         *commands, shown = documented.of(self)
-        self.run_page(commands, **{"vm1.json": vm, "vm2.json": vm})
+        table = "name,servers,cpus,memory_gb,read_iops\nvm,5,4,8,50\n"
+        vms = {"vm1.json": vm, "vm2.json": vm, "services.csv": table}
+        self.run_page(commands, **vms)
         json.loads((self.work / "alone.json").read_text())
         reads, writes, latencies = test_disk.FIVE["NAS"]
         alone = test_disk.ALONE["NAS"]
         five = dict(enumerate(zip(reads, writes, latencies, strict=True), start=1))
-        measured = {f"vm{number}.json": kisti(*found) for number, found in five.items()}
-        measured["alone.json"] = kisti(*dataclasses.astuple(alone)[:4])
-        self.run_page([shown], **measured)
+        measured = {
+            f"vm{number}.json": test_disk.measured(*found, found[-1])
+            for number, found in five.items()
+        }
+        measured["alone.json"] = test_disk.measured(*dataclasses.astuple(alone)[:4])
+        self.run_page([shown], **measured, **{"services.csv": table})

@@ -35,6 +35,7 @@ ROOMS = (
     "diagnose",
     "changes",
     "measure",
+    "sizing",
     "cloud",
     "scheduler",
     "api",

@@ -19,14 +19,16 @@ from nova_perfvm.generate import inventory
 from nova_perfvm.known_bugs import model as known_bug
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import scenario
-from nova_perfvm.measure.bench.disk_figures import read_fio
 from nova_perfvm.measure.collect import reading
 from nova_perfvm.measure.prove import proof
 from nova_perfvm.policy import loader
+from nova_perfvm.sizing import services
+from nova_perfvm.sizing.fio_results import read_fio
 from tests.unit.changes.migrations.test_execution import execution
-from tests.unit.measure import hosts, test_disk
+from tests.unit.measure import hosts
 from tests.unit.measure.prove import test_proof
 from tests.unit.measure.prove.sound import Case
+from tests.unit.sizing import test_disk
 
 SCENARIO = pathlib.Path(__file__).parents[3] / "etc/nova_perfvm/scenario.yaml"
 # Of each kind of file what reads it from a path.
@@ -40,6 +42,7 @@ LOADERS = {
     "scenario": scenario.load,
     "inventory": lambda path: inventory.load(path, loader.load()),
     "policy": loader.load,
+    "services": lambda path: services.parse(textfile.read(path), path),
     "known-bug": lambda path: known_bug.parse(textfile.read(path), path),
 }
 
@@ -62,6 +65,10 @@ class KindsTest(testtools.TestCase):
         (directory / "scenario").write_text(SCENARIO.read_text())
         (directory / "inventory").write_text(
             "kind: inventory\nschema_version: '1.0'\nhosts: {}\n"
+        )
+        (directory / "services").write_text(
+            "kind: services\nschema_version: '1.0'\n"
+            "services: {web: {servers: 4, cpus: 2, memory_gb: 4}}\n"
         )
         bug = resources.files("nova_perfvm.known_bugs") / "2152697.yaml"
         (directory / "known-bug").write_text(bug.read_text())

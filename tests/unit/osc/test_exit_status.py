@@ -14,13 +14,14 @@ from tests.unit.osc import invocations
 JUDGING = {
     *("audit", "preflight", "policy check", "explain", "survey", "prove"),
     *("host check", "guest check", "server check", "bench compare"),
-    *("plan disk", "plan free", "plan drain", "plan defragment", "plan what-if"),
+    *("plan servers", "plan free", "plan drain", "plan defragment", "plan what-if"),
     "known-bugs",
 }
 # What they look at is a cloud, or what the option --snapshot names.
 LOOKING = {
     *("audit", "survey", "explain", "capacity show", "map", "metrics"),
     *("plan free", "plan drain", "plan defragment", "plan what-if", "known-bugs"),
+    "plan servers",
 }
 # Those that always have a cloud.
 ON_A_CLOUD = {
@@ -50,6 +51,7 @@ ARGUMENTS = {
     "plan drain": ["nowhere"],
     "plan defragment": ["--budget", "1"],
     "plan what-if": ["--remove", "nowhere"],
+    "plan servers": ["--cloud"],
     "known-bugs": ["--to", "33"],
     "host config": ["--mode", "shared", "--topology", "2x20"],
     "prove": [
@@ -62,10 +64,7 @@ ARGUMENTS = {
         *("--output", "/nowhere/a"),
     ],
 }
-# How they are given a file, if not by --snapshot or --policy: by options, or first.
-FILES = {
-    "plan disk": ["--alone"],
-}
+# These are given a file first, others by --snapshot or --policy.
 FIRST = {
     *("policy check", "host check", "guest check", "bench compare"),
     *("bench run", "bench import", "plan resume"),
@@ -88,9 +87,6 @@ def with_file(name, path):
         return called(name, path, path)
     if name in FIRST:
         return called(name, path)
-    if name in FILES:
-        given = [word for option in FILES[name] for word in (option, path)]
-        return called(name, *given)
     return called(name, "--snapshot" if name in LOOKING else "--policy", path)
 
 

@@ -18,7 +18,8 @@ from nova_perfvm.generate.formats import tools
 from nova_perfvm.osc import shell
 from nova_perfvm.policy import loader
 from tests import console
-from tests.unit.measure import test_disk
+from tests.unit.measure import hosts
+from tests.unit.measure.prove import sound
 from tests.unit.osc.base import CommandCase
 
 POLICY = loader.load()
@@ -67,11 +68,11 @@ class ProcessTest(testtools.TestCase):
 
     def test_output_that_cannot_be_written(self):
         said = "cannot write the output: No space left on device"
-        path = Path(self.useFixture(fixtures.TempDir()).path) / "fio.json"
-        path.write_text(test_disk.fio())
+        path = Path(self.useFixture(fixtures.TempDir()).path) / "guest.json"
+        path.write_text(hosts.as_json(sound.Case().guests[0]))
         # A table is written by cliff, and help when the process ends; this command has
         # statuses of its own, of which none is one of a lost output.
-        judging = ["plan", "disk", "--alone", str(path), "--guarantee-read", "1"]
+        judging = ["guest", "check", str(path)]
         for arguments, expected, unbuffered in (
             (["policy", "show"], 1, ""),
             (DIFF, 1, ""),

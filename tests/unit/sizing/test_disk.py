@@ -4,9 +4,9 @@ import json
 
 import testtools
 
-from nova_perfvm.diagnose.disk_capacity import Figures, Guarantee, plan
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.measure.bench.disk_figures import FioError, read_fio
+from nova_perfvm.sizing.disk import Figures, Guarantee, plan
+from nova_perfvm.sizing.fio_results import FioError, read_fio
 from tests.unit.measure.bench.test_tools import output
 
 # KISTI: ioMeter, 8 workers, 70/30 random.
@@ -118,6 +118,15 @@ def fio(clones=1, text="", **options):
         "write": {"iops": 8000 / clones, "lat_ns": times},
     }
     return text + json.dumps({"fio version": "fio-3.33", "jobs": [job] * clones})
+
+
+def measured(reads, writes, read_ms, write_ms):
+    """Return fio's JSON of figures that another tool measured with 8 workers."""
+    document = json.loads(fio(iodepth="8", numjobs="1"))
+    (job,) = document["jobs"]
+    job["read"] = {"iops": reads, "lat_ns": {"mean": read_ms * 1e6}}
+    job["write"] = {"iops": writes, "lat_ns": {"mean": write_ms * 1e6}}
+    return json.dumps(document)
 
 
 class FioTest(testtools.TestCase):

@@ -8,11 +8,11 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from nova_perfvm.diagnose.disk_capacity import Figures, all_known
 from nova_perfvm.documents.document import KINDS, kind_of
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.bench.tools import fio
 from nova_perfvm.measure.bench.tools.tool import OutputError, output_of
+from nova_perfvm.sizing.disk import Figures, all_known
 
 # Engines of fio for which iodepth means nothing; the first is its default.
 _SYNCHRONOUS: Final = frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"})

@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pack VMs on the fewest equal hosts, and say how few hosts cannot be enough.
+
+A *pattern* is the VMs of one host.  HiGHS finds patterns by column generation (Gilmore
+and Gomory, 1961), whose linear program bounds the hosts from below.  Its most used
+patterns give hosts; small numbers are decided by a program of all VMs on all hosts.
+Without HiGHS a host is filled with the largest VMs that fit, and the bound is the sum
+of what VMs take.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from nova_perfvm.sizing.hosts import Cell
+
+# A limit of a host: its name, and the number of the NUMA node or the kind of VM.
+_Row = tuple[str, int]
+# Number of VMs of each kind on a host, in the order of the kinds.
+_Pattern = tuple[int, ...]
+_NEAR_0: Final = 1e-6
+# Larger programs of VMs on hosts take HiGHS minutes.
+_MOST_VARIABLES: Final = 2000
+
+
+class VMKind(NamedTuple):
+    """VMs that are alike.
+
+    :ivar vms: how many there are
+    :ivar cpus: CPUs that a VM takes, on all of its NUMA nodes together
+    :ivar cells: NUMA nodes that a VM is pinned to; 0 for VMs that share CPUs
+    :ivar network_gbps: what a VM uses of the host's link
+    :ivar disk_part: part of the host's disk that a VM takes
+    :ivar alone: whether a host takes at most one of them
+    """
+
+    name: str
+    vms: int
+    cpus: float
+    memory_gb: float
+    cells: int = 0
+    network_gbps: float = 0.0
+    disk_part: float = 0.0
+    alone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """An empty host.
+
+    :ivar network_gbps: what all VMs may use of its link; None for no limit
+    :ivar most: VMs that it takes at most; None for no limit
+    """
+
+    cells: tuple[Cell, ...]
+    network_gbps: float | None = None
+    most: int | None = None
+
+
+class Packing(NamedTuple):
+    """The result.
+
+    :ivar hosts: hosts on which all VMs fit
+    :ivar bound: no packing has fewer hosts
+    :ivar solved: whether HiGHS found them
+    """
+
+    hosts: int
+    bound: int
+    solved: bool
+
+
+def pack(kinds: Sequence[VMKind], host: Bin, limit_s: float = 5.0) -> Packing:
+    """Return on how many hosts the VMs fit; each kind has to fit an empty host.
+
+    :param limit_s: seconds after which the best packing so far is returned
+    """
+    kinds = [kind for kind in kinds if kind.vms]
+    if not kinds:
+        return Packing(0, 0, solved=True)
+    counts, limits = [kind.vms for kind in kinds], _limits(kinds, host)
+    places = list(_places(kinds, host, limits))
+    patterns = dict(_fill(counts, places, limits))
+    hosts, bound = sum(patterns.values()), _volume(counts, places, limits)
+    if hosts <= bound:
+        return Packing(hosts, hosts, solved=True)
+    try:
+        search = _Search(places, limits, list(patterns), limit_s)
+    except ImportError:
+        return Packing(hosts, bound, solved=False)
+    relaxed, _ = search.relaxed(counts)
+    bound = max(bound, math.ceil(relaxed - _NEAR_0 * hosts))
+    if hosts > bound:
+        hosts = min(hosts, search.hosts(counts))
+    while bound < hosts and len(places) * bound <= _MOST_VARIABLES:
+        fits = search.fits(counts, bound)
+        if fits is None:
+            break
+        hosts, bound = (bound, bound) if fits else (hosts, bound + 1)
+    return Packing(hosts, bound, solved=True)
+
+
+class _Place(NamedTuple):
+    """A kind of VM on NUMA nodes of a host, and what it takes of each limit."""
+
+    kind: int
+    taken: Mapping[_Row, float]
+
+
+def _limits(kinds: Sequence[VMKind], host: Bin) -> dict[_Row, float]:
+    limits: dict[_Row, float] = {
+        # VMs that share CPUs float over the NUMA nodes.
+        ("all cpus", 0): sum(cell.cpus for cell in host.cells),
+        ("all memory", 0): sum(cell.memory_gb for cell in host.cells),
+        ("disk", 0): 1.0,
+    }
+    for number, cell in enumerate(host.cells):
+        limits["cpus", number] = cell.cpus
+        limits["memory", number] = cell.memory_gb
+    if host.network_gbps is not None:
+        limits["network", 0] = host.network_gbps
+    if host.most is not None:
+        limits["vms", 0] = host.most
+    alone = [number for number, kind in enumerate(kinds) if kind.alone]
+    return limits | {("alone", number): 1 for number in alone}
+
+
+def _places(
+    kinds: Sequence[VMKind], host: Bin, limits: Mapping[_Row, float]
+) -> Iterator[_Place]:
+    for number, kind in enumerate(kinds):
+        taken: dict[_Row, float] = {
+            ("all cpus", 0): kind.cpus,
+            ("all memory", 0): kind.memory_gb,
+            ("network", 0): kind.network_gbps,
+            ("disk", 0): kind.disk_part,
+            ("vms", 0): 1,
+            ("alone", number): 1,
+        }
+        for cells in itertools.combinations(range(len(host.cells)), kind.cells):
+            found = taken.copy()
+            for cell in cells:
+                found["cpus", cell] = kind.cpus / kind.cells
+                found["memory", cell] = kind.memory_gb / kind.cells
+            yield _Place(number, {row: found[row] for row in found if row in limits})
+
+
+def _volume(
+    counts: Sequence[int], places: Sequence[_Place], limits: Mapping[_Row, float]
+) -> int:
+    """Return the hosts that the VMs need of the scarcest of what a host has."""
+    # On whichever NUMA nodes it is, a VM takes the same of the other limits.
+    each = dict(places)
+    totals = {
+        row: math.fsum(n * each[kind].get(row, 0) for kind, n in enumerate(counts))
+        for row in limits
+        if row[0] not in {"cpus", "memory"}
+    }
+    return max(math.ceil(totals[row] / limits[row] - _NEAR_0) for row in totals)
+
+
+def _fill(
+    counts: Sequence[int], places: Sequence[_Place], limits: Mapping[_Row, float]
+) -> Iterator[tuple[_Pattern, int]]:
+    """Yield patterns and their number: each host is filled, the largest VMs first."""
+
+    def largest(place: _Place) -> float:
+        return max(part / limits[row] for row, part in place.taken.items())
+
+    left, ordered = list(counts), sorted(places, key=largest, reverse=True)
+    while any(left):
+        free, pattern = dict(limits), [0] * len(left)
+        for kind, taken in ordered:
+            while pattern[kind] < left[kind] and all(
+                free[row] + _NEAR_0 >= part for row, part in taken.items()
+            ):
+                pattern[kind] += 1
+                for row, part in taken.items():
+                    free[row] -= part
+        times = min(n // many for n, many in zip(left, pattern, strict=True) if many)
+        left = [n - times * many for n, many in zip(left, pattern, strict=True)]
+        yield tuple(pattern), times
+
+
+class _Column(NamedTuple):
+    """A variable of a program: its cost, its largest value, its part of each row."""
+
+    cost: float
+    most: float
+    rows: Mapping[int, float]
+
+
+class _Search:
+    """The search for few hosts by HiGHS, within a time."""
+
+    def __init__(
+        self,
+        places: Sequence[_Place],
+        limits: Mapping[_Row, float],
+        patterns: list[_Pattern],
+        limit_s: float,
+    ) -> None:
+        """Begin with some patterns.
+
+        :raises ImportError: when HiGHS is not installed
+        """
+        self._highs = importlib.import_module("highspy")
+        self._places, self._limits, self._patterns = places, limits, patterns
+        self._end = time.monotonic() + limit_s
+
+    def relaxed(self, counts: Sequence[int]) -> tuple[float, Sequence[float]]:
+        """Add patterns until none improves the linear program of some VMs.
+
+        :returns: a lower bound of the hosts, and how often each pattern is used
+        """
+        best = 0.0
+        while True:
+            columns = [
+                _Column(
+                    1.0, math.inf, {n: many for n, many in enumerate(pattern) if many}
+                )
+                for pattern in self._patterns
+            ]
+            model = self._solved([(n, math.inf) for n in counts], columns, whole=False)
+            solution = model.getSolution()
+            worth, pattern = self._best_pattern(solution.row_dual, counts)
+            # No pattern is worth more, so prices / worth solve the dual (Farley, 1990).
+            objective = model.getInfo().objective_function_value
+            best = max(best, objective / max(1.0, worth))
+            if worth <= 1 + _NEAR_0 or pattern is None or pattern in self._patterns:
+                return best, list(solution.col_value)
+            self._patterns.append(pattern)
+
+    def hosts(self, counts: Sequence[int]) -> int:
+        """Return hosts by taking the most used pattern, again and again.
+
+        :returns: a host for each VM when the time is over before
+        """
+        hosts, most_hosts = 0, sum(counts)
+        while any(counts):
+            if time.monotonic() > self._end:
+                return most_hosts
+            _, used = self.relaxed(counts)
+            most = max(range(len(used)), key=lambda number: used[number])
+            times = max(1, math.floor(used[most] + _NEAR_0))
+            hosts += times
+            pairs = zip(counts, self._patterns[most], strict=True)
+            counts = [max(0, n - times * many) for n, many in pairs]
+        return hosts
+
+    def fits(self, counts: Sequence[int], hosts: int) -> bool | None:
+        """Return whether the VMs fit so many hosts; None when the time is over."""
+        rows = [(float(n), math.inf) for n in counts]
+        columns = []
+        for _ in range(hosts):
+            taken = self._host(counts, len(rows), [0.0] * len(counts))
+            columns += [
+                column._replace(rows={place.kind: 1.0, **column.rows})
+                for place, column in zip(self._places, taken, strict=True)
+            ]
+            rows += [(-math.inf, limit) for limit in self._limits.values()]
+        model = self._solved(rows, columns, whole=True)
+        if self._feasible(model):
+            return True
+        infeasible = self._highs.HighsModelStatus.kInfeasible
+        return False if model.getModelStatus() == infeasible else None
+
+    def _best_pattern(
+        self, prices: Sequence[float], counts: Sequence[int]
+    ) -> tuple[float, _Pattern | None]:
+        """Return a bound of a pattern's worth, and the pattern worth most.
+
+        :returns: an infinite bound and no pattern when the time is over
+        """
+        rows = [(-math.inf, limit) for limit in self._limits.values()]
+        model = self._solved(rows, self._host(counts, 0, prices), whole=True)
+        if time.monotonic() > self._end or not self._feasible(model):
+            return math.inf, None
+        pattern = [0] * len(counts)
+        chosen = model.getSolution().col_value
+        for place, many in zip(self._places, chosen, strict=True):
+            pattern[place.kind] += round(many)
+        return -model.getInfo().mip_dual_bound, tuple(pattern)
+
+    def _host(
+        self, counts: Sequence[int], first: int, prices: Sequence[float]
+    ) -> list[_Column]:
+        """Return the VMs on one host, whose limits are the rows from `first` on."""
+        numbers = {row: first + number for number, row in enumerate(self._limits)}
+        return [
+            _Column(
+                -prices[kind],
+                counts[kind],
+                {numbers[row]: part for row, part in taken.items()},
+            )
+            for kind, taken in self._places
+        ]
+
+    def _solved(
+        self,
+        rows: Sequence[tuple[float, float]],
+        columns: Sequence[_Column],
+        *,
+        whole: bool,
+    ) -> Any:
+        """Return HiGHS after it minimized the cost within the limits of rows."""
+        model = self._highs.Highs()
+        for option, value in (
+            ("output_flag", False),
+            # The command may run beside a cloud's services.
+            ("threads", 1),
+            ("mip_rel_gap", 0.0),
+            ("time_limit", max(0.1, self._end - time.monotonic())),
+        ):
+            model.setOptionValue(option, value)
+        for lower, upper in rows:
+            model.addRow(lower, upper, 0, [], [])
+        for number, (cost, most, parts) in enumerate(columns):
+            values = list(map(float, parts.values()))
+            model.addCol(cost, 0.0, most, len(parts), list(parts), values)
+            if whole:
+                model.changeColIntegrality(number, self._highs.HighsVarType.kInteger)
+        model.run()
+        return model
+
+    def _feasible(self, model: Any) -> bool:
+        feasible: int = self._highs.kSolutionStatusFeasible
+        return bool(model.getInfo().primal_solution_status == feasible)

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From services to hosts, under each way to divide hosts between VMs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, NamedTuple
+
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.generate.hosts import HostConfigError
+from nova_perfvm.policy import Policy
+from nova_perfvm.printable import number_of, some_of
+from nova_perfvm.sizing.bins import Bin, VMKind, pack
+from nova_perfvm.sizing.carriers import Carried, Conditions, Size, carry, sizes_of
+from nova_perfvm.sizing.hosts import Cell, HostModel, room
+from nova_perfvm.sizing.services import Service
+
+# VMRatios of CPUs that show how much the result depends on the ratio.
+SENSITIVITY: Final = (0.7, 0.8, 0.9)
+ArmName = Literal["one VM per server", "slots", "cells", "units"]
+# Under cells a class is divided into VMs of these parts, if the policy has no sizes.
+_PARTS: Final = (1, 2, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """Spare hosts, and the time for the search.
+
+    :ivar survive: hosts of each pool that may fail at once
+    :ivar limit_s: seconds of search for each pool
+    """
+
+    survive: int = 0
+    limit_s: float = 5.0
+
+
+class Arm(NamedTuple):
+    """The hosts under one way to divide them.
+
+    :ivar hosts: hosts for the VMs
+    :ivar spare: hosts that may fail
+    :ivar staying: today's servers that stay, as no VM carries their service
+    :ivar bound: no packing of these VMs needs fewer hosts, spare and staying included
+    :ivar solved: whether HiGHS searched, not only a heuristic
+    :ivar watts: of hosts and servers that stay; None if not all are known
+    """
+
+    name: ArmName
+    hosts: int
+    spare: int
+    staying: int
+    bound: int
+    solved: bool
+    watts: float | None = None
+    cost: float | None = None
+
+    @property
+    def total(self) -> int:
+        """Hosts and servers together."""
+        return self.hosts + self.spare + self.staying
+
+
+class _Pool(NamedTuple):
+    """Hosts that serve the same sizes."""
+
+    sizes: tuple[Size, ...]
+    room: tuple[Cell, ...]
+    most: int | None = None
+
+
+@dataclass(frozen=True)
+class ServersPlan:
+    """The calculation.
+
+    :ivar carried: the VMs of each service, as the policy has them
+    :ivar arms: with the ratio of CPUs as measured, or documented
+    :ivar sensitivity: {ratio of CPUs: total of each arm}
+    :ivar own: the arm of the policy's placement
+    """
+
+    conditions: Conditions
+    today: int
+    carried: tuple[Carried, ...]
+    arms: tuple[Arm, ...]
+    sensitivity: dict[float, dict[ArmName, int]]
+    own: Arm
+    remarks: tuple[str, ...]
+
+    def fewer(self, arm: Arm) -> float:
+        """Return the part of today's servers that is saved; below 0 if more are needed.
+
+        :returns: percent
+        """
+        return 100 * (self.today - arm.total) / self.today
+
+    @property
+    def sentence(self) -> str:
+        """The result for a report."""
+        arm, fewer = self.own, self.fewer(self.own)
+        saved = f"{fewer:.0f} % fewer" if fewer > 0 else "none is saved"
+        words = (
+            f"{number_of(self.today, 'server')} become "
+            f"{number_of(arm.total, 'host')}: {saved}; lower bound {arm.bound}"
+        )
+        for amount, unit, was in (
+            (arm.watts, "W", self._today_sum("watts")),
+            (arm.cost, "in cost", self._today_sum("cost")),
+        ):
+            if amount is not None and was is not None:
+                words += f"; {was:,.0f} become {amount:,.0f} {unit}"
+        return words
+
+    def _today_sum(self, key: str) -> float | None:
+        return sum_of([one.service for one in self.carried], key)
+
+
+def plan(
+    policy: Policy,
+    model: HostModel,
+    services: Sequence[Service],
+    conditions: Conditions,
+    wishes: Wishes,
+) -> ServersPlan:
+    """Return the VMs of services, and the hosts that these need.
+
+    :param model: the hosts to plan with
+    :raises PerfVMError: when the hosts cannot be divided, or a service names a class
+        that the policy has not
+    """
+    for service in services:
+        if service.class_name is not None:
+            policy.get_class(service.class_name)
+    planner = _Planner(policy, model, services, wishes)
+    arms = tuple(planner.arms(conditions))
+    if not arms[1:]:
+        raise PerfVMError("\n".join(planner.remarks))
+    sensitivity = {}
+    for ratio in SENSITIVITY:
+        other = replace(conditions, ratios=conditions.ratios.with_cpu(ratio))
+        sensitivity[ratio] = {arm.name: arm.total for arm in planner.arms(other)}
+    by_name: dict[str, Arm] = {arm.name: arm for arm in arms}
+    own = by_name.get(policy.placement, by_name["slots"])
+    return ServersPlan(
+        conditions,
+        sum(service.servers for service in services),
+        planner.carried(conditions, "cells" if own.name == "cells" else "slots"),
+        arms,
+        sensitivity,
+        own,
+        tuple(planner.remarks),
+    )
+
+
+def sum_of(services: Sequence[Service], key: str) -> float | None:
+    """Return the sum of a figure over all servers; None unless all are known."""
+    values = [(of.servers, getattr(of, key)) for of in services]
+    if any(value is None for _, value in values):
+        return None
+    return math.fsum(servers * value for servers, value in values)
+
+
+class _Planner:
+    """The arms of one policy, and their pools."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        model: HostModel,
+        services: Sequence[Service],
+        wishes: Wishes,
+    ) -> None:
+        self._model, self._services, self._wishes = model, services, wishes
+        self.remarks: list[str] = []
+        self._pools: dict[ArmName, tuple[_Pool, ...]] = {}
+        for name, pools in (
+            ("slots", self._of_slots),
+            ("cells", self._of_cells),
+            ("units", self._of_units),
+        ):
+            try:
+                self._pools[name] = tuple(pools(policy))  # type: ignore[index]
+            except HostConfigError as exc:
+                self.remarks.append(f"{name}: not planned: {exc}")
+
+    def _of_slots(self, policy: Policy) -> Iterator[_Pool]:
+        for vm_class in policy.pinned_classes:
+            cells = room(policy, self._model, "dedicated", (vm_class,))
+            sizes = tuple(sizes_of(vm_class, cells))
+            yield _Pool(sizes, cells, vm_class.max_per_host)
+        yield self._shared(policy, room(policy, self._model, "shared", ()))
+
+    def _of_cells(self, policy: Policy) -> Iterator[_Pool]:
+        pinned = policy.pinned_classes
+        cells = room(policy, self._model, "dedicated", pinned)
+        parts = (1,) if policy.placement == "cells" or len(pinned) > 1 else _PARTS
+        sizes = tuple(size for one in pinned for size in sizes_of(one, cells, parts))
+        if len(parts) > 1 and sizes:
+            vcpus = sorted({size.vcpus for size in sizes})
+            self.remarks.append(
+                f"cells: supposes classes of {', '.join(map(str, vcpus))} vCPUs"
+            )
+        yield _Pool(sizes, cells)
+        yield self._shared(policy, room(policy, self._model, "shared", ()))
+
+    def _of_units(self, policy: Policy) -> Iterator[_Pool]:
+        if len(policy.pinned_classes) != 1:
+            raise HostConfigError("elastic hosts serve exactly one pinned class")
+        (vm_class,) = policy.pinned_classes
+        cells = room(policy, self._model, "elastic", (vm_class,))
+        sizes = tuple(sizes_of(vm_class, cells))
+        yield _Pool(sizes, cells, vm_class.max_per_host)
+        yield self._shared(policy, cells)
+
+    @staticmethod
+    def _shared(policy: Policy, cells: tuple[Cell, ...]) -> _Pool:
+        shared = (c for c in policy.classes if not c.pinned)
+        return _Pool(tuple(s for c in shared for s in sizes_of(c, cells)), cells)
+
+    def carried(self, conditions: Conditions, arm: ArmName) -> tuple[Carried, ...]:
+        """Return the VMs of each service."""
+        sizes = [size for pool in self._pools[arm] for size in pool.sizes]
+        return tuple(carry(service, sizes, conditions) for service in self._services)
+
+    def arms(self, conditions: Conditions) -> Iterator[Arm]:
+        """Yield each arm, first the one that saves no host."""
+        for number, (name, pools) in enumerate(self._pools.items()):
+            carried = self.carried(conditions, name)
+            if not number:
+                yield self._one_each(carried)
+            yield self._arm(name, pools, carried, conditions)
+
+    def _one_each(self, carried: Sequence[Carried]) -> Arm:
+        hosts = sum(
+            one.service.servers * math.ceil(one.vms / max(1, one.size.per_host))
+            for one in carried
+            if one.size
+        )
+        spare = self._wishes.survive if hosts else 0
+        return self._made(
+            "one VM per server", carried, hosts, spare, hosts, solved=True
+        )
+
+    def _arm(
+        self,
+        name: ArmName,
+        pools: Sequence[_Pool],
+        carried: Sequence[Carried],
+        conditions: Conditions,
+    ) -> Arm:
+        hosts = bound = used = 0
+        solved = True
+        link, ratio = conditions.network_gbps, conditions.ratios.network or 1.0
+        for pool in pools:
+            found = pack(
+                [_kind(one, one.size) for one in carried if one.size in pool.sizes],
+                Bin(pool.room, None if link is None else link * ratio, pool.most),
+                self._wishes.limit_s,
+            )
+            hosts, bound = hosts + found.hosts, bound + found.bound
+            solved = solved and found.solved
+            used += bool(found.hosts)
+        # An elastic host may take the place of any other.
+        spare = self._wishes.survive * (min(1, used) if name == "units" else used)
+        return self._made(name, carried, hosts, spare, bound, solved=solved)
+
+    def _made(
+        self,
+        name: ArmName,
+        carried: Sequence[Carried],
+        hosts: int,
+        spare: int,
+        bound: int,
+        *,
+        solved: bool,
+    ) -> Arm:
+        stay = [one.service for one in carried if one.size is None]
+        staying = sum(service.servers for service in stay)
+        watts, cost = (
+            None if each is None or kept is None else (hosts + spare) * each + kept
+            for each, kept in (
+                (self._model.watts, sum_of(stay, "watts")),
+                (self._model.cost, sum_of(stay, "cost")),
+            )
+        )
+        return Arm(
+            name, hosts, spare, staying, bound + spare + staying, solved, watts, cost
+        )
+
+
+def _kind(one: Carried, size: Size | None) -> VMKind:
+    if size is None:
+        raise ValueError(one.service.name)
+    shared_cpus = one.cpus / one.vms
+    return VMKind(
+        one.service.name,
+        one.all_vms,
+        size.cell_cpus * size.cells if size.cells else shared_cpus,
+        size.memory_gb,
+        size.cells,
+        one.network_gbps / one.vms,
+        one.disk_part,
+        alone=not one.service.shares_host,
+    )
+
+
+def notes(found: ServersPlan) -> Iterator[str]:
+    """Yield what the figures rest on, and what they leave out."""
+    conditions, ratios = found.conditions, found.conditions.ratios
+    yield f"ratios: {ratios.source}; measured: {'yes' if ratios.measured else 'no'}"
+    services = [one.service for one in found.carried]
+    for key, what, missing in (
+        ("network_gbps", "network", conditions.network_gbps is None),
+        ("read_iops", "disk", conditions.disk is None),
+        ("write_iops", "disk", conditions.disk is None),
+    ):
+        names = [of.name for of in services if getattr(of, key) is not None]
+        if names and missing:
+            option = {"network": "--link-gbps", "disk": "--alone"}[what]
+            yield f"{key} not judged without {option}: {some_of(names, 3)}"
+    for key in ("cpu_percent", "used_memory_gb"):
+        if names := [of.name for of in services if getattr(of, key) is None]:
+            yield f"{key} unknown, taken for all: {some_of(names, 3)}"
+    shared = [
+        one.service.name for one in found.carried if one.size and not one.size.cells
+    ]
+    if shared:
+        yield (
+            "VMs that share CPUs count by their peaks, all at once, and the ratio is "
+            f"that of pinned VMs: {some_of(shared, 3)}"
+        )
+    if not all(arm.solved for arm in found.arms):
+        yield (
+            "HiGHS is not installed (the extra [plan]): a heuristic filled the hosts, "
+            "and the bound is the sum of what VMs take"
+        )
+    yield from found.remarks

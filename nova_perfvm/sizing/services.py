@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of services: the peaks of today's servers.
+
+A file is CSV with a header of the keys of :class:`Service`, or YAML::
+
+    kind: services
+    schema_version: "1.0"
+    services:
+      redis: {servers: 12, cpus: 40, cpu_percent: 46, memory_gb: 96, peak: p95}
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Final, Literal
+
+from nova_perfvm.documents.document import parse_document
+from nova_perfvm.documents.keys import (
+    NAME,
+    Expected,
+    Form,
+    count,
+    keys_of,
+    read_value,
+    some,
+)
+from nova_perfvm.documents.mistakes import DocumentError, Mistake
+
+Peak = Literal["max", "p99", "p95"]
+Name = Annotated[str, some("the name of a service")]
+Servers = Annotated[int, count(1, 1_000_000, "servers")]
+CPUs = Annotated[int, count(1, 4096, "CPUs")]
+Amount = Annotated[float, Expected("a number above 0", lambda n: n > 0)]
+Percent = Annotated[
+    float, Expected("a percentage above 0, at most 100", lambda n: 0 < n <= 100)
+]
+
+# A header of CSV; YAML and JSON have other characters in their first line.
+_HEADER: Final = re.compile(r"[\ufeff\w \"-]+([,;\t][\w \"-]*)+")
+_DELIMITERS: Final = ",;\t"
+_BOOLEANS: Final = {"yes": True, "true": True, "no": False, "false": False}
+_NUMBER: Final = re.compile(r"\d+(\.\d+)?")
+_TEXTS: Final = frozenset({"name", "peak", "class"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """One service, and the peaks of its servers.
+
+    An empty figure is not judged, except that a server without ``cpu_percent`` or
+    ``used_memory_gb`` is taken to use all of its CPUs or memory.
+
+    :ivar servers: number of today's servers
+    :ivar cpus: CPUs of each server
+    :ivar memory_gb: memory of each server in GiB
+    :ivar network_gbps: the larger of received and sent, in Gbit/s
+    :ivar latency_ms: longest mean latency of its disk I/O that the service tolerates
+    :ivar peak: what the figures are of each server's values: the largest, or a
+        percentile; None if nobody said
+    :ivar latency_sensitive: whether late wake-ups hurt the service
+    :ivar divisible: whether several VMs may do the work of one server
+    :ivar shares_host: whether two VMs of the service may be on one host
+    :ivar class_name: the class that its VMs must have; None for the smallest that fits
+    :ivar watts: power that each server draws; ``cost`` is its cost in any currency
+    """
+
+    name: Name = field(metadata=NAME)
+    servers: Servers
+    cpus: CPUs
+    cpu_percent: Percent | None = None
+    memory_gb: Amount | None = None
+    used_memory_gb: Amount | None = None
+    network_gbps: Amount | None = None
+    read_iops: Amount | None = None
+    write_iops: Amount | None = None
+    latency_ms: Amount | None = None
+    peak: Peak | None = None
+    latency_sensitive: bool = False
+    divisible: bool = True
+    shares_host: bool = True
+    class_name: str | None = field(default=None, metadata={"key": "class"})
+    watts: Amount | None = None
+    cost: Amount | None = None
+
+    @property
+    def used_cpus(self) -> float:
+        """CPUs of one server that the service uses at its peak."""
+        return self.cpus * (100 if self.cpu_percent is None else self.cpu_percent) / 100
+
+    @property
+    def needed_memory_gb(self) -> float:
+        """Memory in GiB that the service uses on one server, else the whole server."""
+        return self.used_memory_gb or self.memory_gb or 0
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """Yield what contradicts itself."""
+        if not self.needed_memory_gb:
+            message = "missing; expected the server's GiB, or used_memory_gb"
+            yield Mistake(("memory_gb",), message)
+        elif self.memory_gb and self.needed_memory_gb > self.memory_gb:
+            message = f"{self.needed_memory_gb:g}, more than the server's memory_gb"
+            yield Mistake(("used_memory_gb",), message)
+
+
+@dataclass(frozen=True)
+class Services:
+    """A whole table."""
+
+    services: Annotated[
+        tuple[Service, ...], Form.BY_NAME, some("a mapping of names to services")
+    ]
+
+
+def parse(text: str, source: str) -> tuple[Service, ...]:
+    """Return the services of a CSV or YAML text.
+
+    :param source: the file's name in errors
+    :raises DocumentError: with all mistakes
+    """
+    if not _HEADER.fullmatch(text.partition("\n")[0].strip()):
+        return parse_document("services", Services, text, source).services
+    rows, lines, mistakes = _rows(text.removeprefix("\ufeff"))
+    if rows or not mistakes:
+        found, more = read_value(Services, {"services": rows})
+        mistakes += _at_lines(more, lines)
+        if not mistakes:
+            return tuple(found.services)
+    raise DocumentError(source, dict.fromkeys(mistakes), "services")
+
+
+def _rows(text: str) -> tuple[dict[str, Any], dict[str, int], list[Mistake]]:
+    """Return the rows of a CSV text and their lines, by service, and mistakes."""
+    header = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=header.count)
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
+    rows: dict[str, Any] = {}
+    lines: dict[str, int] = {}
+    names = [name.strip() for name in next(reader, [])]
+    if "name" not in names:
+        known = ", ".join(key.name for key in keys_of(Service))
+        message = f"expected CSV with a header of these columns: {known}"
+        return rows, lines, [Mistake((), message)]
+    mistakes = []
+    for cells in reader:
+        if not any(cell.strip() for cell in cells):
+            continue
+        here = reader.line_num
+        if len(cells) > len(names):
+            message = f"{len(cells)} cells, but the header has {len(names)}"
+            mistakes.append(Mistake(("row",), message, here))
+            continue
+        row = {
+            key: _value(key, cell.strip())
+            for key, cell in zip(names, cells, strict=False)
+            if cell.strip()
+        }
+        name = row.pop("name", "")
+        if name in rows:
+            message = f"is on line {lines[name]} already: give each its own name"
+            mistakes.append(Mistake((name,), message, here))
+            continue
+        rows[name], lines[name] = row, here
+    return rows, lines, mistakes
+
+
+def _value(key: str, cell: str) -> Any:
+    if key in _TEXTS:
+        return cell
+    if _NUMBER.fullmatch(cell):
+        return float(cell) if "." in cell else int(cell)
+    return _BOOLEANS.get(cell.lower(), cell)
+
+
+def _at_lines(mistakes: list[Mistake], lines: dict[str, int]) -> list[Mistake]:
+    """Return mistakes with the lines of their rows; an unknown column once."""
+    found = []
+    for mistake in mistakes:
+        _, name, *keys = (*mistake.path, "", "")
+        if mistake.message.startswith("unknown key"):
+            path = tuple(key for key in keys if key)
+            found.append(Mistake(path, mistake.message, line=1))
+        else:
+            path = mistake.path[1:]
+            found.append(replace(mistake, path=path, line=lines.get(name)))
+    return found

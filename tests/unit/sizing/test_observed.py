@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import pathlib
+
+import testtools
+
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.sizing import sadf
+from nova_perfvm.sizing.observed import BY_NAME, ServerUse, quantile, services_of
+from nova_perfvm.sizing.services import Service
+
+# As sysstat 12.6.1 prints it by sadf.COMMAND, with some values changed.
+SAMPLE = pathlib.Path(__file__).with_name("sadf.json").read_text()
+
+
+class ServicesOfTest(testtools.TestCase):
+    def test_busiest_server_of_each(self):
+        servers = (
+            ServerUse("redis-01.example.org", 40, 18.4, 128, 60, 2.0),
+            ServerUse("redis-02.example.org", 20, 12.0, 64, 63.5, 3.0004, 50.0),
+            ServerUse("web1:9100", 4, 0.0, 8, 2),
+        )
+        self.assertEqual(
+            (
+                Service(
+                    name="redis",
+                    servers=2,
+                    cpus=40,
+                    cpu_percent=46.0,
+                    memory_gb=128,
+                    used_memory_gb=63.5,
+                    network_gbps=3.001,
+                    read_iops=50,
+                    peak="p95",
+                ),
+                Service(
+                    name="web",
+                    servers=1,
+                    cpus=4,
+                    cpu_percent=0.1,
+                    memory_gb=8,
+                    used_memory_gb=2,
+                    peak="p95",
+                ),
+            ),
+            services_of(servers, BY_NAME, "p95"),
+        )
+
+    def test_names(self):
+        for name, service in (
+            ("redis-01.example.org:9100", "redis"),
+            ("web12", "web"),
+            ("k8s-worker_3", "k8s-worker"),
+            ("db", "db"),
+        ):
+            (found,) = services_of([ServerUse(name, 1, 1, 1, 1)], BY_NAME, "max")
+            self.assertEqual(service, found.name, name)
+
+    def test_expressions(self):
+        server = ServerUse("10.0.0.1:9100", 1, 1, 1, 1)
+        for pattern, words in (
+            (BY_NAME, "server 10.0.0.1:9100: --service-of"),
+            (".*", "expected an expression whose first group is the service"),
+            ("(", "--service-of '(': missing )"),
+        ):
+            error = self.assertRaises(
+                PerfVMError, services_of, [server], pattern, "max"
+            )
+            self.assertIn(words, str(error))
+        (found,) = services_of([server], r"(10\.0).*", "max")
+        self.assertEqual("10.0", found.name)
+
+    def test_quantiles(self):
+        values = range(1, 101)
+        for peak, expected in (("max", 100), ("p99", 99), ("p95", 95)):
+            self.assertEqual(expected, quantile(values, peak))
+        self.assertEqual(7, quantile([7], "p95"))
+
+
+class SadfTest(testtools.TestCase):
+    def test_what_sysstat_printed(self):
+        self.assertTrue(sadf.is_sadf(SAMPLE))
+        (found,) = sadf.parse(SAMPLE, "sadf.json", "max")
+        self.assertEqual(("redis-01", 2), (found.name, found.cpus))
+        # 100 - idle - iowait = 82.5 % and 61 % of 2 CPUs.
+        self.assertAlmostEqual(1.65, found.used_cpus)
+        # memused 1245124 KiB are 5.04 %; of the total 23026260 KiB are available.
+        total = 1245124 / 0.0504 / 1024**2
+        self.assertAlmostEqual(total, found.memory_gb, 1)
+        self.assertAlmostEqual(total - 22988136 / 1024**2, found.used_memory_gb, 1)
+        # The larger way of eth0, not that of lo: 250,000 KiB/s.
+        self.assertAlmostEqual(250000 * 8192 / 1e9, found.network_gbps)
+        self.assertEqual((50, 52), (found.read_iops, found.write_iops))
+
+    def test_other_texts(self):
+        for text in (
+            '{"sysstat": {"hosts": [{}]}}',
+            (
+                '{"sysstat": {"hosts": [{"nodename": "a", "number-of-cpus": 2, '
+                '"statistics": []}]}}'
+            ),
+            '{"sysstat": [',
+            '{"sysstat": 1}',
+        ):
+            self.assertTrue(sadf.is_sadf(text))
+            error = self.assertRaises(PerfVMError, sadf.parse, text, "f.json", "max")
+            self.assertIn("f.json: not what sadf -j FILE -- -u -r -b", str(error))
+        self.assertFalse(sadf.is_sadf("name,servers"))

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from dataclasses import replace
+
+import testtools
+
+from nova_perfvm.exceptions import PerfVMError, UnknownClassError
+from nova_perfvm.policy import HostShape, loader
+from nova_perfvm.sizing.carriers import Conditions, DiskLimits
+from nova_perfvm.sizing.hosts import HostModel
+from nova_perfvm.sizing.plan import Wishes, notes, plan
+from nova_perfvm.sizing.ratios import VMRatios
+from tests.unit.sizing import test_disk
+from tests.unit.sizing.test_carriers import service
+
+POLICY = loader.load()
+MODEL = HostModel(HostShape(2, 20), 500)
+RATIOS = VMRatios("test", cpu=1.0)
+BUSY = {"cpu_percent": 40, "used_memory_gb": 60}
+
+
+def planned(*services, policy=POLICY, model=MODEL, wishes=None, **conditions):
+    return plan(
+        policy,
+        model,
+        services,
+        Conditions(**{"ratios": RATIOS} | conditions),
+        wishes or Wishes(),
+    )
+
+
+def totals(found):
+    return {arm.name: arm.total for arm in found.arms}
+
+
+class PlanTest(testtools.TestCase):
+    def test_two_vms_on_each_host(self):
+        found = planned(service(servers=42, **BUSY))
+        self.assertEqual(
+            {"one VM per server": 42, "slots": 21, "cells": 21, "units": 21},
+            totals(found),
+        )
+        self.assertEqual(
+            "42 servers become 21 hosts: 50 % fewer; lower bound 21", found.sentence
+        )
+        # 16 CPUs used: at 0.7 they need 22.9, more than a VM.
+        self.assertEqual(
+            [42, 21, 21],
+            [found.sensitivity[ratio]["slots"] for ratio in (0.7, 0.8, 0.9)],
+        )
+
+    def test_arms_differ(self):
+        """Small pinned VMs need cells; a spare host serves both pools of units."""
+        services = (
+            service(
+                name="a",
+                servers=8,
+                cpu_percent=12,
+                class_name="high-performance",
+                used_memory_gb=14,
+            ),
+            service(name="b", servers=8, cpu_percent=10, used_memory_gb=4),
+        )
+        found = planned(*services, wishes=Wishes(survive=1))
+        # 8 VMs of 20 vCPUs, or of 5; the other service shares the CPUs of one host.
+        self.assertEqual(
+            {"one VM per server": 17, "slots": 7, "cells": 4, "units": 6}, totals(found)
+        )
+        self.assertIn("cells: supposes classes of 5, 10, 20 vCPUs", found.remarks)
+
+    def test_anti_affinity(self):
+        alone = service(servers=6, shares_host=False, **BUSY)
+        self.assertEqual(6, totals(planned(alone))["slots"])
+
+    def test_some_stay(self):
+        voip = service(name="voip", servers=3, latency_sensitive=True)
+        found = planned(service(servers=4, **BUSY), voip)
+        self.assertEqual(
+            (2, 3, 5), (found.own.hosts, found.own.staying, found.own.total)
+        )
+        self.assertEqual(
+            "7 servers become 5 hosts: 29 % fewer; lower bound 5", found.sentence
+        )
+
+    def test_none_is_saved(self):
+        found = planned(service(servers=2, cpu_percent=90, used_memory_gb=60))
+        self.assertIn("2 servers become 2 hosts: none is saved", found.sentence)
+
+    def test_power_and_cost(self):
+        model = replace(MODEL, watts=500, cost=9000)
+        of = service(servers=4, watts=300, cost=5000, **BUSY)
+        found = planned(of, model=model)
+        self.assertEqual((1000, 18000), (found.own.watts, found.own.cost))
+        self.assertIn(
+            "; 1,200 become 1,000 W; 20,000 become 18,000 in cost", found.sentence
+        )
+        found = planned(of, service(name="other", **BUSY), model=model)
+        self.assertNotIn(" W", found.sentence)
+
+    def test_disks_limit_hosts(self):
+        five = [
+            test_disk.Figures(*one) for one in zip(*test_disk.FIVE["NAS"], strict=True)
+        ]
+        of = service(servers=11, cpu_percent=2, used_memory_gb=2, read_iops=50)
+        for count, hosts in (("rule", 6), ("demonstrated", 3), ("extrapolated", 2)):
+            limits = DiskLimits(test_disk.ALONE["NAS"], tuple(five), count)
+            self.assertEqual(hosts, totals(planned(of, disk=limits))["slots"], count)
+
+    def test_schemes_of_policies(self):
+        for placement in ("slots", "units", "cells", "none"):
+            policy = replace(POLICY, placement=placement)
+            own = planned(service(**BUSY), policy=policy).own.name
+            expected = "slots" if placement == "none" else placement
+            self.assertEqual(expected, own)
+
+    def test_without_a_pinned_class(self):
+        general = replace(POLICY, classes=POLICY.classes[1:])
+        found = planned(service(cpu_percent=5, used_memory_gb=4), policy=general)
+        self.assertEqual(1, found.own.total)
+        self.assertNotIn("units", totals(found))
+
+    def test_mistakes(self):
+        error = self.assertRaises(UnknownClassError, planned, service(class_name="hp"))
+        self.assertIn("hp", str(error))
+        self.assertRaises(
+            PerfVMError, planned, service(), model=replace(MODEL, memory_gb=4)
+        )
+
+    def test_what_is_left_out_is_said(self):
+        of = service(network_gbps=2, read_iops=9)
+        small = service(name="small", cpu_percent=2, used_memory_gb=2)
+        said = list(notes(planned(of, small)))
+        for words in (
+            "ratios: test; measured: no",
+            "network_gbps not judged without --link-gbps: s",
+            "read_iops not judged without --alone: s",
+            "cpu_percent unknown, taken for all: s",
+            "used_memory_gb unknown, taken for all: s",
+        ):
+            self.assertIn(words, said)
+        self.assertTrue(any("that of pinned VMs: small" in line for line in said))
