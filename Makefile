@@ -164,7 +164,7 @@ PIP = $(UNVERSIONED) $(BIN)/pip --disable-pip-version-check install \
     --constraint $(CONSTRAINTS)
 INSTALL = $(PYTHON) -m venv $(VENV) && \
     $(PIP) pip 'setuptools<81' wheel pbr && \
-    $(PIP) --no-build-isolation --editable '.[nova,sandbox,tempest,measure,pages,test,lint,docs]'
+    $(PIP) --no-build-isolation --editable '.[nova,sandbox,tempest,measure,pages,plan,test,lint,docs]'
 
 $(STAMP): setup.cfg requirements.txt $(CONSTRAINTS)
 	@echo 'Installing what is needed into $(VENV): a minute or two'
@@ -179,7 +179,7 @@ OLDEST_PIP = $(UNVERSIONED) $(OLDEST)/bin/pip --disable-pip-version-check instal
     --no-compile --constraint $(OLDEST_CONSTRAINTS)
 INSTALL_OLDEST = $(PYTHON) -m venv $(OLDEST) && \
     $(OLDEST_PIP) pip 'setuptools<81' wheel pbr && \
-    $(OLDEST_PIP) --no-build-isolation --editable '.[nova,sandbox,measure]' \
+    $(OLDEST_PIP) --no-build-isolation --editable '.[nova,sandbox,measure,plan]' \
     allpairspy hypothesis osc-placement PyMySQL python-openstackclient stestr testtools
 
 $(OLDEST)/.installed: setup.cfg requirements.txt $(OLDEST_CONSTRAINTS)
@@ -191,7 +191,7 @@ WATCHER_PIP = $(UNVERSIONED) $(WATCHER)/bin/pip --disable-pip-version-check inst
     --no-compile --constraint $(CONSTRAINTS) --constraint $(WATCHER_CONSTRAINTS)
 INSTALL_WATCHER = $(PYTHON) -m venv $(WATCHER) && \
     $(WATCHER_PIP) pip 'setuptools<81' wheel pbr && \
-    $(WATCHER_PIP) --no-build-isolation --editable '.[watcher]'
+    $(WATCHER_PIP) --no-build-isolation --editable '.[watcher,plan]'
 
 $(WATCHER)/.installed: setup.cfg requirements.txt $(CONSTRAINTS) $(WATCHER_CONSTRAINTS)
 	@log=$$(mktemp) && { { $(INSTALL_WATCHER); } >"$$log" 2>&1 || \

@@ -28,8 +28,8 @@ from nova_perfvm.osc.recording import RecordingCommand
 MOVE_COLUMNS: Final = ("Server", "From", "To", "Migration")
 _REMAIN: Final = 1
 _INTERRUPTED: Final = (
-    "interrupted: finishing the migration under way, and beginning no other one unless "
-    "a server is shelved; Ctrl-C again leaves the migration to Nova"
+    "interrupted: finishing the migration under way, and beginning no other one; "
+    "Ctrl-C again leaves the migration to Nova"
 )
 
 
@@ -102,12 +102,6 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
         self.remark(
             [
                 f"stopped: {outcome.why}",
-                *(
-                    f"{move.name} ({move.server}) is shelved and off: openstack "
-                    f"server unshelve {move.server} starts it where nova-scheduler "
-                    "finds room"
-                    for move in execution.shelved
-                ),
                 f"{said}, and {len(remaining)} remain: remove the cause, then {remedy}",
             ]
         )

@@ -27,6 +27,7 @@ from nova_perfvm.osc.base import (
     count,
     file_argument,
     flag,
+    positive,
 )
 from nova_perfvm.osc.executing import MOVE_COLUMNS, CarryingOut, move_cells, moves_table
 from nova_perfvm.osc.forecasting import ForecastingCommand
@@ -66,10 +67,19 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
             "servers may leave their availability zone, except servers that Nova binds "
             "to a zone (Nova 2024.1 and newer shows which)",
         ),
-        flag(
-            "--allow-stop",
-            "where nothing else helps, shelve a running server while others take its "
-            "place, and unshelve it on another host",
+        argument(
+            "--max-ratio",
+            type=positive,
+            metavar="N",
+            help="let general servers come to hosts only up to N vCPUs for each CPU "
+            "(default: the allocation ratio in Placement)",
+        ),
+        argument(
+            "--time-limit",
+            type=positive,
+            default=10.0,
+            metavar="SECONDS",
+            help="let the solver search so long (default: %(default)g)",
         ),
         flag("--cold", "migrate running servers cold, too, which stops them"),
         argument(
@@ -114,7 +124,8 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
             excluded=excluded,
             any_zone=parsed_args.any_zone,
             max_moves=max_moves,
-            stops=parsed_args.allow_stop,
+            max_ratio=parsed_args.max_ratio,
+            time_limit_s=parsed_args.time_limit,
         )
         estimates = self.estimates(parsed_args, policy)
         return Planning(policy, snapshot, settings, wishes, estimates)
@@ -215,12 +226,10 @@ def _costs(move: Move, found: Forecast | None) -> tuple[Any, ...]:
 def _summary(plan: MigrationPlan, what: str) -> str:
     if not plan.moves:
         return "no migration is needed" if plan.complete else "no plan"
-    stops = sum(move.how == "shelve" for move in plan.moves)
-    stopped = f", {number_of(stops, 'server')} stopped for a while" if stops else ""
     return (
-        f"{number_of(len(plan.migrations), 'migration')}, {plan.live} live and "
+        f"{number_of(len(plan.moves), 'migration')}, {plan.live} live and "
         f"{plan.cold} cold, {plan.pinned} of servers that own CPUs, "
-        f"{plan.memory_mb} MiB of memory{stopped}: {what}"
+        f"{plan.memory_mb} MiB of memory: {what}"
     )
 
 
@@ -279,11 +288,6 @@ class PlanDrain(MigrationsLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         host, window_s = parsed_args.host, parsed_args.window
-        if window_s is not None and parsed_args.allow_stop:
-            raise PerfVMError(
-                "--window, --allow-stop: there is no forecast of how long a server "
-                "stays shelved: leave one out"
-            )
         planning = self.planning(parsed_args)
         plan = goals.drain(planning, host)
         moves = plan.moves
