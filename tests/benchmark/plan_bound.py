@@ -19,11 +19,8 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-# The most VMs that leave a node, all sets tried.  If more leave, these need no place.
-MOST_LEAVING = 4
 
-
-def bound(snapshot, slot_cpus, budget, time_s=60.0):
+def bound(snapshot, slot_cpus, budget):
     """Return (the most slots gained, CPU seconds)."""
     begun = time.process_time()
     kinds = _kinds(snapshot)
@@ -39,15 +36,15 @@ def bound(snapshot, slot_cpus, budget, time_s=60.0):
     nodes_giving = collections.defaultdict(list)
     for (total, here), count in kinds.items():
         free = total - sum(here)
-        for gone, placed in _leaving(here):
-            room = free + sum(gone)
+        for gone in _leaving(here, budget):
+            room = free + sum(gone.elements())
             for lost in range(room // slot_cpus + 1):
                 gain = room // slot_cpus - lost - free // slot_cpus
                 number = column(gain, count)
                 rows["nodes", total, here][number] = 1
-                rows["budget"][number] = len(gone)
+                rows["budget"][number] = gone.total()
                 nodes_giving[room % slot_cpus + lost * slot_cpus].append(number)
-                for size, times in collections.Counter(gone if placed else ()).items():
+                for size, times in (+gone).items():
                     rows["moved", size][number] = times
     for cpus, numbers in nodes_giving.items():
         for size in sizes:
@@ -69,7 +66,8 @@ def bound(snapshot, slot_cpus, budget, time_s=60.0):
         integrality=1,
         bounds=Bounds(0, most),
         constraints=LinearConstraint(_matrix(rows.values(), len(gains)), least, limits),
-        options={"mip_rel_gap": 0, "time_limit": time_s},
+        # The root of the search tree is a bound already, at little cost.
+        options={"mip_rel_gap": 0, "node_limit": 1},
     )
     return math.floor(-found.mip_dual_bound + 1e-6), time.process_time() - begun
 
@@ -89,14 +87,12 @@ def _kinds(snapshot):
     )
 
 
-def _leaving(here):
-    """Yield which VMs may leave a node, and whether they have to be placed."""
-    for number in range(min(MOST_LEAVING, len(here)) + 1):
-        for gone in sorted(set(itertools.combinations(here, number))):
-            yield gone, True
-    for number in range(MOST_LEAVING + 1, len(here) + 1):
-        # The largest ones free the most.
-        yield here[-number:], False
+def _leaving(here, budget):
+    """Yield which VMs may leave a node."""
+    counts = collections.Counter(here)
+    for numbers in itertools.product(*(range(n + 1) for n in counts.values())):
+        if sum(numbers) <= budget:
+            yield collections.Counter(dict(zip(counts, numbers, strict=True)))
 
 
 def _matrix(rows, width):

@@ -19,7 +19,7 @@ from nova_perfvm.changes.migrations.planning import ServerKind
 from nova_perfvm.changes.migrations.program import Program
 from nova_perfvm.changes.migrations.scene import (
     MOST_VMS,
-    Place,
+    Landing,
     Resources,
     Scene,
     Source,
@@ -78,7 +78,7 @@ class Formulation:
         self._gain: dict[int, float] = {}
         self._liked: dict[int, float] = {}
         self.sources: dict[int, Source] = {}
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, Landing] = {}
         self._add_sources()
         self._add_places()
         if self.goal.kind is not None:
@@ -129,7 +129,7 @@ class Formulation:
                     mine += [c for c in leaving if self.sources[c].host == host]
                     self.program.row({**dict.fromkeys(mine, 1.0), total: -1}, 0)
 
-    def _holds(self, place: Place) -> int:
+    def _holds(self, place: Landing) -> int:
         """Return how many servers a place takes after all others have left."""
         found = []
         for name, amount in place.takes.items():
@@ -181,7 +181,7 @@ class Formulation:
                 program.row({**terms, max(chosen): -float(scene.most_vms(host))}, 0)
             program.row(chosen, 1)
 
-    def _cover(self, place: Place, column: int, vms: int) -> None:
+    def _cover(self, place: Landing, column: int, vms: int) -> None:
         """Say that servers free what VMs lack, which makes the search quick."""
         most, known = self.program.upper[column], set()
         for name, amount in place.takes.items():
@@ -374,7 +374,7 @@ class Formulation:
 
         Without these the search is quick, and most often the gain is the same.
         """
-        vms: dict[str, list[Place]] = defaultdict(list)
+        vms: dict[str, list[Landing]] = defaultdict(list)
         if self.goal.kind is not None:
             for place in self.scene.places(self.goal.kind):
                 vms[place.host].append(place)

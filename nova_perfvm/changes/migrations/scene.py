@@ -45,7 +45,7 @@ class Source(NamedTuple):
     releases: Resources
 
 
-class Place(NamedTuple):
+class Landing(NamedTuple):
     """NUMA nodes of a host that may take servers of a kind.
 
     :ivar nodes: IDs, ascending; empty for servers without a NUMA topology
@@ -111,13 +111,13 @@ class Scene:
         return tuple(found for name in self.hosts for found in self._sources(name))
 
     def _sources(self, name: str) -> Iterator[Source]:
-        alike: dict[Hashable, list[Server]] = {}
+        alike: dict[tuple[ServerKind, Hashable], list[Server]] = {}
         for server in self.movable.get(name, ()):
             nodes = tuple((c.host_node, len(c.cpu_pinning)) for c in server.cells or ())
-            key = self.kind_of(server), nodes, server.page_size_kb
+            key = self.kind_of(server), (nodes, server.page_size_kb)
             alike.setdefault(key, []).append(server)
         view = self.start.hosts[name].view
-        for (kind, *_), servers in alike.items():  # type: ignore[misc]
+        for (kind, _), servers in alike.items():
             left = free_of(view.without(servers[:1]))
             yield Source(kind, name, tuple(servers), _less(left, self.free[name]))
 
@@ -137,7 +137,7 @@ class Scene:
         }
         return len(kinds) * len(self.hosts) <= _MOST_PAIRS
 
-    def places(self, kind: ServerKind) -> Iterator[Place]:
+    def places(self, kind: ServerKind) -> Iterator[Landing]:
         """Yield the places that take servers of a kind, once others have left."""
         group = kind.request.group
         for name in self.hosts:
@@ -147,7 +147,7 @@ class Scene:
                 if any(groups.reasons(group, "", replace(seen, cloud=view.cloud))):
                     continue
             for nodes, takes in self._places(kind, self._shape(name)):
-                yield Place(kind, name, nodes, takes)
+                yield Landing(kind, name, nodes, takes)
 
     def _places(
         self, kind: ServerKind, shape: _Shape

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from nova_perfvm.changes.migrations.arrangement import Arrangement, PlannedHost
 from nova_perfvm.changes.migrations.formulation import Formulation, Wanted
 from nova_perfvm.changes.migrations.planning import ServerKind
-from nova_perfvm.changes.migrations.scene import Goal, Place, Scene
+from nova_perfvm.changes.migrations.scene import Goal, Landing, Scene
 from nova_perfvm.diagnose import groups
 from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.facts.snapshot.groups import ANTI_AFFINITY
@@ -43,7 +43,7 @@ class Pair(NamedTuple):
 
     server: Server
     column: int
-    place: Place
+    place: Landing
 
 
 def best(start: Arrangement, goal: Goal, value: Callable[[Arrangement], int]) -> Found:
