@@ -69,7 +69,7 @@ def policy():
     return loader.parse(f"{text}\n  general: {{default: true}}\n")
 
 
-def vms_of(hosts, rng, sizes):
+def vms_of(hosts, rng, sizes, fill=None):
     """Return VMs as (host, NUMA node, first CPU, vCPUs)."""
     vms = []
     for host, node in itertools.product(range(hosts), range(NODES)):
@@ -78,23 +78,25 @@ def vms_of(hosts, rng, sizes):
             vms.append((f"h{host}", node, first, vcpus))
             first += vcpus
     rng.shuffle(vms)
-    used, most = sum(vm[3] for vm in vms), rng.uniform(*FILL) * hosts * NODES * CPUS
+    used = sum(vm[3] for vm in vms)
+    most = (fill or rng.uniform(*FILL)) * hosts * NODES * CPUS
     while used > most:
         used -= vms.pop()[3]
     return vms
 
 
-def snapshot(hosts, seed, sizes=SMALL):
+def snapshot(hosts, seed, sizes=SMALL, fill=None):
     """Return the snapshot of a cloud.
 
     :param sizes: frequencies of vCPUs
+    :param fill: the share of CPUs in use; None for one by chance
     """
     rng = random.Random(seed)
     cloud = Cloud(policy())
     for host in range(hosts):
         cloud.add_enrolled(f"h{host}")
     grouped = []
-    for number, vm in enumerate(vms_of(hosts, rng, sizes)):
+    for number, vm in enumerate(vms_of(hosts, rng, sizes, fill)):
         cloud.add_vm(f"vm{number}", *vm)
         if rng.random() < GROUPED:
             grouped.append((f"vm{number}", vm[0]))

@@ -5,7 +5,7 @@ Slots of 16 CPUs are freed within budgets of migrations on a cloud of
 :mod:`tests.benchmark.plan_clouds`; :mod:`tests.benchmark.plan_bound` says what no plan
 exceeds.  CPU seconds are those of the plan alone.
 
-    python -m tests.benchmark.plan_gap [--hosts N] [--large] [--seed N] [--greedy]
+    python -m tests.benchmark.plan_gap [--hosts N] [--large] [--fill SHARE] [--greedy]
 """
 
 import argparse
@@ -44,12 +44,13 @@ def main(arguments=None):
     parser.add_argument("--hosts", type=positive, default=237, help="(%(default)s)")
     parser.add_argument("--large", action="store_true", help="few large VMs a host")
     parser.add_argument("--seed", type=positive, default=1, help="(%(default)s)")
+    parser.add_argument("--fill", type=float, help="share of CPUs in use (by chance)")
     parser.add_argument("--greedy", action="store_true", help="without the solver")
     parser.add_argument("--budgets", type=positive, nargs="+", default=BUDGETS)
     parser.add_argument("--time-limit", type=float, default=10.0, help="(%(default)s)")
     options = parser.parse_args(arguments)
     sizes = plan_clouds.LARGE if options.large else plan_clouds.SMALL
-    snapshot = plan_clouds.snapshot(options.hosts, options.seed, sizes)
+    snapshot = plan_clouds.snapshot(options.hosts, options.seed, sizes, options.fill)
     sys.stdout.write(f"{options.hosts} hosts, {len(snapshot.servers)} VMs\n")
     sys.stdout.write("budget  gained  bound  share  migrations  CPU s\n")
     for budget in options.budgets:

@@ -37,7 +37,7 @@ _UNSEEN: Final = (
     "nova-scheduler checks them, and may refuse a migration"
 )
 _NO_SOLVER: Final = (
-    "HiGHS is not installed (pip install 'nova-perfvm[plan]'): a simple search made "
+    "HiGHS is not installed (pip install 'CHECKOUT[plan]'): a simple search made "
     "this plan, and how far from the best it is, is not known"
 )
 

@@ -30,8 +30,13 @@ def best(
             now = _left(now, [server], goal) or now
         return now
     now, most = start, start.planning.wishes.max_moves
+    known: dict[PlannedHost, list[Sequence[Server]]] = {}
     while value(now) < goal.count:
-        sets = sorted(_sets(now, goal), key=len)[:_MOST_TRIED]
+        for name, host in now.hosts.items():
+            if host not in known:
+                known[host] = list(_sets(now, name, goal))
+        every = [one for host in now.hosts.values() for one in known[host]]
+        sets = sorted(every, key=_cost)[:_MOST_TRIED]
         for servers in sets:
             if most is not None and len(now.moves) + len(servers) > most:
                 continue
@@ -44,31 +49,26 @@ def best(
     return now
 
 
-def _sets(now: Arrangement, goal: Goal) -> Iterator[Sequence[Server]]:
-    """Yield the servers of each host that have to leave for one more VM."""
-    kind = goal.kind
+def _sets(now: Arrangement, name: str, goal: Goal) -> Iterator[Sequence[Server]]:
+    """Yield the servers of a host that have to leave for one more VM."""
+    kind, view = goal.kind, now.hosts[name].view
     assert kind is not None
-    for name, host in now.hosts.items():
-        movable = [s for s in now.movable(name) if s.id not in kind.request.anchors]
-        nodes = {cell.host_node for s in movable for cell in s.cells or ()}
-        room = host.room(kind, MOST_VMS)
+    movable = [s for s in now.movable(name) if s.id not in kind.request.anchors]
+    nodes = {cell.host_node for s in movable for cell in s.cells or ()}
+    room = now.hosts[name].room(kind, MOST_VMS)
 
-        def more(
-            servers: Sequence[Server], host: PlannedHost = host, room: int = room
-        ) -> bool:
-            view = host.view.without(servers)
-            return PlannedHost(now.planning, view).room(kind, MOST_VMS) > room
+    def more(servers: Sequence[Server]) -> bool:
+        left = PlannedHost(now.planning, view.without(servers))
+        return left.room(kind, MOST_VMS) > room
 
-        for node in nodes | {None}:
-            there = [
-                s
-                for s in movable
-                if node is None or any(c.host_node == node for c in s.cells or ())
-            ]
-            if not there or not more(there):
-                continue
-            there.sort(key=lambda s: s.vcpus)
-            for server in list(there):
+    for node in (*nodes, None):
+        there = [
+            s
+            for s in movable
+            if node is None or any(c.host_node == node for c in s.cells or ())
+        ]
+        if there and more(there):
+            for server in sorted(there, key=lambda s: s.vcpus):
                 if more([s for s in there if s is not server]):
                     there.remove(server)
             yield there
@@ -87,14 +87,28 @@ def _left(
             density = {name: _density(now.hosts[name], vcpus) for name in taking}
             fitting = [n for n in taking if most is None or density[n] <= most]
             taking = sorted(fitting, key=density.__getitem__)
+        wanted = goal.kind
+        if wanted is not None:
+            # Hosts without room for the goal lose none.
+            rooms = {name: now.hosts[name].room(wanted, MOST_VMS) for name in taking}
+            taking.sort(key=rooms.__getitem__)
         moved = [now.moved(server.id, name) for name in taking[:_MOST_HOSTS]]
         there = [after for after in moved if after is not None]
-        if goal.kind is not None:
-            there.sort(key=lambda after: -after.room(goal.kind, MOST_VMS))  # type: ignore[arg-type]
+        if wanted is not None:
+            there.sort(key=lambda after: -_room(after, goal))
         if not there:
             return None
         now = there[0]
     return now
+
+
+def _cost(servers: Sequence[Server]) -> tuple[int, int]:
+    return len(servers), sum(server.vcpus for server in servers)
+
+
+def _room(now: Arrangement, goal: Goal) -> int:
+    assert goal.kind is not None
+    return now.room(goal.kind, goal.count)
 
 
 def _density(host: PlannedHost, vcpus: int) -> float:
