@@ -166,7 +166,17 @@ INSTALL = $(PYTHON) -m venv $(VENV) && \
     $(PIP) pip 'setuptools<81' wheel pbr && \
     $(PIP) --no-build-isolation --editable '.[nova,sandbox,tempest,measure,pages,plan,test,lint,docs]'
 
+# With an older Python pip would speak of conflicting dependencies; a virtual
+# environment of another Python would be kept.
+PYTHON_REQUIRES := $(shell sed -n 's/^python_requires = >=//p' setup.cfg)
+NEW_ENOUGH = import sys; sys.exit(sys.version_info[:2] < tuple(map(int, "$(PYTHON_REQUIRES)".split("."))))
+
 $(STAMP): setup.cfg requirements.txt $(CONSTRAINTS)
+	@$(PYTHON) -c '$(NEW_ENOUGH)' || { echo "Python $(PYTHON_REQUIRES) or newer is needed, and" \
+	    "$(PYTHON) is $$($(PYTHON) --version 2>&1): name another, as in" \
+	    "make $(MAKECMDGOALS) PYTHON=python$(PYTHON_REQUIRES)" >&2; exit 1; }
+	@[ ! -e $(VENV) ] || [ "$$($(BIN)/python --version 2>&1)" = "$$($(PYTHON) --version 2>&1)" ] || \
+	    rm -rf $(VENV)
 	@echo 'Installing what is needed into $(VENV): a minute or two'
 	@log=$$(mktemp) && { { $(INSTALL); } >"$$log" 2>&1 || \
 	    { cat "$$log"; rm -f "$$log"; exit 1; }; } && rm -f "$$log"

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any, Final
 
+from cliff.sphinxext import AutoprogramCliffDirective
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
@@ -21,7 +22,11 @@ from sphinx.util.docutils import SphinxDirective
 from nova_perfvm import constants as const
 from nova_perfvm.api import extra_specs
 from nova_perfvm.diagnose.audit import CHECKS, Selection
+from nova_perfvm.measure.checks import guest as guest_checks
+from nova_perfvm.measure.checks import host as host_checks
+from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.measure.prove import promise
+from nova_perfvm.osc import commands
 from nova_perfvm.rules import host, request
 from nova_perfvm.rules.rule import Refusal
 
@@ -219,13 +224,61 @@ class EndpointsDirective(TableDirective):
             yield one.name, metrics, threads, _NEEDED[one.needed.__name__], one.why
 
 
+class ChecksDirective(SphinxDirective):
+    """Each check of a host or a guest: its condition, and what the page adds.
+
+    The content of the directive is a definition list of codes, in any part.
+    """
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return a definition list of all checks, in their order."""
+        packages = {"host": host_checks, "guest": guest_checks}
+        details = definitions(self.content)
+        lines = []
+        for check in checks_of(packages[self.arguments[0]]):
+            condition = f"{check.title}. {details.pop(check.code, '')}"
+            lines += [literal(check.code), f"   {condition.strip()}"]
+        if details:
+            raise self.error(f"no such checks: {', '.join(details)}")
+        return self.parse_text_to_nodes(StringList(lines, source="perfvm-reference"))
+
+
+def definitions(lines: Iterable[str]) -> dict[str, str]:
+    """Return {term: definition on one line} of a definition list of literals."""
+    found: dict[str, str] = {}
+    term = ""
+    for line in lines:
+        if line.startswith("``"):
+            term = line.strip("`")
+        elif line:
+            found[term] = f"{found.get(term, '')} {line.strip()}".strip()
+    return found
+
+
+class CommandsDirective(AutoprogramCliffDirective):
+    """The commands of nova-perfvm, of which no entry points tell cliff."""
+
+    required_arguments = 0
+
+    def _load_app(self) -> None:
+        """Document the commands, not the application's options."""
+
+    def _load_commands(self) -> dict[str, Any]:
+        return {name: entry.load() for name, entry in commands.offline()}
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Tell Sphinx the directives."""
     app.add_directive("perfvm-rules", RulesDirective)
     app.add_directive("perfvm-reasons", ReasonsDirective)
     app.add_directive("perfvm-audit-checks", AuditChecksDirective)
+    app.add_directive("perfvm-checks", ChecksDirective)
     app.add_directive("perfvm-validators", ValidatorsDirective)
     app.add_directive("perfvm-names", NamesDirective)
     app.add_directive("perfvm-evidence", EvidenceDirective)
+    app.add_directive("perfvm-commands", CommandsDirective)
     app.add_directive("perfvm-endpoints", EndpointsDirective)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

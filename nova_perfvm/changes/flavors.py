@@ -8,22 +8,29 @@ have extra specs.  Sync never changes other flavors.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes.steps import Change, CreateName, Left, Plan
-from nova_perfvm.changes.sync import assignments, differences
+from nova_perfvm.changes.sync import Differences, assignments, differences
 from nova_perfvm.facts.snapshot.resources import Flavor
 from nova_perfvm.generate.flavors import PolicyFlavor, placement_names
+from nova_perfvm.policy import Policy
+from nova_perfvm.policy.nova_keys import refusal
 
 _MARK: Final = "nova-perfvm: class "
+# What sync writes to the description, after the text of somebody else if it has one.
+_RECORD: Final = re.compile(rf" ?{_MARK}\S+(?:; wrote (.*))?$", re.DOTALL)
 
 _NOT_SYNCED: Final = (
     "not selected, or no longer listed by the policy: then delete it (openstack flavor "
     "delete); servers keep the flavor that they were made with"
 )
+
+_KEPT: Final = "keeps what others set on it (foreign_keys: unset removes it): "
 
 
 @dataclass(frozen=True)
@@ -43,15 +50,25 @@ class SeenFlavor(Flavor):
         created = (self.description or "").startswith(_MARK)
         return created or const.CLASS_KEY in self.extra_specs
 
+    @property
+    def recorded(self) -> frozenset[str]:
+        """The keys that the description says sync wrote; empty without a record."""
+        found = _RECORD.search(self.description or "")
+        return frozenset((found[1] or "").split() if found else ())
+
 
 @dataclass(frozen=True)
 class CreateFlavor(Change):
-    """Create a flavor with all its extra specs, or not at all."""
+    """Create a flavor with all its extra specs, or not at all.
+
+    :ivar description: marks the flavor as the policy's, with the record
+    """
 
     words = "create flavor {0.name}, {0.detail}"
     action = "create"
     kind = "flavor"
     flavor: PolicyFlavor
+    description: str
 
     @property
     def name(self) -> str:
@@ -65,11 +82,6 @@ class CreateFlavor(Change):
             f"class {flavor.class_name}: {flavor.vcpus} vCPUs, {flavor.memory_mb} MiB, "
             f"{flavor.root_gb} GiB root disk"
         )
-
-    @property
-    def description(self) -> str:
-        """The description that marks a new flavor as the policy's."""
-        return _MARK + self.flavor.class_name
 
 
 @dataclass(frozen=True)
@@ -111,17 +123,36 @@ class UnsetSpec(Change):
         return f"{self.key} (was {self.before})"
 
 
+@dataclass(frozen=True)
+class RecordKeys(Change):
+    """Write the keys that sync has written to the flavor's description."""
+
+    words = "record on flavor {0.name} the keys that the policy wrote"
+    action = "record"
+    kind = "flavor"
+    id: str
+    name: str
+    description: str
+
+    @property
+    def detail(self) -> str:
+        """The new description."""
+        return self.description
+
+
 def plan_flavors(
     desired: Sequence[PolicyFlavor],
     observed: Iterable[SeenFlavor],
     known: Collection[str] = (),
     *,
+    policy: Policy,
     adopt: Collection[str] = (),
 ) -> Plan:
     """Return the steps that turn a cloud's flavors into those of a policy.
 
     :param observed: all flavors of the cloud, including private ones
     :param known: custom traits and resource classes that Placement knows
+    :param policy: the policy that `desired` is made of
     :param adopt: names of flavors to take over although they are not marked as a
         policy's
     """
@@ -141,16 +172,23 @@ def plan_flavors(
     for flavor in desired:
         seen = by_name.get(flavor.name)
         if seen is None:
-            changes.append(CreateFlavor(flavor))
+            changes.append(CreateFlavor(flavor, _description(policy, flavor)))
             continue
         fault = _foreign(seen, adopt) or _other_size(seen, flavor)
         if fault:
             refusals.append(fault)
             continue
-        steps = list(_steps(seen, flavor))
+        found = differences(seen.extra_specs, flavor.extra_specs)
+        foreign = _foreign_keys(seen, flavor, policy, found.surplus)
+        steps = list(_steps(seen, found, foreign))
+        # Last: a run that ends before leaves the old record, whose keys are then unset.
+        if seen.recorded != _remembered(policy, flavor):
+            steps.append(_record(seen, _description(policy, flavor)))
         changes += steps
         if not steps:
             left.append(Left("flavor", flavor.name, "as the policy says"))
+        if foreign:
+            left.append(Left("flavor", flavor.name, _KEPT + assignments(foreign, {})))
     left += [
         Left("flavor", name, _NOT_SYNCED)
         for name, seen in by_name.items()
@@ -159,12 +197,45 @@ def plan_flavors(
     return Plan(() if refusals else tuple(changes), tuple(refusals), tuple(left))
 
 
-def _steps(seen: SeenFlavor, flavor: PolicyFlavor) -> Iterator[Change]:
-    found = differences(seen.extra_specs, flavor.extra_specs)
+def _steps(
+    seen: SeenFlavor, found: Differences, foreign: Mapping[str, str]
+) -> Iterator[Change]:
     if found.set:
         yield SetSpecs(seen.id, seen.name, found.set, found.changed)
     for key, value in found.surplus.items():
-        yield UnsetSpec(seen.id, seen.name, key, value)
+        if key not in foreign:
+            yield UnsetSpec(seen.id, seen.name, key, value)
+
+
+def _foreign_keys(
+    seen: SeenFlavor, flavor: PolicyFlavor, policy: Policy, surplus: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the surplus extra specs that others have set, and that stay."""
+    if policy.foreign_keys == "unset":
+        return {}
+    vm_class = policy.get_class(flavor.class_name)
+    return {
+        key: value
+        for key, value in surplus.items()
+        if key not in seen.recorded and vm_class.refusal(key) is None
+    }
+
+
+def _remembered(policy: Policy, flavor: PolicyFlavor) -> frozenset[str]:
+    """Return the keys of a flavor that its class alone does not tell from others'."""
+    pinned = policy.get_class(flavor.class_name).pinned
+    return frozenset(k for k in flavor.extra_specs if not refusal(k, pinned=pinned))
+
+
+def _description(policy: Policy, flavor: PolicyFlavor) -> str:
+    keys = " ".join(sorted(_remembered(policy, flavor)))
+    return f"{_MARK}{flavor.class_name}" + (f"; wrote {keys}" if keys else "")
+
+
+def _record(seen: SeenFlavor, description: str) -> RecordKeys:
+    """Return the step that writes the record, behind the text of somebody else."""
+    text = _RECORD.sub("", seen.description or "")
+    return RecordKeys(seen.id, seen.name, f"{text} {description}".lstrip())
 
 
 def _foreign(seen: SeenFlavor, adopt: Collection[str]) -> str | None:

@@ -126,6 +126,30 @@ class API:
     def keystone(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
         return self._request("identity", method, path, body, key)
 
+    def limits(self, path: str) -> list[dict[str, Any]]:
+        """Return limits of Keystone, of all projects where the user may see them.
+
+        Keystone before 29 (keystone/api/limits.py) lists to a project's token, also an
+        administrator's, only that project's limits, and to the system's token all.  A
+        user without a role on the system gets what the own token shows.
+        """
+        from keystoneauth1.identity import Token  # noqa: PLC0415
+
+        try:
+            headers = self._connection.session.get_auth_headers() or {}
+            own = headers.get("X-Auth-Token", "")
+            url = self._connection.endpoint_for("identity")
+            system = Token(url, own, system_scope="all")
+            self._connection.session.get_auth_headers(system)
+        except (ksa_exceptions.Unauthorized, ksa_exceptions.Forbidden):
+            system = None
+        except _expected() as exc:
+            raise _no_answer("Keystone", exc) from exc
+        found: list[dict[str, Any]] = self._request(
+            "identity", "GET", path, key="limits", auth=system
+        )
+        return found
+
     def has_cinder(self) -> bool:
         """Return whether the catalogue lists Cinder; False without a catalogue."""
         if not hasattr(self._connection.session.auth, "get_access"):
@@ -182,8 +206,9 @@ class API:
         body: Any = None,
         key: str = "",
         microversion: str = "",
+        auth: Any = None,
     ) -> Any:
-        response = self._respond(service, method, path, body, microversion)
+        response = self._respond(service, method, path, body, microversion, auth)
         asked = f"{_NAMES[service]}: {method} {path}"
         if not response.content:
             return _member(None, asked, key)
@@ -200,8 +225,11 @@ class API:
         path: str,
         body: Any = None,
         microversion: str = "",
+        auth: Any = None,
     ) -> requests.Response:
         arguments: dict[str, Any] = {} if body is None else {"json": body}
+        if auth:
+            arguments["auth"] = auth
         if service in _MICROVERSIONS:
             reads_servers = method == "GET" and path.startswith("/servers")
             asked = self._servers if reads_servers else _MICROVERSIONS[service]

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from nova_perfvm.changes import steps as do
 from nova_perfvm.changes.flavors import (
     CreateFlavor,
+    RecordKeys,
     SeenFlavor,
     SetSpecs,
     UnsetSpec,
@@ -55,6 +56,9 @@ def apply(api: API, change: do.Change) -> None:
         case UnsetSpec():
             path = f"/flavors/{quote(change.id)}/os-extra_specs/{quote(change.key)}"
             api.nova("DELETE", path)
+        case RecordKeys():
+            body = {"flavor": {"description": change.description}}
+            api.nova("PUT", f"/flavors/{quote(change.id)}", body)
         case _:
             raise NotImplementedError(repr(change))
 

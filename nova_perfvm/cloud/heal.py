@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from nova_perfvm.cloud.allocate import CONCURRENT, allocate, migrating
 from nova_perfvm.cloud.answers import Hypervisors
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import ConflictError, RefusedError, openstack_errors
+from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.policy import Policy
 
@@ -76,6 +78,44 @@ def heal(
         else:
             return step
     raise AssertionError
+
+
+def look_at_all(
+    api: API,
+    policy: Policy,
+    hosts: Iterable[str],
+    among: Hypervisors,
+    say: Callable[[str], object],
+) -> list[tuple[str, Allocate]]:
+    """Return the steps that heal the servers of hosts; say what cannot be healed."""
+    steps = []
+    for host in hosts:
+        try:
+            found = look(api, policy, host, among)
+        except PerfVMError as exc:
+            say(f"left: {host}: {exc}")
+            continue
+        for reason in found.left.values():
+            say(f"left: {reason}")
+        steps += [(host, step) for step in found.steps.values()]
+    return steps
+
+
+def heal_all(
+    api: API,
+    policy: Policy,
+    steps: Iterable[tuple[str, Allocate]],
+    among: Hypervisors,
+    say: Callable[[str], object],
+) -> None:
+    """Heal one server after the other; say what was done, and what was not."""
+    for host, step in steps:
+        try:
+            done = heal(api, policy, host, step.server, among)
+        except PerfVMError as exc:
+            say(f"left: {exc}")
+        else:
+            say(f"{host}: {done or f'nothing left to give to {step.name}'}")
 
 
 def _elsewhere(

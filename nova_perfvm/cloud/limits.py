@@ -33,7 +33,12 @@ def plan(api: API, limits: Sequence[Limit], region: str | None = None) -> Plan:
     seen = []
     for kind in ("registered_limits", "limits"):
         path = f"/{kind}?service_id={home.service}"
-        for found in api.keystone("GET", path, key=kind):
+        every = (
+            api.limits(path)
+            if kind == "limits"
+            else api.keystone("GET", path, key=kind)
+        )
+        for found in every:
             whose = found.get("project_id") or found.get("domain_id") or ""
             value = found["resource_limit" if whose else "default_limit"]
             if found["region_id"] == home.region:
@@ -72,12 +77,26 @@ def apply(api: API, change: Change) -> None:
         raise NotImplementedError(repr(change))
     limit = change.limit
     kind = limit.kind.replace(" ", "_")
-    if change.before:
-        body = {kind: {limit.field: limit.value}}
-        api.keystone("PATCH", f"/{kind}s/{change.before.id}", body)
-    else:
-        home = {"service_id": change.home.service, "region_id": change.home.region}
-        api.keystone("POST", f"/{kind}s", {f"{kind}s": [home | limit.members]})
+    # Keystone answers 403 to a default beside limits of projects, and 409 to a second
+    # limit of a project (keystone/limit/backends/sql.py).  The plan has refused both
+    # where it has seen the limits of projects.
+    hidden = 403 if change.before else 409
+    try:
+        if change.before:
+            body = {kind: {limit.field: limit.value}}
+            api.keystone("PATCH", f"/{kind}s/{change.before.id}", body)
+        else:
+            home = {"service_id": change.home.service, "region_id": change.home.region}
+            api.keystone("POST", f"/{kind}s", {f"{kind}s": [home | limit.members]})
+    except CloudError as exc:
+        if exc.status != hidden:
+            raise
+        raise CloudError(
+            f"Keystone refuses {change.name} = {limit.value} ({exc.status}): the user "
+            "cannot see the limits that projects have, without a role on the system: "
+            "openstack role add --system all --user USER reader; then run this again",
+            exc.status,
+        ) from exc
 
 
 def _home(api: API, region: str | None) -> Home:

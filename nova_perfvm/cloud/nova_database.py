@@ -140,17 +140,21 @@ def server_devices(skipped: list[str]) -> list[ServerDevices]:
 
 @main_db.pick_context_manager_reader  # type: ignore[untyped-decorator]
 def _server_devices(targeted: context.RequestContext) -> list[ServerDevices]:
-    """Read a cell's PCI requests and devices in two queries; Nova has no such list."""
+    """Read a cell's PCI requests and devices in two queries; Nova has no such list.
+
+    Servers without PCI requests are listed, too: they are known to have none.
+    """
     extra, device = models.InstanceExtra, models.PciDevice
     query, has_server = targeted.session.query, device.instance_uuid.isnot(None)
     devices: dict[str, list[models.PciDevice]] = {}
     for row in query(device).filter(device.deleted == 0, has_server):
         devices.setdefault(row.instance_uuid, []).append(row)
-    texts = query(extra.instance_uuid, extra.pci_requests).filter(
-        extra.deleted == 0, extra.pci_requests.isnot(None), extra.pci_requests != "[]"
-    )
-    found = []
+    texts = query(extra.instance_uuid, extra.pci_requests).filter(extra.deleted == 0)
+    found: list[ServerDevices] = []
     for server, text in texts:
+        if text in {None, "", "[]"}:
+            found.append((server, (), []))
+            continue
         asked = objects.InstancePCIRequests.obj_from_db(targeted, server, text).requests
         requests = [(one.request_id, _request(one)) for one in asked]
         held = [
@@ -241,15 +245,15 @@ def _with_devices(
 ) -> Snapshot:
     """Return a snapshot with the PCI devices of its servers.
 
-    The devices of servers on hosts that the database does not know remain unknown.
+    The devices of servers that `devices` does not list remain unknown.
     """
     by_server = {server: (asked, held) for server, asked, held in devices}
     ids = {(node.host, node.hypervisor_hostname): node.id for node in nodes}
 
     def complete(server: Server) -> Server:
-        node = ids.get((server.host, server.node))
         if server.id not in by_server:
-            return server if node is None else replace(server, pci_requests=())
+            return server
+        node = ids.get((server.host, server.node))
         asked, held = by_server[server.id]
         here = tuple(device for at, device in held if at == node)
         return replace(server, pci_requests=asked, pci_devices=here)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import NotThereError, openstack_errors
@@ -14,6 +14,9 @@ from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.facts.snapshot import ComputeHost, Server, Snapshot
 from nova_perfvm.facts.snapshot.pci import returned
 from nova_perfvm.generate.inventory import with_inventory
+
+# Capabilities in Nova's database that change with the servers of a host.
+_MOMENTARY: Final = frozenset({"free_disk_mb", "free_ram_mb", "stats"})
 
 
 def refresh(api: API, snapshot: Snapshot, hosts: Iterable[str]) -> Snapshot:
@@ -57,17 +60,19 @@ def refresh(api: API, snapshot: Snapshot, hosts: Iterable[str]) -> Snapshot:
             *fresh.servers,
         ),
         gaps=snapshot.gaps,
-        unseen_hosts=tuple(sorted({*snapshot.unseen_hosts, *fresh.unseen_hosts})),
+        unseen_hosts=tuple(
+            sorted({*snapshot.unseen_hosts} - names | {*fresh.unseen_hosts})
+        ),
         policy_digest=snapshot.policy_digest,
     )
 
 
 def _with_cells(fresh: Snapshot, before: Iterable[ComputeHost]) -> Snapshot:
-    """Keep the hosts' cells that Nova's database or an inventory file has told.
+    """Keep the hosts' facts that Nova's database or an inventory file has told.
 
     The CPUs and memory that servers use of these cells are computed again.
     """
-    versions = {host.host: host.service_version for host in before}
+    known = {host.provider: host for host in before}
     told = {host.host: host for host in before if host.cells_told}
     cells = {
         name: tuple(
@@ -81,9 +86,15 @@ def _with_cells(fresh: Snapshot, before: Iterable[ComputeHost]) -> Snapshot:
         replace(
             host,
             cells_source=told.get(host.host, host).cells_source,
-            service_version=versions.get(host.host),
+            service_version=was.service_version,
+            unreadable=was.unreadable,
+            capabilities={
+                **{k: v for k, v in was.capabilities.items() if k not in _MOMENTARY},
+                **host.capabilities,
+            },
         )
         for host in found.hosts
+        if (was := known[host.provider])
     )
     return replace(found, hosts=hosts)
 

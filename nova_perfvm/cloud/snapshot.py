@@ -210,15 +210,20 @@ class _Reader:
         found = answers.providers(self._api, in_tree=hypervisor["id"])
         roots = [p["name"] for p in found if p["uuid"] == hypervisor["id"]]
         known = {p["name"] for p in found}
-        nodes = (f"{const.CELL_SUFFIX}{node}" for node in range(_MOST_NODES))
-        for suffixes in (const.CHILD_LETTERS, nodes) if roots else ():
-            for suffix in suffixes:
+        shape = answers.shape(hypervisor)
+        nodes = [f"{const.CELL_SUFFIX}{node}" for node in range(_MOST_NODES)]
+        # Letters have no gaps.  Cells are numbered as NUMA nodes, of which those
+        # without dedicated CPUs have no child.
+        for suffixes, certain in (
+            (const.CHILD_LETTERS, 0),
+            (nodes, shape.cells if shape else _MOST_NODES),
+        ):
+            for number, suffix in enumerate(suffixes if roots else ()):
                 name = child_name(roots[0], suffix)
                 if name in known:
                     continue
                 strangers = answers.providers(self._api, name=name)
-                if not strangers:
-                    # Children are numbered without gaps, so no further one exists.
+                if not strangers and number >= certain:
                     break
                 found += strangers
         return found

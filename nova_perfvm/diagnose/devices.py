@@ -54,6 +54,10 @@ def given(
         # Nova sorts the pools too: it takes devices with the fewest tags first.
         pools = sorted(view.compute.pci_pools or (), key=lambda pool: len(pool.tags))
         now = Given(tuple(pools), ())
+        # Most hosts without room lack one kind of device.  Trying each way to serve the
+        # other requests takes exponential time.
+        if any(_lacks(one, now.pools, view, nodes) for one in asked):
+            return None
     if not asked:
         return now
     for taken in _ways(asked[0], now.pools, view, nodes):
@@ -64,6 +68,22 @@ def given(
         if found := given(asked[1:], view, nodes, after):
             return found
     return None
+
+
+def _lacks(
+    asked: PCIRequest,
+    pools: Sequence[PCIPool],
+    view: HostView,
+    nodes: Collection[int],
+) -> bool:
+    """Return whether the pools are too few even for a request that comes alone.
+
+    NUMA policies other than ``required`` may allow pools only after other requests have
+    taken nearer ones; nodes count for ``required`` alone.
+    """
+    near = nodes if asked.policy == REQUIRED else ()
+    found = _suiting(asked, pools, view, near)
+    return sum(pools[index].count for index in found) < asked.count
 
 
 def _ways(

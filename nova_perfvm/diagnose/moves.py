@@ -117,7 +117,7 @@ def kinds(server: Server) -> frozenset[str]:
 def request_of(snapshot: Snapshot, server: Server) -> Request:
     """Return the request of a server that moves, by the flavor embedded in it.
 
-    :raises RequestError: when nova-api would refuse the flavor with the image today
+    :raises RequestError: when the effect of the flavor's extra specs is not known
     """
     request = request_for(
         server.embedded,
@@ -125,6 +125,7 @@ def request_of(snapshot: Snapshot, server: Server) -> Request:
         volume_backed=server.volume_backed,
         aliases=snapshot.pci_aliases,
         devices=server.pci_requests,
+        exists=True,
     )
     claimed = server.pci_requests or ()
     if server.status != OFFLOADED:

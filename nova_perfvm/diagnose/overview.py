@@ -104,7 +104,7 @@ def look(
     return Overview(
         subject=subject,
         views=views,
-        slots=host_capacity(policy, snapshot, settings),
+        slots=host_capacity(policy, snapshot, settings, generators),
         report=audit.run(subject),
         flavors=tuple(_judged(subject, views, settings, flavors)),
     )

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from nova_perfvm.diagnose.audit import Subject, claims, servers, units
+from nova_perfvm.facts.live_migration import obstacle
+from nova_perfvm.facts.prefilters import Keys
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import Finding
 from nova_perfvm.generate.flavors import generate_flavors, properties_of
 from nova_perfvm.generate.properties import BUILT_IN, Generator
+from nova_perfvm.generate.properties.declared import declared
 from nova_perfvm.placement.host_schemes import host_scheme_of
-from nova_perfvm.policy import HostShape, Policy, shape_slots
+from nova_perfvm.policy import HostShape, Policy, VMClass, shape_slots
 
 
 class Difference(NamedTuple):
@@ -71,8 +74,11 @@ def _derived(
             size += f"{flavor.root_gb} GiB disk"
             found["flavor", flavor.name] = {"size": size, **flavor.extra_specs}
     for vm_class in policy.classes:
-        image = properties_of(policy, vm_class, generators).image
-        found["image", f"class {vm_class.name}"] = dict(image)
+        given = properties_of(policy, vm_class, generators)
+        found["image", f"class {vm_class.name}"] = dict(given.image)
+        why = obstacle(Keys(given.flavor, given.image))
+        live = f"no: {why}" if why else "yes"
+        found["class", vm_class.name]["migrated live"] = live
     for shape in shapes:
         # The slots and inventory of an empty host for VMs of pinned classes.
         slots = {c.name: shape_slots(c, shape) for c in policy.pinned_classes}
@@ -91,7 +97,7 @@ def compare_servers(old: Policy, new: Policy, snapshot: Snapshot) -> list[Differ
     before, after = (_found(policy, snapshot) for policy in (old, new))
     known = {str(found) for found in before}
     names = {str(server) for server in snapshot.servers}
-    return [
+    worse = [
         Difference(
             "server" if found.subject in names else "host",
             found.subject,
@@ -102,6 +108,34 @@ def compare_servers(old: Policy, new: Policy, snapshot: Snapshot) -> list[Differ
         for found in after
         if str(found) not in known
     ]
+    return [*_left_behind(old, new, snapshot), *worse]
+
+
+def _left_behind(old: Policy, new: Policy, snapshot: Snapshot) -> Iterator[Difference]:
+    """Yield the servers that need a resize to have keys that the new policy changes.
+
+    Placement's keys aside, which the audit's checks judge.
+    """
+    subject = Subject(new, snapshot)
+    for server in snapshot.servers:
+        vm_class = subject.class_of(server)
+        former = vm_class and old.by_name.get(vm_class.name)
+        if not (vm_class and former):
+            continue
+        one, other = (dict(_keys_of(*of)) for of in ((old, former), (new, vm_class)))
+        changed = {key for key in one | other if one.get(key) != other.get(key)}
+        for key in sorted(changed):
+            has, wants = server.extra_specs.get(key), other.get(key)
+            if has != wants:
+                need = f"{wants or '(not set)'}: " + " && ".join(
+                    subject.resize(server).splitlines()
+                )
+                yield Difference("server", str(server), key, has or "(not set)", need)
+
+
+def _keys_of(policy: Policy, vm_class: VMClass) -> Iterator[tuple[str, str]]:
+    yield from declared(policy, vm_class).flavor.items()
+    yield from vm_class.extra_specs.items()
 
 
 def _found(policy: Policy, snapshot: Snapshot) -> list[Finding]:

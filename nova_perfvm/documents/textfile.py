@@ -79,16 +79,21 @@ def write(target: Path | int, text: str) -> None:
 def replace(path: str, text: str, *, private: bool = False) -> None:
     """Replace a file's content as a whole, or leave the existing file untouched.
 
+    The file behind a symbolic link is replaced, not the link.  What is no file, and
+    the process's standard output and error, also in a file, are appended to.
+
     :param private: whether to allow only the owner to read the file; otherwise the
         file keeps its permissions
     :raises PerfVMError: the file cannot be written
     """
     target = Path(path)
     try:
-        if target.exists() and not target.is_file():
-            # A pipe or /dev/stdout is written to, not replaced.
-            target.write_text(text, encoding="utf-8")
+        # The kernel refuses another user's link in /tmp here, before it is resolved.
+        if target.exists() and (not target.is_file() or _is_output(target)):
+            with target.open("a", encoding="utf-8") as file:
+                file.write(text)
             return
+        target = Path(os.path.realpath(target))
         handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
         scratch = Path(name)
         try:
@@ -152,6 +157,16 @@ def locks(file: BinaryIO, path: Path) -> bool:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except (BlockingIOError, FileNotFoundError):
         return False
+
+
+def _is_output(target: Path) -> bool:
+    """Return whether a path names this process's output, as /dev/stdout does."""
+    for descriptor in (1, 2):
+        # A closed descriptor is no file.
+        with contextlib.suppress(OSError):
+            if os.path.samestat(target.stat(), os.fstat(descriptor)):
+                return True
+    return False
 
 
 def _mode(target: Path) -> int:

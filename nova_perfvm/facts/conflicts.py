@@ -12,10 +12,9 @@ from typing import Final
 from oslo_utils import strutils
 
 from nova_perfvm import constants as const
-from nova_perfvm import cpuset
-from nova_perfvm.exceptions import CPUSetError
 from nova_perfvm.facts.placement_request import whole_number
 from nova_perfvm.facts.snapshot import Flavor
+from nova_perfvm.policy.guest import realtime_vcpus
 
 _NAMED_CPUS: Final = re.compile(r"resources([1-9]\d*)?:[PV]CPU")
 _LOCKED: Final = "hw:locked_memory"
@@ -116,15 +115,9 @@ def _of_threads(
 
 def _realtime_fits(flavor: Flavor, mask: str) -> bool:
     """Return whether a mask names real-time vCPUs and leaves some to the emulator."""
-    every = cpuset.parse(f"0-{flavor.vcpus - 1}")
-    if mask.startswith("^") or not mask:
-        mask = f"0-{flavor.vcpus - 1},{mask}".rstrip(",")
-    try:
-        found = cpuset.parse(mask)
-    except CPUSetError:
-        return False
+    found = realtime_vcpus(mask, flavor.vcpus)
     elsewhere = const.EMULATOR_THREADS in flavor.extra_specs
-    return bool(found) and found <= every and (found != every or elsewhere)
+    return bool(found) and (len(found or ()) < flavor.vcpus or elsewhere)
 
 
 def _of_encryption(

@@ -37,6 +37,7 @@ from nova_perfvm.policy import even_share
 # Nova takes 2147483647 vCPUs, whose numbers alone would fill the memory.
 _MOST_CPUS: Final = cpuset.MAX_CPU + 1
 _PCI_POLICY: Final = "hw:pci_numa_affinity_policy"
+_PCI_PROPERTY: Final = "hw_pci_numa_affinity_policy"
 _PCI_ALIAS: Final = "pci_passthrough:alias"
 # Most devices of one alias; each device may be a group of a request to Placement.
 _MOST_DEVICES: Final = 256
@@ -122,6 +123,7 @@ def request_for(
     volume_backed: bool | None = None,
     aliases: Mapping[str, PCIRequest] | None = None,
     devices: Sequence[PCIRequest] | None = None,
+    exists: bool = False,
 ) -> Request:
     """Return what a server of a flavor would ask for, in any zone and project.
 
@@ -131,11 +133,14 @@ def request_for(
     :param aliases: those of [pci]alias, None where they are not known
     :param devices: PCI devices that a server is known to have asked for; a NUMA policy
         of flavor or image replaces theirs
+    :param exists: whether the server exists, with this flavor: see :func:`_as_booted`
     :raises RequestError: when nova-api refuses the flavor with the image, or no host
         has as many CPUs as the flavor has vCPUs
     """
     specs = flavor.extra_specs
-    properties = novas(image.properties) if image else {}
+    properties: Mapping[str, str] = novas(image.properties) if image else {}
+    if exists:
+        properties = _as_booted(flavor, properties)
     if flavor.vcpus > _MOST_CPUS:
         raise RequestError(
             f"flavor {flavor.name}: more vCPUs than a host has CPUs; expected at most "
@@ -197,6 +202,26 @@ def request_for(
     return replace(with_groups(request, groups), pci=tuple(devices or ()))
 
 
+def _as_booted(flavor: Flavor, properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Return an image's properties without those that contradict a server's flavor.
+
+    The image got these after the server's boot.  Nova compares image and flavor only
+    for a new server and for a resize to another flavor (nova/compute/api.py,
+    ``same_flavor``), there with the image's properties at boot.
+    """
+    left = dict(properties)
+    pci = {flavor.extra_specs.get(_PCI_POLICY), left.get(_PCI_PROPERTY)}
+    if len(pci - {None, ""}) > 1:
+        del left[_PCI_PROPERTY]
+    while found := next(conflicts(flavor, left), None):
+        _, keys = found
+        at_fault = {*keys, *(key.replace(":", "_") for key in keys)} & left.keys()
+        if not at_fault:
+            break
+        left = {key: text for key, text in left.items() if key not in at_fault}
+    return left
+
+
 def with_groups(request: Request, groups: Sequence[Group]) -> Request:
     """Return the request with further groups for Placement, such as PCI devices."""
     if not groups:
@@ -252,7 +277,7 @@ def _pci_policy(flavor: Flavor, properties: Mapping[str, str]) -> str | None:
     """Return the PCI NUMA policy of flavor or image; None if neither has one."""
     asked = (
         flavor.extra_specs.get(_PCI_POLICY),
-        properties.get("hw_pci_numa_affinity_policy"),
+        properties.get(_PCI_PROPERTY),
     )
     policies = {policy for policy in asked if policy}
     if len(policies) > 1 or not policies <= {*POLICIES}:

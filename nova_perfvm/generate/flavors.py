@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.properties import BUILT_IN, Properties, combine, merge
+from nova_perfvm.generate.properties.declared import declared
 from nova_perfvm.placement.contract import contract
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import FlavorSize, FlavorTemplate, name_fault
@@ -44,6 +45,7 @@ class PolicyFlavor:
     :ivar memory_mb: memory in MiB
     :ivar root_gb: root disk in GiB; 0 for VMs that boot from a volume
     :ivar extra_specs: extra specs, sorted by key
+    :ivar own_specs: those of them that the policy adds to this flavor alone
     """
 
     name: str
@@ -52,6 +54,7 @@ class PolicyFlavor:
     memory_mb: int
     root_gb: int
     extra_specs: Mapping[str, str]
+    own_specs: Mapping[str, str] = field(default_factory=dict)
 
 
 def properties_of(
@@ -61,6 +64,7 @@ def properties_of(
     *,
     memory_mb: int = 0,
     isolated_aggregates: bool = False,
+    extra_specs: Mapping[str, str] | None = None,
 ) -> Properties:
     """Return the extra specs of a class's flavor and the properties of its images.
 
@@ -68,6 +72,7 @@ def properties_of(
         the errors
     :param memory_mb: the flavor's memory in MiB
     :param isolated_aggregates: see :func:`generate_flavors`
+    :param extra_specs: of this flavor, in place of those that the class has
     """
     carried = contract(policy, vm_class, memory_mb).extra_specs(
         isolated_aggregates=isolated_aggregates
@@ -78,6 +83,10 @@ def properties_of(
     own: dict[str, Generator] = {
         "perfvm": lambda *_: Properties({const.CLASS_KEY: vm_class.name}),
         "placement": lambda *_: Properties(carried),
+        "class": declared,
+        "extra_specs": lambda *_: Properties(
+            {**vm_class.extra_specs, **(extra_specs or {})}, vm_class.image_properties
+        ),
     }
     return combine(own | dict(generators), policy, vm_class)
 
@@ -149,6 +158,7 @@ def generate_flavors(
                 generators,
                 memory_mb=size.memory_gb * 1024,
                 isolated_aggregates=isolated_aggregates,
+                extra_specs=size.extra_specs,
             )
             flavors.append(
                 PolicyFlavor(
@@ -158,6 +168,7 @@ def generate_flavors(
                     memory_mb=size.memory_gb * 1024,
                     root_gb=size.root_gb,
                     extra_specs=given.flavor,
+                    own_specs=size.extra_specs,
                 )
             )
     if not flavors:

@@ -61,6 +61,7 @@ RETRIES: Final = Setting(
     "requests reach one host at once. With 1 Nova itself retries.",
     PLACEMENT,
     default="10",
+    otherwise="where claims meet, Placement grants more than the inventory has",
 )
 # Needed unless nova-scheduler has the built-in policy.
 POLICY: Final = Setting(

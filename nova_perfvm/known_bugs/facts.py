@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from nova_perfvm.facts.hypervisor import Hypervisor, RunningVM
@@ -38,6 +39,21 @@ class CloudFacts:
     snapshot: Snapshot
     collected: Mapping[str, Hypervisor] = field(default_factory=dict)
     target: Release | None = None
+
+    @cached_property
+    def shared_sets(self) -> Mapping[str, frozenset[int]]:
+        """The shared CPUs of each host that has such, if its NUMA nodes are known."""
+        sets = {
+            host.host: frozenset[int]().union(*(cell.cpuset for cell in host.cells))
+            for host in self.snapshot.hosts
+            if host.cells_told
+        }
+        return {host: shared for host, shared in sets.items() if shared}
+
+    @cached_property
+    def different_sets(self) -> frozenset[frozenset[int]]:
+        """The different sets of shared CPUs that hosts have."""
+        return frozenset(self.shared_sets.values())
 
     def present(self, host: ComputeHost) -> Release | None:
         """Return the Nova release of a host; None if unknown.

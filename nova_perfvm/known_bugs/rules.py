@@ -116,13 +116,7 @@ def _shared_sets_differ(
     facts: CloudFacts, host: ComputeHost, _given: Parameters
 ) -> Iterator[Hit]:
     """Yield unpinned VMs if another host has a different set of shared CPUs."""
-    sets = {
-        h.host: frozenset().union(*(cell.cpuset for cell in h.cells))
-        for h in facts.snapshot.hosts
-        if h.cells_told
-    }
-    here = sets.get(host.host)
-    if here and any(other and other != here for other in sets.values()):
+    if host.host in facts.shared_sets and len(facts.different_sets) > 1:
         for server in facts.servers(host, pinned=False):
             why = "cpu_shared_set of another host differs"
             yield Hit(host.host, server, why, certain=False)

@@ -23,21 +23,33 @@ class NovaConfError(PerfVMError):
     """A file that is no nova.conf of a host, or whose CPU sets mean nothing."""
 
 
-class ConfiguredSets(NamedTuple):
-    """Which CPUs Nova was told VMs own, and which they share.
+class VMCPUSets(NamedTuple):
+    """The CPUs that VMs own, and the CPUs that VMs share.
 
-    :ivar either: CPUs that VMs of either kind may take, of ``vcpu_pin_set``; Nova
-        takes no shared CPUs from elsewhere then
-    :ivar saves_power: what Nova does to dedicated CPUs that no VM owns: ``cpu_state``
-        takes them offline, ``governor`` slows them down; empty for nothing
-    :ivar connections: of a live migration, at once
+    :ivar whole: whether the sets are Nova's configuration; otherwise they are the
+        CPUs of running VMs, and later VMs may take others
+    :ivar saves_power: what Nova does to dedicated CPUs without a VM: ``cpu_state``
+        takes them offline, ``governor`` slows them down; empty for nothing, None if
+        unknown
+    :ivar connections: parallel connections of a live migration
+    :ivar either: CPUs that Nova gives to pinned and unpinned VMs alike; `dedicated`
+        and `shared` are then the CPUs of running VMs
     """
 
     dedicated: frozenset[int]
     shared: frozenset[int]
-    saves_power: str
+    source: str
+    whole: bool
+    saves_power: str | None = None
     connections: int = 1
     either: frozenset[int] = frozenset()
+
+    @property
+    def told(self) -> tuple[frozenset[int], frozenset[int]] | None:
+        """CPUs that Nova may pin VMs to, CPUs for unpinned VMs; None if not known."""
+        if not self.whole:
+            return None
+        return self.dedicated | self.either, self.shared | self.either
 
 
 def read(path: str) -> str:
@@ -56,7 +68,7 @@ def read(path: str) -> str:
     return text
 
 
-def parse(text: str) -> ConfiguredSets:
+def parse(text: str) -> VMCPUSets:
     """Return the CPU sets that a nova.conf has.
 
     :raises NovaConfError: when it is none, or they mean nothing
@@ -89,10 +101,12 @@ def parse(text: str) -> ConfiguredSets:
     saves = is_true(found.get(("libvirt", "cpu_power_management"), ""))
     strategy = found.get(("libvirt", "cpu_power_management_strategy")) or "cpu_state"
     many = found.get(("libvirt", "live_migration_parallel_connections"), "1")
-    return ConfiguredSets(
+    return VMCPUSets(
         dedicated,
         frozenset() if either else shared,
-        strategy if saves else "",
-        int(many) if many.isdecimal() else 1,
-        either,
+        PATH,
+        whole=True,
+        saves_power=strategy if saves else "",
+        connections=int(many) if many.isdecimal() else 1,
+        either=either,
     )

@@ -10,7 +10,7 @@ from functools import partial
 from nova_perfvm.changes.align import plan_align
 from nova_perfvm.cloud import answers, converge, policy_record
 from nova_perfvm.cloud.allocate import migrating
-from nova_perfvm.osc.base import argument
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.changing import HostsCommand
 from nova_perfvm.osc.recording import refuse_another
 
@@ -26,11 +26,10 @@ class Align(HostsCommand):
 
     ended = "aligned"
     arguments = (
-        argument(
-            "hosts",
+        opt.option(
+            "hosts HOST",
+            "compute hosts, by name (default: all that are enrolled)",
             nargs="*",
-            metavar="HOST",
-            help="compute hosts, by name (default: all that are enrolled)",
         ),
     )
 

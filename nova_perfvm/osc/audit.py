@@ -6,26 +6,20 @@ from __future__ import annotations
 import argparse
 
 from nova_perfvm.changes.heal import hosts_to_heal
-from nova_perfvm.cloud import heal, live_hosts, placement_database
+from nova_perfvm.cloud import heal, live_hosts
+from nova_perfvm.cloud.host_nodes import hypervisors
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import AuditReport, Subject
 from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.generate.properties import extensions
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import (
-    PLACEMENT_CONF,
-    Table,
-    argument,
-    flag,
-    one_of,
-    options_of,
-)
+from nova_perfvm.osc.base import Table, options_of
 from nova_perfvm.osc.changing import ChangingCommand
-from nova_perfvm.osc.collect import collected_argument, hypervisors
 from nova_perfvm.osc.recording import refuse_another
-from nova_perfvm.osc.reports import FORMATS, STRICT, FindingsLister
+from nova_perfvm.osc.reports import FORMATS, FindingsLister
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
@@ -39,19 +33,18 @@ class Audit(FindingsLister, ChangingCommand):
 
     formatter_namespace = FORMATS
     arguments = (
-        one_of(snapshots.SNAPSHOT, snapshots.NOVA_DB),
-        PLACEMENT_CONF,
-        collected_argument("compared with Nova's view of that host (may be repeated)"),
-        argument(
-            "--stuck-after",
-            type=int,
-            metavar="MINUTES",
-            default=STUCK_AFTER_MIN,
-            help="report a server as stuck when a task of Nova has taken MINUTES "
+        opt.one_of(opt.SNAPSHOT, opt.NOVA_DB),
+        opt.PLACEMENT_CONF,
+        opt.collected("compared with Nova's view of that host (may be repeated)"),
+        opt.option(
+            "--stuck-after MINUTES",
+            "report a server as stuck when a task of Nova has taken MINUTES "
             "(default: %(default)s)",
+            type=int,
+            default=STUCK_AFTER_MIN,
         ),
-        STRICT,
-        flag(
+        opt.STRICT,
+        opt.flag(
             "--heal",
             "restore lost parts of servers' allocations in Placement, one server after "
             "the other, then audit again; change nothing else",
@@ -75,16 +68,13 @@ class Audit(FindingsLister, ChangingCommand):
 
     def subject(self, policy: Policy, parsed_args: argparse.Namespace) -> Subject:
         """Read the cloud and the files that the audit judges."""
-        conf = parsed_args.placement_conf
-        settings = options_of(conf)
-        collected = hypervisors(parsed_args, policy)
-        database = placement_database.read(conf) if conf else None
+        placement = options_of(parsed_args.placement_conf)
+        collected = hypervisors(parsed_args.collected, policy)
         return Subject(
             policy,
             snapshots.look_by(self, parsed_args, policy),
             generators=extensions.load_generators(),
-            placement_settings=settings,
-            placement_database=database,
+            placement_settings=placement,
             stuck_after_min=parsed_args.stuck_after,
             collected=collected,
         )
@@ -115,24 +105,9 @@ class Audit(FindingsLister, ChangingCommand):
         """Restore allocations, if the operator agrees; return whether it was tried."""
         hosts = hosts_to_heal(subject.snapshot, report.findings)
         among = live_hosts.hypervisors(self.cloud) if hosts else ()
-        steps = []
-        for host in hosts:
-            try:
-                found = heal.look(self.cloud, subject.policy, host, among)
-            except PerfVMError as exc:
-                self.say(f"left: {host}: {exc}")
-                continue
-            for reason in found.left.values():
-                self.say(f"left: {reason}")
-            steps += [(host, step) for step in found.steps.values()]
+        steps = heal.look_at_all(self.cloud, subject.policy, hosts, among, self.say)
         would = [f"{host}: would {step}" for host, step in steps]
         if not self.agreed(parsed_args, would):
             return False
-        for host, step in steps:
-            try:
-                done = heal.heal(self.cloud, subject.policy, host, step.server, among)
-            except PerfVMError as exc:
-                self.say(f"left: {exc}")
-            else:
-                self.say(f"{host}: {done or f'nothing left to give to {step.name}'}")
+        heal.heal_all(self.cloud, subject.policy, steps, among, self.say)
         return True

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import sys
-from collections.abc import Callable, Iterable
-from operator import methodcaller
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from cliff.command import Command
@@ -18,6 +16,7 @@ from nova_perfvm.documents import textfile
 from nova_perfvm.documents.mistakes import DocumentError, UnreadableFileError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, short_digest
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import output
 from nova_perfvm.policy import Policy, loader
 from nova_perfvm.printable import first_line
@@ -27,45 +26,11 @@ if TYPE_CHECKING:
     from nova_perfvm.cloud.api import API
     from nova_perfvm.generate.options import FileOptions
 
-# What `python -m tests.sandbox openrc` sets, too.
-POLICY_VARIABLE: Final = "PERFVM_POLICY"
 # As commands call the built-in policy in place of a file.
 BUILT_IN: Final = "built-in"
 
-# An argument of a command: called with the parser, it adds itself.
-Argument = Callable[[Any], object]
-Arguments = tuple[Argument, ...]
 # Columns and rows.
 Table = tuple[tuple[str, ...], Iterable[tuple[Any, ...]]]
-
-
-def argument(*names: str, **keywords: Any) -> Argument:
-    """Return an argument of argparse.
-
-    Placeholders of its help, such as ``%(default)s``, are filled in here, because the
-    reference pages print help texts unformatted.
-    """
-    if "help" in keywords:
-        known = {"default": None, "const": None} | keywords
-        keywords["help"] = (keywords["help"] % known).replace("%", "%%")
-    return methodcaller("add_argument", *names, **keywords)
-
-
-def flag(name: str, help: str) -> Argument:  # noqa: A002 - argparse's name
-    return argument(name, action="store_true", help=help)
-
-
-def file_argument(name: str, **keywords: Any) -> Argument:
-    return argument(name, **{"type": file_path, "metavar": "FILE"} | keywords)
-
-
-def one_of(*arguments: Argument, required: bool = False) -> Argument:
-    def add(parser: Any) -> None:
-        group = parser.add_mutually_exclusive_group(required=required)
-        for add_to in arguments:
-            add_to(group)
-
-    return add
 
 
 class PerfVMCommand(Command):
@@ -76,7 +41,7 @@ class PerfVMCommand(Command):
     :ivar exit_status: the exit status of a command that does not fail
     """
 
-    arguments: Arguments = ()
+    arguments: opt.Arguments = ()
     # The openstack client asks for credentials otherwise.
     auth_required = False
     exit_status = 0
@@ -149,40 +114,55 @@ class PerfVMCommand(Command):
         self.app.stdout.write(text)
         self.app.stdout.flush()
 
+    def save(self, path: str, text: str, said: str) -> None:
+        """Write a private file, or print the text for the path "-".
+
+        :param said: description of the file's content, which is printed then
+        :raises PerfVMError: when the file cannot be written
+        """
+        if path == "-":
+            self.write(text)
+        else:
+            textfile.replace(path, text, private=True)
+            self.write(f"{path}: {said}\n")
+
+    def tell(self, *lines: object) -> None:
+        """Print lines on standard error, beside the output."""
+        for line in lines:
+            self.app.stderr.write(f"{line}\n")
+
     def warn(self, text: object) -> None:
-        self.app.stderr.write(f"warning: {text}\n")
+        self.tell(f"warning: {text}")
 
 
 def policy_of_environment() -> str | None:
     """Return the value of PERFVM_POLICY; None where it is empty or not set."""
-    return os.environ.get(POLICY_VARIABLE) or None
+    return os.environ.get(opt.POLICY_VARIABLE) or None
 
 
 def read_policy(path: str | None) -> Policy:
     """Load a policy; an unreadable file's error mentions PERFVM_POLICY if it is there.
 
+    Keys of Nova in the policy are judged by Nova's validators.
+
     :raises DocumentError: with every mistake of the file
     """
+    # Imported here, as few commands read a policy.
+    from nova_perfvm.cloud.nova_rules import key_mistakes  # noqa: PLC0415
+
     try:
-        return loader.load(path)
+        return loader.load(path, key_mistakes)
     except UnreadableFileError as exc:
         if path != policy_of_environment():
             raise
-        name = f"{path}, from {POLICY_VARIABLE}"
+        name = f"{path}, from {opt.POLICY_VARIABLE}"
         raise UnreadableFileError(name, exc.reason) from exc
 
 
 class PolicyCommand(PerfVMCommand):
     """A command that needs a policy."""
 
-    arguments: Arguments = (
-        argument(
-            "--policy",
-            metavar="FILE",
-            help=f"policy file, {loader.BUILT_IN_NAME} for the built-in policy "
-            f"(default: the variable {POLICY_VARIABLE}, else the built-in policy)",
-        ),
-    )
+    arguments: opt.Arguments = (opt.POLICY,)
 
     def policy(self, parsed_args: argparse.Namespace) -> Policy:
         """Return the policy of ``--policy``, of PERFVM_POLICY, or the built-in one.
@@ -201,7 +181,7 @@ class PolicyCommand(PerfVMCommand):
         if policy_name(parsed_args) is None:
             raise PerfVMError(
                 "this command changes the cloud, and no policy is named: name "
-                f"nova-scheduler's with --policy FILE (or {POLICY_VARIABLE}); if "
+                f"nova-scheduler's with --policy FILE (or {opt.POLICY_VARIABLE}); if "
                 f"nova-scheduler has the built-in policy: --policy "
                 f"{loader.BUILT_IN_NAME}"
             )
@@ -218,9 +198,9 @@ class PolicyCommand(PerfVMCommand):
         policy = read_policy(path)
         where = f"sha256 {short_digest(policy.digest)}"
         if named is None and path is not None:
-            where += f", from {POLICY_VARIABLE}"
+            where += f", from {opt.POLICY_VARIABLE}"
         shown = BUILT_IN if path in {None, loader.BUILT_IN_NAME} else path
-        self.app.stderr.write(f"{what}: {shown} ({where})\n")
+        self.tell(f"{what}: {shown} ({where})")
         return policy
 
     def compare_policy(
@@ -249,49 +229,6 @@ def policy_file(parsed_args: argparse.Namespace) -> str | None:
     return None if named == loader.BUILT_IN_NAME else named
 
 
-def file_path(text: str) -> str:
-    """Take a path from the command line.
-
-    :raises argparse.ArgumentTypeError: for an empty path, which a shell makes of an
-        unset variable, and which would mean the current directory
-    """
-    if not text:
-        raise argparse.ArgumentTypeError("an empty path: give one, or leave it out")
-    return text
-
-
-def positive(text: str) -> float:
-    """Take a number above 0 from the command line.
-
-    :raises argparse.ArgumentTypeError: for anything else
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number above 0")
-    return value
-
-
-def count(text: str) -> int:
-    """Take a whole number above 0 from the command line.
-
-    :raises argparse.ArgumentTypeError: for anything else
-    """
-    if not text.isdecimal() or len(text) > 9 or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number above 0")
-    return int(text)
-
-
-POLICY_FILE: Final = argument(
-    "file",
-    nargs="?",
-    metavar="FILE",
-    help="policy file (default: that of --policy)",
-)
-
-
 def policy_path(parsed_args: argparse.Namespace) -> str | None:
     """Return the policy's name for commands that take FILE as well as ``--policy``.
 
@@ -303,33 +240,6 @@ def policy_path(parsed_args: argparse.Namespace) -> str | None:
         raise PerfVMError("name the policy file once: FILE, or --policy FILE")
     file: str = parsed_args.file
     return file
-
-
-def format_argument(formats: Any, help: str, **keywords: Any) -> Argument:  # noqa: A002
-    """Return ``--format`` for a command that prints a text instead of a table."""
-    return argument("-f", "--format", choices=tuple(formats), help=help, **keywords)
-
-
-def class_argument(
-    help: str = "only this class (default: all of the policy)",  # noqa: A002
-) -> Argument:
-    return argument("--class", dest="class_name", metavar="NAME", help=help)
-
-
-OUTPUT: Final = file_argument(
-    "--output", help="write to this file, which is replaced, instead of printing"
-)
-
-NOVA_CONF: Final = file_argument(
-    "--nova-conf",
-    help="copy of nova-scheduler's nova.conf, as no API shows its options (default: "
-    "checks of options are unknown; verdicts assume the options that the policy needs)",
-)
-PLACEMENT_CONF: Final = file_argument(
-    "--placement-conf",
-    help="placement.conf, whose options no API shows; Placement's database, named "
-    "there, is asked how it isolates transactions",
-)
 
 
 def options_of(path: str | None) -> FileOptions | None:
@@ -362,10 +272,6 @@ def nova_options(path: str | None) -> dict[str, Any]:
     except DocumentError as exc:
         enforced = exc
     return {"nova_settings": found, "enforced": enforced}
-
-
-YES: Final = flag("--yes", "ask no question")
-CHANGING: Final = one_of(flag("--dry-run", "only show the changes"), YES)
 
 
 def ask(stream: TextIO, otherwise: str = ", or --dry-run") -> bool:

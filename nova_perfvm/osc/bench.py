@@ -10,7 +10,8 @@ from nova_perfvm.documents import textfile
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import own_figures, run, scenario
 from nova_perfvm.measure.bench.record import Record
-from nova_perfvm.osc.base import PerfVMCommand, argument, count, file_argument, flag
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PerfVMCommand
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.printable import number_of
 
@@ -25,9 +26,9 @@ class RunBenchmarks(PerfVMCommand):
     """
 
     arguments = (
-        file_argument("scenario", help="scenario: who measures what, and how often"),
-        file_argument("--output", required=True, help="JSON of the measurements"),
-        flag(
+        opt.file("scenario", "scenario: who measures what, and how often"),
+        opt.file("--output", "JSON of the measurements", required=True),
+        opt.flag(
             "--resume",
             "go on with the run that --output is of: measure what is missing, or has "
             "failed",
@@ -74,25 +75,21 @@ class ImportFigures(PerfVMCommand):
     """
 
     arguments = (
-        file_argument("files", nargs="+", help="what the tools printed"),
-        argument("--who", metavar="NAME", required=True, help="who measured"),
-        argument(
-            "--kind", choices=("host", "guest"), required=True, help="what that is"
+        opt.file("files", "what the tools printed", nargs="+"),
+        opt.option("--who NAME", "who measured", required=True),
+        opt.option("--kind", "what that is", choices=("host", "guest"), required=True),
+        opt.option(
+            "--threads N",
+            "threads, jobs or connections, where the files do not say it",
+            type=opt.count,
         ),
-        argument(
-            "--threads",
-            type=count,
-            metavar="N",
-            help="threads, jobs or connections, where the files do not say it",
-        ),
-        argument(
-            "--at-once",
-            type=count,
-            metavar="N",
+        opt.option(
+            "--at-once N",
+            "VMs, or runs on the host, that measured at this time (default: 1)",
+            type=opt.count,
             default=1,
-            help="VMs, or runs on the host, that measured at this time (default: 1)",
         ),
-        file_argument("--output", required=True, help="JSON of the measurements"),
+        opt.file("--output", "JSON of the measurements", required=True),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:

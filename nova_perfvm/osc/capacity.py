@@ -12,20 +12,22 @@ from nova_perfvm.diagnose import capacity
 from nova_perfvm.diagnose.capacity import Slots
 from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.osc.base import Argument, Table, argument
+from nova_perfvm.generate.properties import extensions
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.judging import LookingCommand
 from nova_perfvm.policy import Policy
 
 _COLUMNS: Final = ("Class", "Total", "Used", "Free", "Unfit")
 
 
-def by_argument(default: str) -> Argument:
-    return argument(
+def by_argument(default: str) -> opt.Argument:
+    return opt.option(
         "--by",
+        "a row for each host, each aggregate, or the whole cloud (default: "
+        "%(default)s)",
         choices=["host", "aggregate", "cloud"],
         default=default,
-        help="a row for each host, each aggregate, or the whole cloud (default: "
-        "%(default)s)",
     )
 
 
@@ -36,7 +38,8 @@ def counted(
 
     :param by: the value of ``--by``
     """
-    found = capacity.host_capacity(policy, snapshot, settings)
+    generators = extensions.load_generators()
+    found = capacity.host_capacity(policy, snapshot, settings, generators)
     if by == "aggregate":
         return capacity.aggregate_capacity(snapshot, found)
     return capacity.cloud_capacity(found) if by == "cloud" else found
@@ -52,9 +55,7 @@ class ShowCapacity(LookingCommand, Lister):
     arguments = (by_argument("host"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        policy = self.policy(parsed_args)
-        settings = self.settings(parsed_args, policy)
-        snapshot = self.snapshot(parsed_args, policy)
+        policy, settings, snapshot = self.observed(parsed_args)
         found = counted(parsed_args.by, policy, snapshot, settings)
         rows = [(s.name, s.class_name, s.total, s.used, s.free, s.unfit) for s in found]
         return (parsed_args.by.capitalize(), *_COLUMNS), rows

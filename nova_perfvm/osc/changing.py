@@ -18,17 +18,10 @@ from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.children import host_of_child
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.osc.base import CHANGING, Arguments, PolicyCommand, argument, ask, flag
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PolicyCommand, ask
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.printable import number_of
-
-DELETE_CHILDREN: Final = flag(
-    "--delete-children",
-    "also delete the empty providers that earlier runs have left",
-)
-HOSTS: Final = argument(
-    "hosts", nargs="+", metavar="HOST", help="compute hosts, by name"
-)
 
 _WORKERS: Final = 4
 
@@ -37,7 +30,7 @@ class ChangingCommand(PolicyCommand):
     """A command that shows the changes that it would make, asks, and makes them."""
 
     auth_required = True
-    arguments: Arguments = (CHANGING,)
+    arguments: opt.Arguments = (opt.CHANGING,)
 
     def agreed(self, parsed_args: argparse.Namespace, steps: Sequence[str]) -> bool:
         """Show the steps of a plan, and return whether to carry it out."""
@@ -139,7 +132,7 @@ class HostsCommand(ChangingCommand):
         for host, left in sorted(self._left.items()):
             for one in left:
                 self.exit_status = 1
-                self.app.stderr.write(f"{host}: {one.name} is left: {one.detail}\n")
+                self.tell(f"{host}: {one.name} is left: {one.detail}")
 
     def _look(self, name: str) -> tuple[str, Plan]:
         """Return a host and its plan.
@@ -168,7 +161,7 @@ class HostsCommand(ChangingCommand):
                     yield item, future.result()
                 except PerfVMError as exc:
                     self.exit_status = 1
-                    self.app.stderr.write(f"{item}: {exc}\n")
+                    self.tell(f"{item}: {exc}")
                 if number < len(items):
                     progress(f"hosts {what}", number, len(items))
 

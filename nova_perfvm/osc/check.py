@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from nova_perfvm.cloud import servers as live
+from nova_perfvm.cloud.host_nodes import hypervisors
 from nova_perfvm.diagnose.audit import named
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.hypervisor import of_host
@@ -23,51 +24,40 @@ from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.checks.report import CheckReport, run
 from nova_perfvm.measure.collect import collector, reading
 from nova_perfvm.measure.collect.collected import Collected, Kind
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import (
-    Argument,
-    Arguments,
-    Table,
-    argument,
-    class_argument,
-    file_argument,
-    flag,
-    one_of,
-)
-from nova_perfvm.osc.collect import collected_argument, hypervisors
+from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.output import ProgressLine
-from nova_perfvm.osc.reports import FORMATS, STRICT, FindingsLister
+from nova_perfvm.osc.reports import FORMATS, FindingsLister
 
-NOVA_VIEW: Final = file_argument(
+NOVA_VIEW: Final = opt.file(
     "--snapshot",
-    help="file of openstack perfvm snapshot save, for the VMs' classes and, if it was "
+    "file of openstack perfvm snapshot save, for the VMs' classes and, if it was "
     "saved with --from-nova-db, the host's CPU sets (default: from libvirt)",
 )
-HOST_CONF: Final = file_argument(
+HOST_CONF: Final = opt.file(
     "--nova-conf",
-    help="the host's nova.conf, for its CPU sets (default: the snapshot's CPU sets, if "
+    "the host's nova.conf, for its CPU sets (default: the snapshot's CPU sets, if "
     "it was saved with --from-nova-db, else the CPUs that its VMs own)",
 )
 # The code of all findings of ``server check``.
 _SERVERS: Final = "hypervisor.three_way"
-_INTERVAL: Final = argument(
-    "--interval",
+_INTERVAL: Final = opt.option(
+    "--interval SECONDS",
+    "without FILE: time between two readings of counters (default: %(default)g)",
     type=collector.interval,
     default=collector.DEFAULT_INTERVAL_S,
-    metavar="SECONDS",
-    help="without FILE: time between two readings of counters (default: %(default)g)",
 )
 
 
-def _collected(kind: Kind) -> Argument:
+def _collected(kind: Kind) -> opt.Argument:
     """Return the argument FILE: a collected machine to check instead of this one."""
     table = ", or a copy of /proc/interrupts" if kind == "guest" else ""
-    return argument(
-        "file",
-        nargs="?",
-        metavar="FILE",
-        help=f"file of {kind} collect{table}; - for standard input (default: collect "
+    return opt.option(
+        "file FILE",
+        f"file of {kind} collect{table}; - for standard input (default: collect "
         "from this machine)",
+        nargs="?",
     )
 
 
@@ -76,7 +66,7 @@ class CheckCommand(FindingsLister):
 
     columns = ("Code", "Level", "Subject", "Expected", "Observed", "Source", "Remedy")
     formatter_namespace = FORMATS
-    arguments: Arguments = (STRICT,)
+    arguments: opt.Arguments = (opt.STRICT,)
 
     def title(self, report: CheckReport) -> str:
         return f"{len(report.results)} checks of {report.kind} {report.hostname}"
@@ -90,15 +80,15 @@ class CheckGuest(CheckCommand):
 
     arguments = (
         _INTERVAL,
-        one_of(
+        opt.one_of(
             _collected("guest"),
-            flag(
+            opt.flag(
                 "--fix-script",
                 "print user-data of cloud-init that lets a guest use all queues of "
                 "its network interfaces, and check nothing",
             ),
         ),
-        class_argument(
+        opt.vm_class(
             "the class of the guest (default: what depends on its class is not judged)"
         ),
     )
@@ -136,10 +126,9 @@ class CheckHost(CheckCommand):
         _INTERVAL,
         _collected("host"),
         NOVA_VIEW,
-        argument(
-            "--host",
-            metavar="NAME",
-            help="the host's name in the snapshot (default: the collected hostname)",
+        opt.option(
+            "--host NAME",
+            "the host's name in the snapshot (default: the collected hostname)",
         ),
         HOST_CONF,
     )
@@ -171,20 +160,14 @@ class CheckServer(CheckCommand):
 
     needs_cloud = True
     arguments = (
-        one_of(
-            argument(
-                "server",
-                nargs="*",
-                default=[],
-                metavar="SERVER",
-                help="name or ID of a server",
+        opt.one_of(
+            opt.option(
+                "server SERVER", "name or ID of a server", nargs="*", default=[]
             ),
-            argument(
-                "--host", metavar="HOST", help="check every pinned server of this host"
-            ),
+            opt.option("--host HOST", "check every pinned server of this host"),
             required=True,
         ),
-        collected_argument(
+        opt.collected(
             "name each host of the servers; - for standard input (default: agreement "
             "is unknown; may be repeated)"
         ),
@@ -192,7 +175,7 @@ class CheckServer(CheckCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         # Files before requests to Nova: a wrong file fails at once.
-        collected = hypervisors(parsed_args, self.policy(parsed_args))
+        collected = hypervisors(parsed_args.collected, self.policy(parsed_args))
         host = parsed_args.host
         if host is None:
             found = live.named(self.cloud, parsed_args.server)

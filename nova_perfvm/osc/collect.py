@@ -5,59 +5,16 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from nova_perfvm.documents import textfile
-from nova_perfvm.facts.hypervisor import Hypervisor
 from nova_perfvm.measure.collect import collector, reading
-from nova_perfvm.osc.base import (
-    Argument,
-    PerfVMCommand,
-    argument,
-    file_argument,
-    flag,
-    one_of,
-)
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PerfVMCommand
 from nova_perfvm.osc.output import ProgressLine
-from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
 _ARCHIVES: Final = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".tar")
-
-
-def collected_argument(meaning: str) -> Argument:
-    """Return the option ``--collected``, which names files of ``host collect``.
-
-    :param meaning: end of the help text: the command's use of the file
-    """
-    return file_argument(
-        "--collected",
-        action="append",
-        default=[],
-        help=f"file of nova-perfvm host collect, written on a host; {meaning}",
-    )
-
-
-def hypervisors(
-    parsed_args: argparse.Namespace,
-    policy: Policy | None = None,
-    conf: str | None = None,
-) -> tuple[Hypervisor, ...]:
-    """Read the files of ``--collected``.
-
-    :param policy: tells by a VM's class whether the VM should be pinned
-    :param conf: path of a nova.conf that all these hosts have
-    :raises PerfVMError: when a file is not valid
-    """
-    paths: Iterable[str] = parsed_args.collected
-    if not paths:
-        return ()
-    # Most runs name no file: they need not load these modules.
-    from nova_perfvm.cloud.nova_rules import refusal_of  # noqa: PLC0415
-    from nova_perfvm.measure.collect import hypervisor  # noqa: PLC0415
-
-    return tuple(hypervisor.load(path, policy, conf, refusal_of) for path in paths)
 
 
 def _output_file(text: str) -> str:
@@ -82,22 +39,21 @@ class _Collect(PerfVMCommand):
 
     kind: str
     arguments = (
-        argument(
-            "--interval",
+        opt.option(
+            "--interval SECONDS",
+            "time between two readings of counters, 0 for one reading (default: "
+            "%(default)g)",
             type=collector.interval,
             default=collector.DEFAULT_INTERVAL_S,
-            metavar="SECONDS",
-            help="time between two readings of counters, 0 for one reading (default: "
-            "%(default)g)",
         ),
-        one_of(
-            file_argument(
+        opt.one_of(
+            opt.file(
                 "--output",
-                type=_output_file,
-                help="file to write, - for standard output (default: a new file in the "
+                "file to write, - for standard output (default: a new file in the "
                 "current directory, named by host and time)",
+                type=_output_file,
             ),
-            flag(
+            opt.flag(
                 "--script",
                 "only print the collecting script, which runs on any machine with "
                 "Python 3.6 or newer",
@@ -115,15 +71,12 @@ class _Collect(PerfVMCommand):
                 self.kind, parsed_args.interval, progress=progress
             )
         output = parsed_args.output or _default_name(found)
-        if output == "-":
-            self.write(collector.dumps(found))
-            return
-        textfile.replace(output, collector.dumps(found), private=True)
-        self.write(
-            f"{output}: {number_of(len(found['files']), 'file')}, "
+        read = (
+            f"{number_of(len(found['files']), 'file')}, "
             f"{number_of(len(found['commands']), 'command')}; "
-            f"{len(found['unread'])} not read\n"
+            f"{len(found['unread'])} not read"
         )
+        self.save(output, collector.dumps(found), read)
 
 
 class CollectHost(_Collect):

@@ -16,22 +16,19 @@ from nova_perfvm.diagnose import explain
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.dry_run import Question, SchedulerAnswer
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.osc.base import Arguments, PerfVMCommand, argument
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PerfVMCommand
 
-NEW_SERVERS: Final[Arguments] = (
-    argument(
-        "--hint",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="scheduler hint of the new server, may be repeated (with --from-nova-db)",
+NEW_SERVERS: Final[opt.Arguments] = (
+    opt.repeated(
+        "--hint KEY=VALUE",
+        "scheduler hint of the new server, may be repeated (with --from-nova-db)",
     ),
-    argument(
-        "--count",
-        metavar="NUMBER",
+    opt.option(
+        "--count NUMBER",
+        "number of servers in one request (with --from-nova-db)",
         type=int,
         default=1,
-        help="number of servers in one request (with --from-nova-db)",
     ),
 )
 

@@ -9,32 +9,17 @@ from functools import partial
 
 from nova_perfvm.changes.enroll import plan_enroll
 from nova_perfvm.changes.unenroll import plan_unenroll
-from nova_perfvm.cloud import converge, placement_database
+from nova_perfvm.cloud import converge, host_nodes
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.rollback import plan_rollback, rollback
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Selection, Subject
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.host_view import view_of
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import (
-    NOVA_CONF,
-    PLACEMENT_CONF,
-    Table,
-    argument,
-    file_argument,
-    flag,
-    nova_options,
-    one_of,
-    options_of,
-)
-from nova_perfvm.osc.changing import (
-    DELETE_CHILDREN,
-    HOSTS,
-    ChangingCommand,
-    HostsCommand,
-)
-from nova_perfvm.osc.collect import collected_argument
+from nova_perfvm.osc.base import Table, nova_options, options_of
+from nova_perfvm.osc.changing import ChangingCommand, HostsCommand
 from nova_perfvm.osc.recording import RecordingCommand
 from nova_perfvm.osc.reports import FindingsLister
 
@@ -44,39 +29,46 @@ class EnrollHost(HostsCommand, RecordingCommand):
 
     ended = "enrolled"
     arguments = (
-        HOSTS,
-        DELETE_CHILDREN,
-        argument(
-            "--slots",
-            type=int,
-            metavar="N",
-            help="number of high-performance VMs that fit each host, 0 for general VMs "
+        opt.HOSTS,
+        opt.DELETE_CHILDREN,
+        opt.option(
+            "--slots N",
+            "number of high-performance VMs that fit each host, 0 for general VMs "
             "only (default: as enrolled before, else computed from the host's CPUs)",
+            type=int,
         ),
-        flag(
+        opt.flag(
             "--backfill",
             "give VMs that run on the host the units or NUMA nodes of their class in "
             "Placement; "
             "nova-compute is disabled meanwhile",
         ),
-        snapshots.NOVA_DB,
-        one_of(
-            snapshots.INVENTORY,
-            collected_argument(
+        opt.NOVA_DB,
+        opt.one_of(
+            opt.INVENTORY,
+            opt.collected(
                 "it has that host's NUMA nodes, for hosts without them in Nova's "
                 "database (may be repeated)"
             ),
         ),
-        file_argument(
+        opt.file(
             "--nova-conf",
-            help="nova.conf of the hosts of --collected, for their CPU sets (default: "
+            "nova.conf of the hosts of --collected, for their CPU sets (default: "
             "VMs may own all CPUs; Placement's inventories have to agree)",
         ),
     )
 
     def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:
         policy = self.checked_policy(parsed_args)
-        complete = snapshots.with_nodes(self, parsed_args, policy)
+        complete = host_nodes.completing(
+            policy,
+            parsed_args.from_nova_db,
+            parsed_args.inventory,
+            host_nodes.hypervisors(
+                parsed_args.collected, policy, parsed_args.nova_conf
+            ),
+            self.tell,
+        )
         plan = partial(
             plan_enroll,
             policy,
@@ -100,7 +92,7 @@ class UnenrollHost(HostsCommand):
     """Make enrolled hosts ordinary ones again."""
 
     ended = "no longer enrolled"
-    arguments = (HOSTS, DELETE_CHILDREN)
+    arguments = (opt.HOSTS, opt.DELETE_CHILDREN)
 
     def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:
         return partial(plan_unenroll, delete_children=parsed_args.delete_children)
@@ -110,12 +102,12 @@ class Rollback(ChangingCommand):
     """Unenroll all hosts; remove their aggregates, traits and resource classes."""
 
     arguments = (
-        flag(
+        opt.flag(
             "--strip-units",
             "take units and NUMA nodes out of the allocations of running VMs; nothing "
             "then keeps the classes apart",
         ),
-        DELETE_CHILDREN,
+        opt.DELETE_CHILDREN,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -136,7 +128,7 @@ class Rollback(ChangingCommand):
             return 0
         self.say_what_stays()
         for reason in remained:
-            self.app.stderr.write(f"remains: {reason}\n")
+            self.tell(f"remains: {reason}")
         return 1 if remained else 0
 
 
@@ -148,18 +140,17 @@ class Preflight(FindingsLister):
 
     needs_cloud = True
     arguments = (
-        argument("hosts", nargs="*", metavar="HOST", help="hosts that you will enroll"),
-        snapshots.NOVA_DB,
-        NOVA_CONF,
-        PLACEMENT_CONF,
+        opt.option("hosts HOST", "hosts that you will enroll", nargs="*"),
+        opt.NOVA_DB,
+        opt.NOVA_CONF,
+        opt.PLACEMENT_CONF,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         policy = self.policy(parsed_args)
         # Files before requests to the cloud: a wrong file fails at once.
-        conf = parsed_args.placement_conf
-        nova, placement = nova_options(parsed_args.nova_conf), options_of(conf)
-        database = placement_database.read(conf) if conf else None
+        nova = nova_options(parsed_args.nova_conf)
+        placement = options_of(parsed_args.placement_conf)
         seen = snapshots.look_by(self, parsed_args, policy)
         known = {name for host in seen.hosts for name in (host.host, host.node)}
         unknown = sorted(set(parsed_args.hosts) - known)
@@ -169,9 +160,8 @@ class Preflight(FindingsLister):
         subject = Subject(
             policy,
             seen,
-            placement_settings=placement,
-            placement_database=database,
             **nova,
+            placement_settings=placement,
             wanted=frozenset(parsed_args.hosts),
         )
         return self.reported(parsed_args, audit.run(subject, Selection.PREFLIGHT))

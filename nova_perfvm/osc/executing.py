@@ -19,8 +19,8 @@ from nova_perfvm.changes.migrations.planning import Planning
 from nova_perfvm.cloud import migrate
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import YES, Arguments, Table, ask, file_argument
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import Table, ask
 from nova_perfvm.osc.judging import ObservingCommand
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
 from nova_perfvm.osc.recording import RecordingCommand
@@ -45,10 +45,10 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
         """
         path = parsed_args.record
         for progress in execution.remaining:
-            self.remark([migrate.describe(progress.move)])
+            self.tell(migrate.describe(progress.move))
         if not parsed_args.yes and not ask(self.app.stderr, ""):
             self.exit_status = _REMAIN
-            self.remark(["nothing was changed"])
+            self.tell("nothing was changed")
             return execution
         self.record_policy(parsed_args)
         kept = [execution]
@@ -64,7 +64,7 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
 
             def tell(text: str) -> None:
                 progress_line.clear()
-                self.remark([text])
+                self.tell(text)
 
             def show(what: str, done: int, total: int) -> None:
                 if interrupted.is_set() and untold:
@@ -93,17 +93,15 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
         done, remaining = len(execution.done), execution.remaining
         said = f"{done} of {len(execution.moves)} migrations are done"
         if not remaining:
-            self.remark([said])
+            self.tell(said)
             return
         self.exit_status = SIGINT_EXIT if outcome.interrupted else _REMAIN
         remedy = "make a new plan"
         if path is not None:
             remedy = f"openstack perfvm plan resume {path}, or {remedy}"
-        self.remark(
-            [
-                f"stopped: {outcome.why}",
-                f"{said}, and {len(remaining)} remain: remove the cause, then {remedy}",
-            ]
+        self.tell(f"stopped: {outcome.why}")
+        self.tell(
+            f"{said}, and {len(remaining)} remain: remove the cause, then {remedy}"
         )
 
 
@@ -115,10 +113,10 @@ class ResumePlan(CarryingOut):
     remain.
     """
 
-    arguments: Arguments = (
-        file_argument("record", help="file of --record"),
-        snapshots.NOVA_DB,
-        YES,
+    arguments: opt.Arguments = (
+        opt.file("record", "file of --record"),
+        opt.NOVA_DB,
+        opt.YES,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -135,15 +133,16 @@ class ResumePlan(CarryingOut):
                     f"({execution.policy_digest}): name that with --policy, or make a "
                     "new plan"
                 )
-            self.remark([execution.purpose] if execution.purpose else [])
+            if execution.purpose:
+                self.tell(execution.purpose)
             if not execution.remaining:
-                self.remark(["nothing to do: the plan's migrations are all done"])
+                self.tell("nothing to do: the plan's migrations are all done")
                 return moves_table(execution)
             snapshot = self.snapshot(parsed_args, policy)
             planning = Planning(policy, snapshot, settings)
             execution = self.carry_out(parsed_args, planning, execution)
         if not execution.remaining:
-            self.remark(["make the same plan again to see what the migrations gained"])
+            self.tell("make the same plan again to see what the migrations gained")
         return moves_table(execution)
 
 

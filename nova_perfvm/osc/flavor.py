@@ -8,33 +8,26 @@ from collections.abc import Callable, Sequence
 from shlex import quote
 from typing import Final
 
-from nova_perfvm.documents.yaml_lines import dump_yaml
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
+from nova_perfvm.generate.formats import document, shell, tools
 from nova_perfvm.generate.properties import extensions
-from nova_perfvm.osc.base import (
-    PolicyCommand,
-    argument,
-    class_argument,
-    flag,
-    format_argument,
-)
-from nova_perfvm.osc.formats import ansible, document, shell, terraform
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PolicyCommand
 from nova_perfvm.policy import Policy
 
 # Select the policy's flavors, and change their names and properties.
 FLAVOR_ARGUMENTS: Final = (
-    class_argument(),
-    argument(
-        "--memory-gb",
+    opt.vm_class(),
+    opt.option(
+        "--memory-gb GB",
+        "flavors with so much memory instead of the policy's, for classes with a "
+        "fixed number of vCPUs",
         type=int,
         nargs="+",
         action="extend",
-        metavar="GB",
-        help="flavors with so much memory instead of the policy's, for classes with a "
-        "fixed number of vCPUs",
     ),
-    argument("--prefix", default="", help="put this before each flavor's name"),
-    flag(
+    opt.option("--prefix", "put this before each flavor's name", default=""),
+    opt.flag(
         "--isolated-aggregates",
         "general flavors do not forbid the trait of hosts with slots: for clouds in "
         "which an isolated aggregate keeps general VMs off these hosts, because other "
@@ -70,23 +63,16 @@ def sync_command(parsed_args: argparse.Namespace) -> str:
     return " ".join(("openstack perfvm flavor sync", *(quote(str(w)) for w in chosen)))
 
 
-def _properties(flavors: Sequence[PolicyFlavor]) -> str:
-    """Return a line of --property arguments for each class, with the class's name."""
-    by_class = {flavor.class_name: flavor.extra_specs for flavor in flavors}
-    return "".join(
-        (f"# class {name}\n" if len(by_class) > 1 else "")
-        + f"{shell.property_arguments(specs)}\n"
-        for name, specs in by_class.items()
-    )
-
-
+FORMAT_HELP: Final = (
+    "default: %(default)s, commands of the openstack client; properties: their "
+    "--property arguments only"
+)
 _FORMATS: Final[dict[str, Callable[[Sequence[PolicyFlavor]], str]]] = {
     "shell": shell.flavor_block,
-    "properties": _properties,
-    "json": lambda flavors: document.as_json(document.flavor_documents(flavors)),
-    "yaml": lambda flavors: dump_yaml(document.flavor_documents(flavors)),
-    "ansible": ansible.flavor_tasks,
-    "terraform": terraform.flavor_resources,
+    "properties": shell.flavor_properties,
+    **document.formats(document.flavor_documents),
+    "ansible": tools.ansible,
+    "terraform": tools.terraform,
 }
 
 
@@ -95,7 +81,7 @@ class GenerateFlavor(PolicyCommand):
 
     arguments = (
         *FLAVOR_ARGUMENTS,
-        format_argument(_FORMATS, shell.HELP, default="shell"),
+        opt.formats(_FORMATS, FORMAT_HELP),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:

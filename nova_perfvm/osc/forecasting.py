@@ -11,46 +11,38 @@ from nova_perfvm.changes.migrations.estimates import (
     Estimates,
     LiveMigrationOptions,
 )
-from nova_perfvm.osc.base import (
-    Arguments,
-    PerfVMCommand,
-    argument,
-    file_argument,
-    options_of,
-    positive,
-)
-from nova_perfvm.osc.collect import collected_argument, hypervisors
+from nova_perfvm.cloud.host_nodes import hypervisors
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PerfVMCommand, options_of
 from nova_perfvm.policy import Policy
 
 
 class ForecastingCommand(PerfVMCommand):
     """A command that forecasts how long live migrations take, and if they converge."""
 
-    arguments: Arguments = (
-        collected_argument(
+    arguments: opt.Arguments = (
+        opt.collected(
             "the forecast uses the dirty rates that virsh domdirtyrate-calc measured "
             "on the host (may be repeated)"
         ),
-        file_argument(
+        opt.file(
             "--compute-conf",
-            help="copy of a compute host's nova.conf, whose [libvirt]live_migration_* "
+            "copy of a compute host's nova.conf, whose [libvirt]live_migration_* "
             "the forecast uses (default: Nova's defaults)",
         ),
-        argument(
-            "--bandwidth",
-            type=positive,
-            default=USUAL_LINK,
-            metavar="MIB",
-            help="bandwidth of migrations between hosts in MiB per second (default: "
+        opt.option(
+            "--bandwidth MIB",
+            "bandwidth of migrations between hosts in MiB per second (default: "
             "%(default)g, for 10 Gbit/s)",
+            type=opt.positive,
+            default=USUAL_LINK,
         ),
-        argument(
-            "--dirty-rate",
-            type=positive,
-            default=ASSUMED_RATE,
-            metavar="MIB",
-            help="dirty rate in MiB per second, assumed for servers whose dirty rate "
+        opt.option(
+            "--dirty-rate MIB",
+            "dirty rate in MiB per second, assumed for servers whose dirty rate "
             "was not collected (default: %(default)g)",
+            type=opt.positive,
+            default=ASSUMED_RATE,
         ),
     )
 
@@ -60,7 +52,7 @@ class ForecastingCommand(PerfVMCommand):
         :raises PerfVMError: when a file is not valid
         """
         path = parsed_args.compute_conf
-        seen = hypervisors(parsed_args, policy)
+        seen = hypervisors(parsed_args.collected, policy)
         return Estimates(
             options=LiveMigrationOptions.of(options_of(path) or {}),
             options_of=path or "",

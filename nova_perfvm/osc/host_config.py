@@ -14,6 +14,7 @@ from typing import Final
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.document import kind_of
 from nova_perfvm.exceptions import ShapeError
+from nova_perfvm.generate.formats import document
 from nova_perfvm.generate.hosts import (
     MODES,
     RESERVED_MEMORY_GB,
@@ -31,18 +32,8 @@ from nova_perfvm.generate.hosts import (
 )
 from nova_perfvm.measure.collect import reading
 from nova_perfvm.measure.observed import topology
-from nova_perfvm.osc.base import (
-    Argument,
-    PolicyCommand,
-    argument,
-    class_argument,
-    count,
-    file_argument,
-    flag,
-    format_argument,
-    policy_file,
-)
-from nova_perfvm.osc.formats import document
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PolicyCommand, policy_file
 from nova_perfvm.policy import HostShape
 
 # Each format's files of a host: {path: text}.
@@ -58,13 +49,12 @@ _JSON: Final = "json"
 _FOR_A_CLASS: Final = ("dedicated", "mixed")
 
 
-def _iops_argument(kind: str) -> Argument:
-    return argument(
-        f"--{kind}-iops",
-        type=count,
-        metavar="N",
-        help=f"{kind}s per second that the host's disks give, for policies that "
-        "guarantee IOPS",
+def _iops_argument(kind: str) -> opt.Argument:
+    return opt.option(
+        f"--{kind}-iops N",
+        f"{kind}s per second that the host's disks give, for policies that guarantee "
+        "IOPS",
+        type=opt.count,
     )
 
 
@@ -72,67 +62,61 @@ class ConfigHost(PolicyCommand):
     """Print nova.conf, provider.yaml and related files for a compute host."""
 
     arguments = (
-        argument(
-            "--topology",
-            metavar="SHAPE|FILE",
-            required=True,
-            help="NUMA nodes x cores[x threads], such as 2x20x2; or a file with the "
+        opt.option(
+            "--topology SHAPE|FILE",
+            "NUMA nodes x cores[x threads], such as 2x20x2; or a file with the "
             "output of lscpu -J -e, or, with the memory of each node, of nova-perfvm "
             "host collect (JSON)",
+            required=True,
         ),
-        argument(
-            "--memory-gb",
-            type=count,
-            metavar="GB",
-            help="memory of the whole host in GiB (default: of the file)",
+        opt.option(
+            "--memory-gb GB",
+            "memory of the whole host in GiB (default: of the file)",
+            type=opt.count,
         ),
-        argument(
+        opt.option(
             "--mode",
+            "dedicated: pinned VMs only; shared: other VMs only; mixed: each kind "
+            "on NUMA nodes of its own; elastic: either kind, but one at a time",
             choices=MODES,
             required=True,
-            help="dedicated: pinned VMs only; shared: other VMs only; mixed: each kind "
-            "on NUMA nodes of its own; elastic: either kind, but one at a time",
         ),
-        class_argument(
+        opt.vm_class(
             "the pinned class that the host is for (default: the policy's only one)"
         ),
-        argument(
-            "--reserve",
+        opt.option(
+            "--reserve N",
+            "cores of each NUMA node to keep for the host (default: %(default)s)",
             type=int,
             default=0,
-            metavar="N",
-            help="cores of each NUMA node to keep for the host (default: %(default)s)",
         ),
-        argument(
-            "--reserve-memory-gb",
+        opt.option(
+            "--reserve-memory-gb GB",
+            "memory of each NUMA node to keep for the host (default: %(default)s)",
             type=int,
             default=RESERVED_MEMORY_GB,
-            metavar="GB",
-            help="memory of each NUMA node to keep for the host (default: %(default)s)",
         ),
-        argument(
-            "--shared-nodes",
+        opt.option(
+            "--shared-nodes N",
+            "mixed: number of NUMA nodes, counted from the last, for shared CPUs "
+            "(default: %(default)s)",
             type=int,
             default=1,
-            metavar="N",
-            help="mixed: number of NUMA nodes, counted from the last, for shared CPUs "
-            "(default: %(default)s)",
         ),
         _iops_argument("read"),
         _iops_argument("write"),
-        format_argument(
+        opt.formats(
             (*_FILES, _JSON),
             "default: %(default)s, all files one after the other; kolla, osa, helm and "
             "rhoso: files for Kolla-Ansible, OpenStack-Ansible, OpenStack-Helm and "
             "RHOSO; plain: files for the configuration directories of the services",
-            default="ini",
         ),
-        file_argument(
+        opt.file(
             "--output-dir",
+            "write the files of the format to this directory instead of printing",
             metavar="DIR",
-            help="write the files of the format to this directory instead of printing",
         ),
-        flag("--force", "with --output-dir: replace the files of an earlier run"),
+        opt.flag("--force", "with --output-dir: replace the files of an earlier run"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:

@@ -13,7 +13,8 @@ from cliff.show import ShowOne
 from nova_perfvm.diagnose.hosts import HostSummary, inventories_of, summarize
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.snapshot import UNKNOWN
-from nova_perfvm.osc.base import PolicyCommand, Table, argument
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PolicyCommand, Table
 from nova_perfvm.osc.snapshot import look_by
 
 _COLUMNS = (
@@ -66,7 +67,7 @@ class ListHosts(SummarizingCommand, Lister):
 class ShowHost(SummarizingCommand, ShowOne):
     """Show a compute host: mode, slots, classes, traits, inventories and servers."""
 
-    arguments = (argument("host", metavar="HOST", help="compute host, by name"),)
+    arguments = (opt.option("host HOST", "compute host, by name"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Row:
         name = parsed_args.host

@@ -7,19 +7,18 @@ import argparse
 from collections.abc import Callable
 from typing import Final
 
-from nova_perfvm.documents.yaml_lines import dump_yaml
 from nova_perfvm.generate.flavors import generate_image_properties
+from nova_perfvm.generate.formats import document, shell
 from nova_perfvm.generate.properties import extensions
-from nova_perfvm.osc.base import PolicyCommand, class_argument, format_argument
-from nova_perfvm.osc.formats import ansible, document, shell, terraform
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PolicyCommand
+from nova_perfvm.osc.flavor import FORMAT_HELP
 
+# Ansible and Terraform read the JSON.
 _FORMATS: Final[dict[str, Callable[[dict[str, str]], str]]] = {
     "shell": shell.image_block,
     "properties": lambda properties: shell.property_arguments(properties) + "\n",
-    "json": lambda properties: document.as_json({"properties": properties}),
-    "yaml": lambda properties: dump_yaml({"properties": properties}),
-    "ansible": ansible.image_tasks,
-    "terraform": terraform.image_locals,
+    **document.formats(lambda properties: {"properties": properties}),
 }
 
 
@@ -27,8 +26,8 @@ class GenerateImage(PolicyCommand):
     """Print the properties that an image needs for VMs of the policy's classes."""
 
     arguments = (
-        class_argument(),
-        format_argument(_FORMATS, shell.HELP, default="shell"),
+        opt.vm_class(),
+        opt.formats(_FORMATS, FORMAT_HELP),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Iterable
 from typing import NoReturn
 
 from cliff.lister import Lister
@@ -17,15 +16,9 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import CANNOT_TELL, Level, exit_code
 from nova_perfvm.generate import inventory, options
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import (
-    NOVA_CONF,
-    Arguments,
-    PerfVMCommand,
-    PolicyCommand,
-    one_of,
-    options_of,
-)
+from nova_perfvm.osc.base import PerfVMCommand, PolicyCommand, options_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import first_line, printable
 
@@ -64,7 +57,7 @@ class JudgingCommand(PerfVMCommand):
                 self.log_in()
             return super().run(parsed_args)
         except PerfVMError as exc:
-            self.app.stderr.write(f"{exc}\n")
+            self.tell(exc)
             judged = isinstance(exc, DocumentError) and exc.kind == self.judges
             return exit_code(Level.FAILURE) if judged else CANNOT_TELL
         except BrokenPipeError:
@@ -90,9 +83,9 @@ class ObservingCommand(PolicyCommand):
 
     keeps_rules = True
 
-    arguments: Arguments = (
-        snapshots.INVENTORY,
-        NOVA_CONF,
+    arguments: opt.Arguments = (
+        opt.INVENTORY,
+        opt.NOVA_CONF,
     )
 
     def settings(
@@ -104,7 +97,7 @@ class ObservingCommand(PolicyCommand):
         """
         read = options_of(parsed_args.nova_conf)
         if read is not None:
-            self.remark(options.not_enforced(read))
+            self.tell(*options.not_enforced(read))
         found = settings_for(policy, read)
         return found.strict if self.keeps_rules else found
 
@@ -119,25 +112,31 @@ class ObservingCommand(PolicyCommand):
             cells = inventory.load(parsed_args.inventory, policy)
         found = snapshots.look_by(self, parsed_args, policy)
         if getattr(parsed_args, "snapshot", None) is not None:
-            self.remark([f"as it was at {found.taken_at}"])
+            self.tell(f"as it was at {found.taken_at}")
         if cells is not None:
             found, remarks = inventory.with_inventory(found, cells)
-            self.remark(remarks)
+            self.tell(*remarks)
         return found
 
-    def remark(self, remarks: Iterable[str]) -> None:
-        """Print lines beside the table, on standard error."""
-        for remark in remarks:
-            self.app.stderr.write(f"{remark}\n")
+    def observed(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Policy, SchedulerSettings, Snapshot]:
+        """Return the policy, nova-scheduler's settings and a snapshot.
+
+        :raises PerfVMError: when a file cannot be read, or the cloud fails
+        """
+        policy = self.policy(parsed_args)
+        settings = self.settings(parsed_args, policy)
+        return policy, settings, self.snapshot(parsed_args, policy)
 
 
 class LookingCommand(ObservingCommand):
     """A command with ``--snapshot`` and ``--from-nova-db``."""
 
-    arguments: Arguments = (
-        one_of(
-            snapshots.SNAPSHOT,
-            snapshots.NOVA_DB,
+    arguments: opt.Arguments = (
+        opt.one_of(
+            opt.SNAPSHOT,
+            opt.NOVA_DB,
         ),
     )
 

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
+from nova_perfvm.cloud.host_nodes import hypervisors
 from nova_perfvm.diagnose.audit import Subject
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.known_bugs import (
@@ -17,13 +17,13 @@ from nova_perfvm.known_bugs import (
     Release,
     ReleaseError,
     all_bugs,
-    hits,
+    in_order,
     known_release,
     of_release,
 )
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import Table, argument, one_of
-from nova_perfvm.osc.collect import collected_argument, hypervisors
+from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.judging import JudgingLister
 
 _LISTED: Final = ("Bug", "Title", "Since", "Fixed", "Moves", "Told", "Remedy")
@@ -45,23 +45,21 @@ class ListBugs(JudgingLister):
     """
 
     arguments = (
-        one_of(
-            argument(
-                "--release",
-                metavar="RELEASE",
+        opt.one_of(
+            opt.option(
+                "--release RELEASE",
+                "list only the bugs of this release, such as 33.0.2 or 33",
                 type=_release,
-                help="list only the bugs of this release, such as 33.0.2 or 33",
             ),
-            argument(
-                "--to",
-                metavar="RELEASE",
-                type=_release,
-                help="judge the cloud after an upgrade of every host to this release, "
+            opt.option(
+                "--to RELEASE",
+                "judge the cloud after an upgrade of every host to this release, "
                 "such as 33.0.2 or 2026.1",
+                type=_release,
             ),
         ),
-        one_of(snapshots.SNAPSHOT, snapshots.NOVA_DB),
-        collected_argument("with --to, to see how the host's VMs were started"),
+        opt.one_of(opt.SNAPSHOT, opt.NOVA_DB),
+        opt.collected("with --to, to see how the host's VMs were started"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -76,7 +74,7 @@ class ListBugs(JudgingLister):
 
     def _to_do(self, parsed_args: argparse.Namespace, target: Release) -> Table:
         policy = self.policy(parsed_args)
-        collected = hypervisors(parsed_args, policy)
+        collected = hypervisors(parsed_args.collected, policy)
         seen = snapshots.look_by(self, parsed_args, policy)
         there = Subject(policy, seen, collected=collected).hypervisors
         found = in_order(CloudFacts(seen, there, target))
@@ -97,26 +95,6 @@ def listed(bug: KnownBug) -> tuple[Any, ...]:
         ", ".join(bug.moves),
         bug.told,
         bug.remedy,
-    )
-
-
-def in_order(facts: CloudFacts) -> list[tuple[KnownBug, Hit]]:
-    """Return the servers and hosts that bugs hit, in the order of the remedies.
-
-    Remedies before the upgrade come first; then hosts with the fewest hits, so that a
-    host is soon ready to take the VMs of others.
-    """
-    found = [(bug, hit) for bug, hit in hits(facts) if bug.rule and not bug.rule.of_all]
-    of_host = Counter(hit.host for _, hit in found)
-    return sorted(
-        found,
-        key=lambda one: (
-            one[0].when == "after",
-            of_host[one[1].host],
-            one[1].host,
-            str(one[1].server or ""),
-            -one[0].number,
-        ),
     )
 
 

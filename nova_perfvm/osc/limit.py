@@ -8,32 +8,26 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from nova_perfvm.documents.yaml_lines import dump_yaml
+from nova_perfvm.generate.formats import document, shell
 from nova_perfvm.generate.hosts import rendering
 from nova_perfvm.generate.limits import Limit, LimitError, limits_of, settings_of
-from nova_perfvm.osc.base import PolicyCommand, argument, format_argument
-from nova_perfvm.osc.formats import document, shell, terraform
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PolicyCommand
 from nova_perfvm.placement.settings import Setting
 from nova_perfvm.policy import Policy
 
 LIMIT_ARGUMENTS: Final = (
-    argument(
-        "--default",
-        action="append",
-        default=[],
-        metavar="CLASS=N",
-        help="limit of VMs of the class for each project, -1 for unlimited; may be "
+    opt.repeated(
+        "--default CLASS=N",
+        "limit of VMs of the class for each project, -1 for unlimited; may be "
         "repeated (default: the present limit, else unlimited); under units, classes "
         "with shared CPUs may be named, too",
     ),
-    argument(
-        "--project",
+    opt.repeated(
+        "--project ID CLASS=N",
+        "limit for this project in place of the default; may be repeated",
         dest="projects",
-        action="append",
         nargs=2,
-        default=[],
-        metavar=("ID", "CLASS=N"),
-        help="limit for this project in place of the default; may be repeated",
     ),
 )
 
@@ -61,9 +55,7 @@ _Format = Callable[[Sequence[Limit], str, Sequence[Setting]], str]
 _FORMATS: Final[dict[str, _Format]] = {
     "shell": lambda limits, region, _: shell.limit_block(limits, region),
     "nova-conf": lambda _limits, _region, settings: rendering.ini(settings),
-    "json": lambda *said: document.as_json(document.limit_document(*said)),
-    "yaml": lambda *said: dump_yaml(document.limit_document(*said)),
-    "terraform": lambda limits, region, _: terraform.limit_resources(limits, region),
+    **document.formats(document.limit_document),
 }
 
 
@@ -72,23 +64,20 @@ class GenerateLimit(PolicyCommand):
 
     arguments = (
         *LIMIT_ARGUMENTS,
-        argument(
-            "--region",
+        opt.option(
+            "--region ID",
+            "region of Nova's endpoint (default: %(default)s)",
             default="RegionOne",
-            metavar="ID",
-            help="region of Nova's endpoint (default: %(default)s)",
         ),
-        argument(
-            "--endpoint",
-            metavar="ID",
-            help="ID of Nova's endpoint in the region, for nova.conf; required before "
+        opt.option(
+            "--endpoint ID",
+            "ID of Nova's endpoint in the region, for nova.conf; required before "
             "Nova 32 and oslo.limit 2.9.2",
         ),
-        format_argument(
+        opt.formats(
             _FORMATS,
             "default: %(default)s, commands of the openstack client; nova-conf: "
             "options for the nova.conf of nova-api and nova-conductor",
-            default="shell",
         ),
     )
 

@@ -18,21 +18,12 @@ from nova_perfvm.changes.migrations.model import MigrationPlan, Move, command
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.osc.base import (
-    YES,
-    Arguments,
-    Table,
-    argument,
-    class_argument,
-    count,
-    file_argument,
-    flag,
-    positive,
-)
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.executing import MOVE_COLUMNS, CarryingOut, move_cells, moves_table
 from nova_perfvm.osc.forecasting import ForecastingCommand
 from nova_perfvm.osc.judging import LookingLister
-from nova_perfvm.osc.requested import REQUEST, request_of
+from nova_perfvm.osc.requested import request_of
 from nova_perfvm.printable import number_of
 
 _COSTS: Final = ("Memory MiB", "Pinned", "Minutes", "Downtime ms", "Converges")
@@ -51,43 +42,37 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
     also if migrations remain, or if the cloud has gained less than was planned.
     """
 
-    arguments: Arguments = (
-        flag(
+    arguments: opt.Arguments = (
+        opt.flag(
             "--execute",
             "make the migrations, one after the other, judging each again before",
         ),
-        file_argument(
+        opt.file(
             "--record",
-            help="with --execute: write the progress to this file, from which "
+            "with --execute: write the progress to this file, from which "
             "openstack perfvm plan resume can go on",
         ),
-        YES,
-        flag(
+        opt.YES,
+        opt.flag(
             "--any-zone",
             "servers may leave their availability zone, except servers that Nova binds "
             "to a zone (Nova 2024.1 and newer shows which)",
         ),
-        argument(
-            "--max-ratio",
-            type=positive,
-            metavar="N",
-            help="let general servers come to hosts only up to N vCPUs for each CPU "
+        opt.option(
+            "--max-ratio N",
+            "let general servers come to hosts only up to N vCPUs for each CPU "
             "(default: the allocation ratio in Placement)",
+            type=opt.positive,
         ),
-        argument(
-            "--time-limit",
-            type=positive,
+        opt.option(
+            "--time-limit SECONDS",
+            "let the solver search so long (default: %(default)g)",
+            type=opt.positive,
             default=10.0,
-            metavar="SECONDS",
-            help="let the solver search so long (default: %(default)g)",
         ),
-        flag("--cold", "migrate running servers cold, too, which stops them"),
-        argument(
-            "--exclude",
-            action="append",
-            default=[],
-            metavar="HOST|SERVER",
-            help="leave this host or server alone; may be repeated",
+        opt.flag("--cold", "migrate running servers cold, too, which stops them"),
+        opt.repeated(
+            "--exclude HOST|SERVER", "leave this host or server alone; may be repeated"
         ),
     )
 
@@ -145,12 +130,12 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
         :param what: the plan's gain, in words
         :param left_out: migrations that --window has taken out of the plan
         """
-        self.remark(plan.notes)
-        self.remark(plan.reasons)
-        self.remark(bugs.notes(planning.snapshot, plan.moves))
-        self.remark(planning.estimates.assumptions((*plan.moves, *left_out)))
-        summary = _summary(plan, what)
-        self.remark([summary])
+        self.tell(*plan.notes)
+        self.tell(*plan.reasons)
+        self.tell(*bugs.notes(planning.snapshot, plan.moves))
+        self.tell(*planning.estimates.assumptions((*plan.moves, *left_out)))
+        summary = plan.summary(what)
+        self.tell(summary)
         if not plan.complete:
             self.exit_status = _PARTIAL if plan.gained else _NONE
         if parsed_args.execute and plan.moves:
@@ -170,7 +155,7 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
                 if reached < plan.gained:
                     self.exit_status = _PARTIAL
                     said += ": make a new plan"
-                self.remark([said])
+                self.tell(said)
             return moves_table(execution)
         if not (self.exit_status or all(map(planning.estimates.moved, plan.moves))):
             self.exit_status = _PARTIAL
@@ -223,40 +208,24 @@ def _costs(move: Move, found: Forecast | None) -> tuple[Any, ...]:
     return *cells, minutes, round(1000 * found.downtime_s), str(found)
 
 
-def _summary(plan: MigrationPlan, what: str) -> str:
-    if not plan.moves:
-        return "no migration is needed" if plan.complete else "no plan"
-    return (
-        f"{number_of(len(plan.moves), 'migration')}, {plan.live} live and "
-        f"{plan.cold} cold, {plan.pinned} of servers that own CPUs, "
-        f"{plan.memory_mb} MiB of memory: {what}"
-    )
-
-
 class PlanFree(MigrationsLister):
     """Find the cheapest migrations that make room for new servers of a flavor."""
 
     arguments = (
-        argument(
-            "--flavor",
-            metavar="FLAVOR",
-            required=True,
-            help="flavor of the new servers",
-        ),
-        argument(
-            "--count",
-            type=count,
+        opt.option("--flavor FLAVOR", "flavor of the new servers", required=True),
+        opt.option(
+            "--count N",
+            "number of new servers (default: %(default)s)",
+            type=opt.count,
             default=1,
-            metavar="N",
-            help="number of new servers (default: %(default)s)",
         ),
-        *REQUEST,
+        *opt.REQUEST,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         planning = self.planning(parsed_args)
         request, about = request_of(parsed_args, planning.snapshot)
-        self.remark(about)
+        self.tell(*about)
         plan = goals.free(planning, request, parsed_args.count)
         gained = number_of(plan.gained, "more VM")
         room = f"room for {gained} of {parsed_args.flavor}"
@@ -276,13 +245,12 @@ class PlanDrain(MigrationsLister):
     """Find hosts for all servers of a host, and the order in which they leave."""
 
     arguments = (
-        argument("host", metavar="HOST", help="compute host to empty"),
-        argument(
-            "--window",
-            type=_window,
-            metavar="TIME",
-            help="plan only migrations that end within this time by the forecast, such "
+        opt.option("host HOST", "compute host to empty"),
+        opt.option(
+            "--window TIME",
+            "plan only migrations that end within this time by the forecast, such "
             "as 2h or 90m",
+            type=_window,
         ),
     )
 
@@ -303,14 +271,10 @@ class PlanDefragment(MigrationsLister):
     """Find the migrations after which the most slots are free."""
 
     arguments = (
-        argument(
-            "--budget",
-            type=count,
-            metavar="N",
-            required=True,
-            help="plan at most N migrations",
+        opt.option(
+            "--budget N", "plan at most N migrations", type=opt.count, required=True
         ),
-        class_argument("the class of the slots (default: the policy's pinned class)"),
+        opt.vm_class("the class of the slots (default: the policy's pinned class)"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:

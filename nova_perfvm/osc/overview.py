@@ -6,10 +6,10 @@ from __future__ import annotations
 import argparse
 
 from nova_perfvm.diagnose import cloud_map, overview
+from nova_perfvm.diagnose.formats import cloud_map as page
 from nova_perfvm.diagnose.overview import Overview
 from nova_perfvm.generate.properties import extensions
-from nova_perfvm.osc.base import OUTPUT, argument
-from nova_perfvm.osc.formats import cloud_map as page
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.formats import monitoring
 from nova_perfvm.osc.judging import LookingCommand
 from nova_perfvm.osc.snapshot import seen_in
@@ -19,15 +19,14 @@ class OverviewCommand(LookingCommand):
     """A command that writes an overview of a cloud or a snapshot."""
 
     arguments = (
-        argument(
-            "--flavor",
-            metavar="FLAVOR",
+        opt.option(
+            "--flavor FLAVOR",
+            "judge hosts for this flavor of the cloud, may be repeated (default: "
+            "the policy's flavors)",
             action="append",
             dest="flavors",
-            help="judge hosts for this flavor of the cloud, may be repeated (default: "
-            "the policy's flavors)",
         ),
-        OUTPUT,
+        opt.OUTPUT,
     )
 
     def render(self, found: Overview) -> str:
@@ -35,9 +34,7 @@ class OverviewCommand(LookingCommand):
         raise NotImplementedError
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        policy = self.policy(parsed_args)
-        settings = self.settings(parsed_args, policy)
-        snapshot = self.snapshot(parsed_args, policy)
+        policy, settings, snapshot = self.observed(parsed_args)
         found = overview.look(
             policy,
             snapshot,

@@ -11,7 +11,8 @@ from cliff.lister import Lister
 from nova_perfvm.diagnose import disk_capacity
 from nova_perfvm.documents import textfile
 from nova_perfvm.measure.bench import disk_figures
-from nova_perfvm.osc.base import Table, argument, count, file_argument, positive
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.judging import JudgingCommand
 
 _UNCERTAIN: Final = 1
@@ -29,31 +30,25 @@ class PlanDisk(JudgingCommand, Lister):
     """
 
     arguments = (
-        file_argument("--alone", required=True, help="fio's result of one VM, alone"),
-        file_argument(
-            "--contended",
-            action="append",
-            default=[],
-            help="fio's result of one of several VMs that ran at once; repeat it for "
+        opt.file("--alone", "fio's result of one VM, alone", required=True),
+        opt.repeated(
+            "--contended FILE",
+            "fio's result of one of several VMs that ran at once; repeat it for "
             "each VM",
+            type=opt.file_path,
         ),
-        argument(
-            "--guarantee-read",
-            type=count,
-            metavar="N",
-            help="reads per second promised to each VM",
+        opt.option(
+            "--guarantee-read N", "reads per second promised to each VM", type=opt.count
         ),
-        argument(
-            "--guarantee-write",
-            type=count,
-            metavar="N",
-            help="writes per second promised to each VM",
+        opt.option(
+            "--guarantee-write N",
+            "writes per second promised to each VM",
+            type=opt.count,
         ),
-        argument(
-            "--guarantee-latency",
-            type=positive,
-            metavar="MS",
-            help="mean latency that no VM may exceed, in milliseconds",
+        opt.option(
+            "--guarantee-latency MS",
+            "mean latency that no VM may exceed, in milliseconds",
+            type=opt.positive,
         ),
     )
 

@@ -9,21 +9,21 @@ from pathlib import Path
 
 from nova_perfvm.generate.hosts import output, playbook
 from nova_perfvm.measure import fleet
-from nova_perfvm.osc.base import PerfVMCommand, file_argument, flag
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PerfVMCommand
 
 
 class _WritePlaybook(PerfVMCommand):
     """A command that writes a playbook and its files into a directory."""
 
     arguments = (
-        file_argument(
+        opt.file(
             "--output-dir",
+            "directory for the playbook, its files, and an example of its inventory",
             metavar="DIR",
             required=True,
-            help="directory for the playbook, its files, and an example of its "
-            "inventory",
         ),
-        flag("--force", "replace the files of an earlier run; other files stay"),
+        opt.flag("--force", "replace the files of an earlier run; other files stay"),
     )
 
     def write_files(

@@ -10,22 +10,20 @@ from typing import Final
 from cliff.lister import Lister
 
 from nova_perfvm.diagnose.policy_diff import Difference, compare, compare_servers
+from nova_perfvm.generate.formats import document
 from nova_perfvm.generate.properties import extensions
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.base import (
-    POLICY_FILE,
     PerfVMCommand,
     PolicyCommand,
-    argument,
-    format_argument,
     policy_name,
     policy_path,
     read_policy,
 )
-from nova_perfvm.osc.formats import document
 from nova_perfvm.osc.judging import JudgingCommand
-from nova_perfvm.osc.snapshot import SNAPSHOT, look
-from nova_perfvm.policy import Policy, advice, cell_slots, loader, shape_slots
-from nova_perfvm.printable import number_of
+from nova_perfvm.osc.snapshot import look
+from nova_perfvm.policy import Policy, advice, loader
+from nova_perfvm.policy.summary import summary
 
 _FORMATS: Final[dict[str, Callable[[Policy], str]]] = {
     "yaml": document.policy_yaml,
@@ -37,11 +35,7 @@ class ShowPolicy(PolicyCommand):
     """Print the effective policy, every key written out, and its hash."""
 
     arguments = (
-        format_argument(
-            sorted(_FORMATS),
-            "default: %(default)s, the format of policy files",
-            default="yaml",
-        ),
+        opt.formats(_FORMATS, "default: %(default)s, the format of policy files"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -56,14 +50,14 @@ class CheckPolicy(JudgingCommand, PolicyCommand):
     """
 
     judges = "policy"
-    arguments = (POLICY_FILE,)
+    arguments = (opt.POLICY_FILE,)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         source = policy_path(parsed_args)
         policy = read_policy(source)
         self.write(summary(policy, loader.title(source)))
         for found in advice(policy):
-            self.app.stderr.write(f"note: {found.code}: {found.observed}\n")
+            self.tell(f"note: {found.code}: {found.observed}")
 
 
 class DiffPolicy(PerfVMCommand, Lister):
@@ -74,36 +68,17 @@ class DiffPolicy(PerfVMCommand, Lister):
     """
 
     arguments = (
-        argument("old", metavar="OLD", help="present policy file"),
-        argument("new", metavar="NEW", help="new policy file"),
-        SNAPSHOT,
+        opt.option("old OLD", "present policy file"),
+        opt.option("new NEW", "new policy file"),
+        opt.SNAPSHOT,
     )
 
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], list[Difference]]:
-        old, new = loader.load(parsed_args.old), loader.load(parsed_args.new)
+        old, new = loader.load(parsed_args.old), read_policy(parsed_args.new)
         found = compare(old, new, extensions.load_generators())
         if parsed_args.snapshot is not None or self.has_cloud:
             seen = look(self, parsed_args.snapshot)
             found += compare_servers(old, new, seen)
         return ("Type", "Name", "What", "Old", "New"), found
-
-
-def summary(policy: Policy, source: str) -> str:
-    """Return a policy's hash, its classes, and the VMs that fit each host shape."""
-    lines = [f"{source}: valid", f"SHA-256 {policy.digest}"]
-    for vm_class in policy.classes:
-        size = f"{vm_class.vcpus} vCPUs" if vm_class.vcpus else "any number of vCPUs"
-        if vm_class.former_vcpus:
-            size += f" (formerly {', '.join(map(str, vm_class.former_vcpus))})"
-        default = ", the default" if vm_class.default else ""
-        lines.append(f"class {vm_class.name}: {size}, {vm_class.cpu_policy}{default}")
-    lines += [
-        f"host {shape}: {number_of(cell_slots(vm_class, shape), 'slot')} of class "
-        f"{vm_class.name} per NUMA node, "
-        f"{number_of(shape_slots(vm_class, shape), 'VM')} per host"
-        for shape in policy.host_shapes
-        for vm_class in policy.pinned_classes
-    ]
-    return "\n".join(lines) + "\n"

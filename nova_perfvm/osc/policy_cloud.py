@@ -9,13 +9,8 @@ from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import flavors
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import Selection, Subject, Sync
-from nova_perfvm.osc.base import (
-    NOVA_CONF,
-    POLICY_FILE,
-    Table,
-    nova_options,
-    policy_path,
-)
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import Table, nova_options, policy_path
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of, sync_command
 from nova_perfvm.osc.reports import FindingsLister
 from nova_perfvm.osc.snapshot import look_by
@@ -30,9 +25,9 @@ class CheckCloudPolicy(FindingsLister):
     needs_cloud = True
     judges = "policy"
     arguments = (
-        POLICY_FILE,
+        opt.POLICY_FILE,
         *FLAVOR_ARGUMENTS,
-        NOVA_CONF,
+        opt.NOVA_CONF,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -40,7 +35,8 @@ class CheckCloudPolicy(FindingsLister):
         nova = nova_options(parsed_args.nova_conf)
         plan = Plan()
         if policy.lists_flavors or parsed_args.memory_gb:
-            plan = flavors.plan(self.cloud, flavors_of(policy, parsed_args))
+            chosen = flavors_of(policy, parsed_args)
+            plan = flavors.plan(self.cloud, chosen, policy=policy)
         changes = tuple(map(str, plan.changes))
         subject = Subject(
             policy,

@@ -11,7 +11,8 @@ from typing import Any
 from nova_perfvm.cloud import policy_record
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy, short_digest
-from nova_perfvm.osc.base import BUILT_IN, Arguments, PolicyCommand, flag, policy_file
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import BUILT_IN, PolicyCommand, policy_file
 from nova_perfvm.policy import Policy
 
 
@@ -22,12 +23,7 @@ class RecordingCommand(PolicyCommand):
         :meth:`chosen_policy`
     """
 
-    arguments: Arguments = (
-        flag(
-            "--policy-changed",
-            "accept a policy other than the one recorded on the cloud, and record it",
-        ),
-    )
+    arguments: opt.Arguments = (opt.POLICY_CHANGED,)
     chosen: Policy | None = None
     _seen: RecordedPolicy | None = None
 
@@ -76,13 +72,13 @@ class RecordingCommand(PolicyCommand):
             return
         mine = f"policy sha256 {short_digest(policy.digest)}"
         if getattr(parsed_args, "dry_run", False):
-            self.app.stderr.write(f"would record {mine}\n")
+            self.tell(f"would record {mine}")
             return
         path = policy_file(parsed_args)
         name = BUILT_IN if path is None else str(Path(path).absolute())
         there = policy_record.record(self.cloud, policy.digest, name, seen)
         refuse_another(parsed_args, policy, there)
-        self.app.stderr.write(f"recorded: {mine}\n")
+        self.tell(f"recorded: {mine}")
 
     def record_for(
         self, parsed_args: argparse.Namespace, changes: Sequence[Any], *, agreed: bool

@@ -11,18 +11,19 @@ from typing import Any, ClassVar, Final
 from cliff.formatters.base import ListFormatter
 from cliff.formatters.table import TableFormatter
 
+from nova_perfvm.diagnose.formats import junit, page, text
 from nova_perfvm.documents import textfile
 from nova_perfvm.findings import Report
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import output
-from nova_perfvm.osc.base import OUTPUT, Arguments, Table, flag
-from nova_perfvm.osc.formats import junit, monitoring, page, text
+from nova_perfvm.osc.base import Table
+from nova_perfvm.osc.formats import monitoring
 from nova_perfvm.osc.judging import JudgingLister
 
 # Namespaces of entry points of formatters.  Both have cliff's formats, with lines of
 # findings in place of its table; the second one adds HTML, JUnit and Prometheus.
 LINES: Final = "nova_perfvm.findings.formatter"
 FORMATS: Final = "nova_perfvm.report.formatter"
-STRICT: Final = flag("--strict", "exit with 1 for unknown results, too")
 
 
 class ReportFormatter(ListFormatter):
@@ -74,7 +75,7 @@ class PrometheusFormatter(ReportFormatter):
 class ReportingLister(JudgingLister):
     """A judging command that stores its report in ``parsed_args.report``."""
 
-    arguments: Arguments = (OUTPUT,)
+    arguments: opt.Arguments = (opt.OUTPUT,)
 
     def summary(self, report: Any) -> str:
         """Return one line that sums up the report."""
@@ -94,7 +95,7 @@ class ReportingLister(JudgingLister):
             finally:
                 self.app.stdout = kept
             textfile.replace(parsed_args.output, written.getvalue())
-        self.app.stderr.write(f"{self.summary(parsed_args.report)}\n")
+        self.tell(self.summary(parsed_args.report))
         return 0
 
 

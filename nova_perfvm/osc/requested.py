@@ -10,28 +10,7 @@ from nova_perfvm.diagnose import explain
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.osc.base import Arguments, argument, flag
 
-# The server's properties beside its flavor.
-REQUEST: Final[Arguments] = (
-    argument("--image", metavar="IMAGE", help="boot from this image"),
-    flag(
-        "--boot-from-volume",
-        "the root disk is a volume (default: if the flavor's disk is 0)",
-    ),
-    argument(
-        "--availability-zone",
-        metavar="ZONE",
-        default="",
-        help="requested availability zone",
-    ),
-    argument("--project", metavar="ID", default="", help="ID of the server's project"),
-    argument(
-        "--server-group",
-        metavar="GROUP",
-        help="server group of the new server, by name or ID",
-    ),
-)
 # Only a new server takes these arguments: an existing one has its own.
 _OF_NEW: Final = ("image", "boot_from_volume", "server_group")
 

@@ -8,19 +8,17 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from cliff.app import App
-from cliff.commandmanager import CommandManager
 
-from nova_perfvm.osc import command_groups, output
+from nova_perfvm.osc import commands, output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAME: Final = "nova-perfvm"
-NAMESPACE: Final = "nova_perfvm.cli"
 
 
 class Shell(App):
-    """The cliff application, whose commands are the entry points of NAMESPACE."""
+    """The cliff application, whose commands are those without a cloud."""
 
     NAME = NAME
 
@@ -28,7 +26,7 @@ class Shell(App):
         super().__init__(
             description="VM classes for Nova: policy, flavors and images, offline",
             version=importlib.metadata.version(NAME),
-            command_manager=CommandManager(NAMESPACE),
+            command_manager=commands.offline(),
             deferred_help=True,
             stdout=output.standard_output(sys.stdout),
         )
@@ -37,7 +35,7 @@ class Shell(App):
         """Print the options and all commands, and exit, for ``--help``."""
         if self.options.deferred_help:
             self.parser.print_help(self.stdout)
-            self.stdout.write(command_groups.listing(self))
+            self.stdout.write(commands.listing(self))
             raise SystemExit(0)
 
 

@@ -5,56 +5,21 @@ from __future__ import annotations
 
 import argparse
 import gc
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from nova_perfvm.cloud import snapshot as live
-from nova_perfvm.documents import textfile
-from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.cloud.host_nodes import from_database
 from nova_perfvm.facts import snapshot
-from nova_perfvm.facts.hypervisor import Hypervisor, by_host
 from nova_perfvm.facts.recorded_policy import recorded
-from nova_perfvm.facts.snapshot import COLLECTED, Snapshot
-from nova_perfvm.generate import inventory
-from nova_perfvm.osc.base import (
-    PerfVMCommand,
-    PolicyCommand,
-    argument,
-    file_argument,
-    policy_name,
-)
-from nova_perfvm.osc.collect import hypervisors
+from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import PerfVMCommand, PolicyCommand, policy_name
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
-# The greatest age of a collected file, and how far the clocks of hosts may differ.
-_VALID: Final = timedelta(days=30)
-_CLOCKS: Final = timedelta(hours=1)
 # Number of new objects after which Python's garbage collector runs.
 _OBJECTS: Final = 1_000_000
-
-SNAPSHOT: Final = file_argument(
-    "--snapshot",
-    help="read this file of openstack perfvm snapshot save (- for standard input), not "
-    "the cloud",
-)
-NOVA_DB: Final = argument(
-    "--from-nova-db",
-    metavar="NOVA_CONF",
-    nargs="?",
-    const="/etc/nova/nova.conf",
-    help="read the hosts' NUMA nodes and PCI devices from Nova's database, as "
-    "nova-scheduler does: on a controller, where Nova is installed (default file: "
-    "%(const)s)",
-)
-INVENTORY: Final = file_argument(
-    "--inventory",
-    help="inventory file with the NUMA nodes of hosts, used for hosts whose NUMA nodes "
-    "were not read from Nova's database",
-)
 
 
 class SaveSnapshot(PolicyCommand):
@@ -62,8 +27,8 @@ class SaveSnapshot(PolicyCommand):
 
     auth_required = True
     arguments = (
-        file_argument("file", help="file to write, - for standard output"),
-        NOVA_DB,
+        opt.file("file", "file to write, - for standard output"),
+        opt.NOVA_DB,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -71,11 +36,7 @@ class SaveSnapshot(PolicyCommand):
         digest = self.policy(parsed_args).digest if named else None
         nova_conf = parsed_args.from_nova_db
         found = look(self, policy_digest=digest, nova_conf=nova_conf)
-        if parsed_args.file == "-":
-            self.write(snapshot.dumps(found))
-            return
-        textfile.replace(parsed_args.file, snapshot.dumps(found), private=True)
-        self.write(f"{parsed_args.file}: {seen_in(found)}\n")
+        self.save(parsed_args.file, snapshot.dumps(found), seen_in(found))
 
 
 def seen_in(found: Snapshot) -> str:
@@ -110,105 +71,18 @@ def look(
     else:
         command.log_in()
         # The database before requests to the cloud: a wrong file fails at once.
-        with_cells = None if nova_conf is None else _nova_database(nova_conf)
+        with_cells = None if nova_conf is None else from_database(nova_conf)
         with ProgressLine() as progress:
             found = live.read_snapshot(
                 command.cloud, policy_digest=policy_digest, progress=progress
             )
         if with_cells is not None:
             found = with_cells(found)
-    for gap in found.gaps:
-        command.app.stderr.write(f"not seen: {gap}\n")
+    command.tell(*(f"not seen: {gap}" for gap in found.gaps))
     if found.bare_metal:
         nodes = number_of(found.bare_metal, "bare-metal node")
-        command.app.stderr.write(f"left alone: {nodes} of Ironic\n")
+        command.tell(f"left alone: {nodes} of Ironic")
     return found
-
-
-def with_nodes(
-    command: PerfVMCommand, parsed_args: argparse.Namespace, policy: Policy
-) -> Callable[[Snapshot], Snapshot]:
-    """Return a function that adds hosts' NUMA nodes to a snapshot.
-
-    The nodes come from --from-nova-db, --collected or --inventory; a disagreement of
-    two sources is printed once.
-
-    :raises PerfVMError: when a file or the database cannot be read
-    """
-    nova_conf, path = parsed_args.from_nova_db, parsed_args.inventory
-    told = inventory.load(path, policy) if path is not None else {}
-    collected = hypervisors(parsed_args, policy, parsed_args.nova_conf)
-    database = _nova_database(nova_conf) if nova_conf is not None else None
-    said: set[str] = set()
-
-    def complete(found: Snapshot) -> Snapshot:
-        if database is not None:
-            found = database(found)
-        found = _with_collected(found, collected)
-        hosts = {host.host for host in found.hosts}
-        mine = {host: cells for host, cells in told.items() if host in hosts}
-        found, remarks = inventory.with_inventory(found, mine)
-        for remark in {*remarks} - said:
-            command.app.stderr.write(f"{remark}\n")
-        said.update(remarks)
-        return found
-
-    return complete
-
-
-def _with_collected(found: Snapshot, collected: Iterable[Hypervisor]) -> Snapshot:
-    """Return a snapshot with the NUMA nodes that were collected on its hosts.
-
-    :raises PerfVMError: when the nodes differ from Nova's, or a file is older than 30
-        days
-    """
-    of_hosts, _ = by_host(found.hosts, collected)
-    cells = {name: seen.dedicated().cells for name, seen in of_hosts.items()}
-    found, doubts = inventory.with_inventory(found, cells, COLLECTED)
-    now = datetime.now(UTC)
-    doubts += tuple(
-        f"{seen.source} was written at {seen.taken_at}, and now it is "
-        f"{now.isoformat(timespec='seconds')}"
-        for seen in of_hosts.values()
-        if not -_CLOCKS <= now - datetime.fromisoformat(seen.taken_at) <= _VALID
-    )
-    if doubts:
-        raise PerfVMError(
-            f"{'; '.join(doubts)}: name the host's nova.conf with --nova-conf, run "
-            "nova-perfvm host collect there again, or use --from-nova-db on a "
-            "controller"
-        )
-    return found
-
-
-def _nova_database(nova_conf: str) -> Callable[[Snapshot], Snapshot]:
-    """Read Nova's database; return a function that adds its facts to a snapshot.
-
-    The facts are hosts' NUMA nodes and PCI devices.
-
-    :raises PerfVMError: when Nova is not installed, or its configuration or database
-        cannot be read
-    """
-    try:
-        from nova_perfvm.cloud import nova_database  # noqa: PLC0415
-    except ImportError as exc:
-        raise PerfVMError(
-            f"--from-nova-db: Nova is not installed beside this command ({exc}): run "
-            "it on a controller, in Nova's environment"
-        ) from exc
-    nova_database.configure(nova_conf)
-    skipped: list[str] = []
-    nodes = nova_database.compute_nodes(skipped)
-    # compute_nodes() has put unreadable cells into `skipped`: report them once.
-    versions = nova_database.service_versions([])
-    devices = nova_database.server_devices([])
-
-    def with_cells(found: Snapshot) -> Snapshot:
-        gaps = tuple(f"NUMA nodes, PCI: {why}" for why in skipped)
-        found = replace(found, gaps=found.gaps + gaps)
-        return nova_database.with_cells(found, nodes, versions, devices)
-
-    return with_cells
 
 
 def look_by(

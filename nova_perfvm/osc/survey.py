@@ -7,22 +7,16 @@ import argparse
 from typing import Final
 
 from nova_perfvm.changes import recover
+from nova_perfvm.cloud.host_nodes import hypervisors
+from nova_perfvm.diagnose.formats import proposal
 from nova_perfvm.diagnose.survey import Survey, survey
 from nova_perfvm.diagnose.survey.collected import as_snapshot
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.snapshot import Snapshot
+from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
-from nova_perfvm.osc.base import (
-    Arguments,
-    Table,
-    argument,
-    file_argument,
-    one_of,
-    policy_name,
-)
-from nova_perfvm.osc.collect import collected_argument, hypervisors
-from nova_perfvm.osc.formats import proposal
+from nova_perfvm.osc.base import Table, policy_name
 from nova_perfvm.osc.formats import survey as page
 from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
 
@@ -44,25 +38,24 @@ class ShowSurvey(ReportingLister):
     """
 
     formatter_namespace = "nova_perfvm.survey.formatter"
-    arguments: Arguments = (
-        one_of(
-            snapshots.SNAPSHOT,
-            collected_argument("repeat it for each host"),
-            snapshots.NOVA_DB,
+    arguments: opt.Arguments = (
+        opt.one_of(
+            opt.SNAPSHOT,
+            opt.collected("repeat it for each host"),
+            opt.NOVA_DB,
         ),
-        argument(
-            "--vcpus",
-            type=int,
-            metavar="N",
-            help="propose a class of VMs of N vCPUs (default: the largest size that "
+        opt.option(
+            "--vcpus N",
+            "propose a class of VMs of N vCPUs (default: the largest size that "
             "owns a tenth of all pinned CPUs, or else a size that fits the hosts)",
+            type=int,
         ),
-        file_argument("--policy-out", help="write the proposed policy to this file"),
+        opt.file("--policy-out", "write the proposed policy to this file"),
     )
 
     def snapshot(self, parsed_args: argparse.Namespace) -> Snapshot:
         if parsed_args.collected:
-            return as_snapshot(hypervisors(parsed_args))
+            return as_snapshot(hypervisors(parsed_args.collected))
         return snapshots.look(
             self, parsed_args.snapshot, nova_conf=parsed_args.from_nova_db
         )
@@ -99,7 +92,7 @@ class ShowSurvey(ReportingLister):
             raise PerfVMError(f"no policy is written: {found.not_proposed}")
         text = proposal.as_file(found.proposal)
         textfile.replace(path, text)
-        self.app.stderr.write(f"{path}: the proposed policy\n")
+        self.tell(f"{path}: the proposed policy")
 
     def summary(self, report: page.Report) -> str:
         return page.headline(report[0])

@@ -16,7 +16,8 @@ from nova_perfvm.cloud import flavors, images, limits, sync
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.sync import Failed
 from nova_perfvm.generate.properties import extensions
-from nova_perfvm.osc.base import Table, argument, class_argument
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.changing import ChangingCommand
 from nova_perfvm.osc.flavor import FLAVOR_ARGUMENTS, flavors_of
 from nova_perfvm.osc.limit import LIMIT_ARGUMENTS, limits_from
@@ -57,7 +58,7 @@ class SyncCommand(RecordingCommand, ChangingCommand, Lister):
         for one in failed:
             if one.asked:
                 self.exit_status = 1
-                self.app.stderr.write(f"{one.change}: {one.why}\n")
+                self.tell(f"{one.change}: {one.why}")
         steps = (*planned.changes, *planned.left)
         return _COLUMNS, [_row(step, failed) for step in steps]
 
@@ -81,12 +82,9 @@ class SyncFlavors(SyncCommand):
 
     arguments = (
         *FLAVOR_ARGUMENTS,
-        argument(
-            "--adopt",
-            action="append",
-            default=[],
-            metavar="FLAVOR",
-            help="take over the flavor of this name, which carries no mark of a "
+        opt.repeated(
+            "--adopt FLAVOR",
+            "take over the flavor of this name, which carries no mark of a "
             "policy; may be repeated",
         ),
     )
@@ -94,8 +92,9 @@ class SyncFlavors(SyncCommand):
     apply = staticmethod(flavors.apply)
 
     def plan(self, parsed_args: argparse.Namespace) -> Plan:
-        chosen = flavors_of(self.checked_policy(parsed_args), parsed_args)
-        return flavors.plan(self.cloud, chosen, adopt=parsed_args.adopt)
+        policy = self.checked_policy(parsed_args)
+        chosen = flavors_of(policy, parsed_args)
+        return flavors.plan(self.cloud, chosen, policy=policy, adopt=parsed_args.adopt)
 
 
 class SyncImages(SyncCommand):
@@ -106,13 +105,12 @@ class SyncImages(SyncCommand):
     """
 
     arguments = (
-        argument(
-            "images",
+        opt.option(
+            "images IMAGE",
+            "name or ID (default: the images tagged by earlier runs)",
             nargs="*",
-            metavar="IMAGE",
-            help="name or ID (default: the images tagged by earlier runs)",
         ),
-        class_argument(),
+        opt.vm_class(),
     )
 
     apply = staticmethod(images.apply)
@@ -135,10 +133,8 @@ class SyncLimits(SyncCommand):
 
     arguments = (
         *LIMIT_ARGUMENTS,
-        argument(
-            "--region",
-            metavar="ID",
-            help="region of Nova's endpoint (default: its only region)",
+        opt.option(
+            "--region ID", "region of Nova's endpoint (default: its only region)"
         ),
     )
 

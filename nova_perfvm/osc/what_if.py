@@ -10,7 +10,8 @@ from typing import Final
 from nova_perfvm.changes.what_if.new_hosts import NewHosts
 from nova_perfvm.changes.what_if.suppose import Supposed, suppose
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.osc.base import Table, argument, count
+from nova_perfvm.osc import options as opt
+from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.capacity import by_argument, counted
 from nova_perfvm.osc.forecasting import ForecastingCommand
 from nova_perfvm.osc.judging import LookingLister
@@ -36,35 +37,24 @@ class WhatIf(ForecastingCommand, LookingLister):
     """
 
     arguments = (
-        argument(
-            "--flip",
-            action="append",
-            default=[],
+        opt.repeated(
+            "--flip HOST=elastic",
+            "enroll this host together with its servers",
             type=_flip,
-            metavar="HOST=elastic",
-            help="enroll this host together with its servers",
         ),
-        argument(
-            "--add",
-            action="append",
-            default=[],
-            metavar="NxSHAPE[=MODE]",
-            help="add N empty hosts of a shape: 10x2x24 (default mode: elastic where "
+        opt.repeated(
+            "--add NxSHAPE[=MODE]",
+            "add N empty hosts of a shape: 10x2x24 (default mode: elastic where "
             "the policy has units, else dedicated)",
         ),
-        argument(
-            "--memory-gb",
-            type=count,
+        opt.option(
+            "--memory-gb N",
+            "with --add: memory of each host in GiB",
+            type=opt.count,
             default=0,
-            metavar="N",
-            help="with --add: memory of each host in GiB",
         ),
-        argument(
-            "--remove",
-            action="append",
-            default=[],
-            metavar="HOST",
-            help="remove this host; its servers are placed on other hosts",
+        opt.repeated(
+            "--remove HOST", "remove this host; its servers are placed on other hosts"
         ),
         by_argument("cloud"),
     )
@@ -90,7 +80,7 @@ class WhatIf(ForecastingCommand, LookingLister):
         snapshot = self.snapshot(parsed_args, old)
         found = suppose(old, snapshot, changes, afterwards)
         estimates = self.estimates(parsed_args, found.policy)
-        self.remark(found.in_words(estimates))
+        self.tell(*found.in_words(estimates))
         self.exit_status = int(bool(found.staying or found.left_behind))
         by = parsed_args.by
         sides = [

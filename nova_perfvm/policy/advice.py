@@ -33,7 +33,11 @@ def advice(policy: Policy) -> Iterator[Finding]:
                 findings.EMULATOR_THREADS_FLOAT,
                 (*path, "emulator_threads"),
                 "share needs [compute]cpu_shared_set on the host; without it "
-                "emulator threads float on the VM's own CPUs",
+                + (
+                    "Nova starts no real-time VM"
+                    if vm_class.realtime
+                    else "emulator threads float on the VM's own CPUs"
+                ),
             )
     if rests_on_fallback(policy.placement):
         yield _note(

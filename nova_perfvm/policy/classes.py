@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Final, Literal
 
@@ -21,9 +21,11 @@ from nova_perfvm.documents.keys import (
     count,
     matching,
 )
-from nova_perfvm.documents.mistakes import Mistake
+from nova_perfvm.documents.mistakes import KeyPath, Mistake
+from nova_perfvm.policy import guest
 from nova_perfvm.policy.flavors import FlavorTemplate, VCPUs
-from nova_perfvm.policy.limits import PAGE_SIZES_KB, even_share, name_fault
+from nova_perfvm.policy.limits import PAGE_SIZES_KB, even_share, even_sizes, name_fault
+from nova_perfvm.policy.nova_keys import NovaKeys, refusal
 
 Name = Annotated[
     str, Expected("a name of 1 to 255 characters", lambda name: 0 < len(name) < 256)
@@ -67,12 +69,15 @@ class Disk:
 
     :ivar source: ``volume`` for a Cinder volume per VM, or ``image``
     :ivar volume_type: Cinder volume type for root volumes, None for the default
+    :ivar bus: the bus of the class's images; None for virtio with ``source: volume``,
+        else as the image says
     :ivar read_iops: guaranteed reads per second, None for no guarantee
     :ivar write_iops: guaranteed writes per second, None for no guarantee
     """
 
     source: Literal["volume", "image"] = "image"
     volume_type: Name | None = None
+    bus: Literal["virtio", "scsi"] | None = None
     read_iops: IOPS | None = None
     write_iops: IOPS | None = None
 
@@ -96,7 +101,16 @@ class VMClass:
     :ivar exclusive: ``host``: no VM of another class on the same host; ``cell``: none
         on the same NUMA node; ``none``: no restriction
     :ivar mem_page_size: Nova's ``hw:mem_page_size``; None for any page size
+    :ivar guest_topology: sockets and threads that the guest sees; None leaves them to
+        Nova
+    :ivar locked_memory: whether the host never swaps the VM's memory
+    :ivar packed_ring: whether virtio network cards have packed rings
+    :ivar pmu: whether the guest has performance counters; None for QEMU's default
+    :ivar realtime: vCPUs with a real-time priority on the host
+    :ivar maxphysaddr: bits of the guest's physical addresses; None for QEMU's default
     :ivar host_traits: Placement traits that hosts must have for VMs of the class
+    :ivar extra_specs: further extra specs of the class's flavors
+    :ivar image_properties: further properties of the class's images
     """
 
     name: ClassName = field(metadata=NAME)
@@ -116,11 +130,20 @@ class VMClass:
     exclusive: Literal["host", "cell", "none"] = "none"
     vif_multiqueue: bool = False
     mem_page_size: Literal["small", "large", "2MB", "1GB"] | None = None
+    guest_topology: guest.GuestTopology | None = None
+    locked_memory: bool = False
+    packed_ring: bool = False
+    pmu: bool | None = None
+    realtime: guest.Realtime | None = None
+    maxphysaddr: guest.MaxPhysAddr | None = None
     host_traits: Annotated[
         tuple[HostTrait, ...],
         Expected("a list of traits, such as [HW_NIC_SRIOV]"),
         EACH_ONCE,
     ] = ()
+    # A VMClass may be the key of a mapping, and a mapping has no hash.
+    extra_specs: NovaKeys = field(default_factory=dict, hash=False)
+    image_properties: NovaKeys = field(default_factory=dict, hash=False)
     disk: Disk = field(default_factory=Disk)
     flavors: FlavorTemplate | None = field(default=None, metadata=LEFT_OUT)
 
@@ -239,8 +262,47 @@ class VMClass:
             )
         if self.flavors is not None:
             yield from self._flavor_mistakes(self.flavors)
+        for where, keys in self.own_keys():
+            reasons = {key: self.refusal(key) for key in keys}
+            yield from (
+                Mistake((*where, key), f"{why}: remove it")
+                for key, why in reasons.items()
+                if why
+            )
+
+    def refusal(self, key: str) -> str | None:
+        """Return why a key of Nova is no operator's to set; None for other keys."""
+        if key in {f"trait:{name}" for name in self.host_traits}:
+            return "the class's key host_traits decides it"
+        return refusal(key, pinned=self.pinned)
+
+    def _guest_mistakes(self) -> Iterator[Mistake]:
+        found: dict[str, Iterable[Mistake]] = {}
+        if self.guest_topology:
+            cells = [size // self.cells_per_vm for size in self.sizes]
+            found["guest_topology"] = self.guest_topology.misfits(self.smt, cells)
+        if self.realtime:
+            emulated = self.emulator_threads is not None
+            found["realtime"] = self.realtime.misfits(self.sizes, emulated=emulated)
+            if not self.pinned:
+                message = "is for pinned VMs only: remove it, or set"
+                yield Mistake(("realtime",), f"{message} cpu_policy: dedicated")
+        for key, mistakes in found.items():
+            for mistake in mistakes:
+                yield Mistake((key, *mistake.path), mistake.message)
+        if self.locked_memory and self.mem_page_size is None:
+            message = "Nova locks only memory with a page size: set mem_page_size"
+            yield Mistake(("locked_memory",), f"{message}, such as small")
+
+    def own_keys(self) -> Iterator[tuple[KeyPath, NovaKeys]]:
+        """Yield the keys of Nova that the operator adds, with their place."""
+        yield ("extra_specs",), self.extra_specs
+        yield ("image_properties",), self.image_properties
+        for index, size in enumerate(self.flavors.sizes if self.flavors else ()):
+            yield ("flavors", "sizes", str(index), "extra_specs"), size.extra_specs
 
     def _size_mistakes(self) -> Iterator[Mistake]:
+        yield from self._guest_mistakes()
         nodes, vcpus = self.cells_per_vm, self.vcpus
         if vcpus is None:
             for key in ("numa_nodes", "former_vcpus"):
@@ -257,7 +319,8 @@ class VMClass:
         ):
             if even_share(size, nodes) is None:
                 message = f"{size} vCPUs cannot be split evenly over {nodes} NUMA nodes"
-                yield Mistake((key,), f"{message}: change one of the two")
+                sizes = even_sizes(size, nodes)
+                yield Mistake((key,), f"{message}, {sizes} can: change one of the two")
 
     def _dropped_keys(self, flavors: FlavorTemplate) -> Iterator[Mistake]:
         """Yield a mistake for a key below ``flavors`` that makes no flavor."""

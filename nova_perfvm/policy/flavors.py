@@ -8,6 +8,7 @@ from typing import Annotated
 
 from nova_perfvm.documents.keys import EACH_ONCE, LEFT_OUT, count, some
 from nova_perfvm.policy.limits import NAME_PATTERN
+from nova_perfvm.policy.nova_keys import NovaKeys
 
 VCPUs = Annotated[int, count(1, 4096, "vCPUs")]
 MemoryGB = Annotated[int, count(1, 1048576, "GiB")]
@@ -16,11 +17,15 @@ RootGB = Annotated[int, count(0, 1048576, "GiB")]
 
 @dataclass(frozen=True, slots=True)
 class FlavorSize:
-    """One flavor of a class: vCPUs, memory in GiB and root disk in GiB."""
+    """One flavor of a class: vCPUs, memory in GiB and root disk in GiB.
+
+    :ivar extra_specs: extra specs of this flavor, beside those of its class
+    """
 
     vcpus: VCPUs
     memory_gb: MemoryGB
     root_gb: RootGB
+    extra_specs: NovaKeys = field(default_factory=dict, hash=False, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True)

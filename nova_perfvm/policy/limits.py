@@ -35,3 +35,9 @@ def even_share(amount: int, nodes: int) -> int | None:
     nova-api refuses uneven shares (nova.virt.hardware, ``_get_numa_topology_auto``).
     """
     return None if amount % nodes else amount // nodes
+
+
+def even_sizes(amount: int, nodes: int) -> str:
+    """Return the nearest amounts that divide evenly, such as ``18 or 21``."""
+    below = amount - amount % nodes
+    return f"{below} or {below + nodes}" if below else str(nodes)

@@ -30,6 +30,16 @@ from nova_perfvm.policy.room import shape_slots
 from nova_perfvm.policy.shapes import HostShape
 
 Placement = Literal["slots", "units", "cells", "none"]
+# nova_perfvm.generate.host_options has their values and reasons.
+HostOption = Literal[
+    "rx_queue_size",
+    "tx_queue_size",
+    "num_pcie_ports",
+    "mem_stats_period_seconds",
+    "cpu_power_management",
+    "num_nvme_discover_tries",
+    "volume_use_multipath",
+]
 
 _SHAPE = "NUMA nodes x cores per node [x threads per core], such as 2x20"
 Slots = Annotated[int, count(1, len(const.CHILD_LETTERS), "slots")]
@@ -67,6 +77,9 @@ class Policy:
 
     :ivar host_shapes: the host shapes the policy is written for, at least one
     :ivar classes: in the order of the file
+    :ivar foreign_keys: whether ``flavor sync`` keeps extra specs that others have set
+        on flavors of the policy, or unsets them
+    :ivar host_options: options of nova-compute that ``host config`` writes
     :ivar accept: codes of findings that the operator accepts: the audit reports these
         as notes.  Failures cannot be accepted.  Not part of the digest
     """
@@ -80,6 +93,12 @@ class Policy:
         tuple[VMClass, ...], Form.BY_NAME, some("a mapping of class names to classes")
     ] = ()
     elastic: Elastic = Elastic()
+    foreign_keys: Literal["keep", "unset"] = "keep"
+    host_options: Annotated[
+        tuple[HostOption, ...],
+        Expected("a list of options of nova-compute, such as [rx_queue_size]"),
+        EACH_ONCE,
+    ] = ()
     accept: Annotated[
         tuple[Acceptable, ...],
         Expected("a list of codes of findings, such as [audit.flavor_changed]"),

@@ -8,15 +8,17 @@ keep classes apart, VMs of two classes could meet because of that.
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal
 
 from nova import context as nova_context
 from nova import objects
 from nova.compute import vm_states
 from nova.scheduler.host_manager import HostState
 from oslo_db import exception as db_exception
+from oslo_utils import timeutils
 
 from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.scheduler.unreadable import name_of
@@ -24,6 +26,9 @@ from nova_perfvm.scheduler.unreadable import name_of
 # UUID of a server, and the NUMA topology that counts on the host: the server's own, or
 # the old or new one of its move.
 _Stay = tuple[str, Literal["own", "old", "new"]]
+# The old records of reverted moves are many; a compute that takes longer to fetch a
+# message is down.
+_LONGEST_REVERT: Final = dt.timedelta(hours=1)
 
 
 class Residents:
@@ -44,8 +49,8 @@ class Residents:
     def unpinned(self, host: str, pinned: int) -> int:
         """Count the unpinned VMs on a host, VMs in unfinished moves included.
 
-        Costs two queries of the Nova cell's database for all of its hosts, and a third
-        for a host with more VMs than `pinned`.
+        Costs three queries of the Nova cell's database for all of its hosts, and a
+        fourth for a host with more VMs than `pinned`.
 
         :param pinned: number of VMs that own the host's pinned CPUs
         :raises DBError: the database fails; raised again for other hosts of the cell
@@ -72,11 +77,12 @@ class Residents:
             expected_attrs=["numa_topology", "migration_context"],
         )
         found = {server.uuid: server for server in servers}
-        return sum(
-            uuid in found
-            and _is_there(found[uuid], host)
-            and not _pinned(found[uuid], which)
-            for uuid, which in stays
+        return len(
+            {
+                uuid
+                for uuid, which in stays
+                if uuid in found and _is_unpinned_on(found[uuid], host, which)
+            }
         )
 
     def _look(self, cell: str) -> Mapping[str, set[_Stay]]:
@@ -90,39 +96,48 @@ class Residents:
             self._contexts[cell] = context
         # Read moves before hosts: a server whose move ends in between is then found on
         # its new host.
-        moves = objects.MigrationList.get_by_filters(
-            context, {"status": list(UNFINISHED)}
-        )
+        moves = list(_moves(context))
         hosts = [host for host, of in self._cells.items() if of == cell]
         listed = objects.InstanceList.get_uuids_by_hosts(context, hosts)
         stays: dict[str, set[_Stay]] = {
             host: {(uuid, "own") for uuid in listed[host]} for host in hosts
         }
-        for move in moves:
-            uuid = move.instance_uuid
-            for host, there in (
-                (move.source_compute, (uuid, "old")),
-                (move.dest_compute, (uuid, "new")),
-            ):
-                if host in stays and (uuid, "own") not in stays[host]:
-                    stays[host].add(there)
+        for host, (uuid, which) in moves:
+            if host in stays:
+                # Between resize_instance() and finish_resize() of
+                # nova.compute.manager a server is on its new host and has the topology
+                # of the old one.
+                stays[host].discard((uuid, "own"))
+                stays[host].add((uuid, which))
         return stays
 
 
-def _is_there(server: Any, host: str) -> bool:
-    """Return whether a server with a record for the host is there, or is still moving.
+def _moves(context: nova_context.RequestContext) -> Iterator[tuple[str, _Stay]]:
+    """Yield the hosts of servers that move, with the topology that counts there."""
+    unfinished = {"status": list(UNFINISHED)}
+    for move in objects.MigrationList.get_by_filters(context, unfinished):
+        yield move.source_compute, (move.instance_uuid, "old")
+        yield move.dest_compute, (move.instance_uuid, "new")
+    # drop_move_claim_at_dest() of nova.compute.resource_tracker ends the record of a
+    # move before finish_revert_resize() takes the server back to its old host.
+    since = timeutils.utcnow() - _LONGEST_REVERT
+    reverted = {"status": ["reverted"], "changes-since": since}
+    for move in objects.MigrationList.get_by_filters(context, reverted):
+        yield move.source_compute, (move.instance_uuid, "old")
+
+
+def _is_unpinned_on(server: Any, host: str, which: str) -> bool:
+    """Return whether a server uses, or may soon use, unpinned CPUs of a host.
 
     If a compute dies during a move, the move's record stays unfinished for ever.  So
     the server's own state decides, as in Nova's resource tracker.
+
+    :param which: the NUMA topology that counts on the host while the server moves
     """
-    moves = server.task_state is not None or server.vm_state == vm_states.RESIZED
-    return moves or server.host == host
-
-
-def _pinned(server: Any, which: str) -> bool:
-    """Return whether the NUMA topology `which` of a server has pinned CPUs."""
     topology = server.numa_topology
-    if which != "own" and server.migration_context is not None:
-        # An unfinished resize: the topology differs between the two hosts.
-        topology = getattr(server.migration_context, f"{which}_numa_topology")
-    return topology is not None and any(cell.pcpuset for cell in topology.cells)
+    if server.task_state is not None or server.vm_state == vm_states.RESIZED:
+        if which != "own" and server.migration_context is not None:
+            topology = getattr(server.migration_context, f"{which}_numa_topology")
+    elif server.host != host:
+        return False
+    return topology is None or not any(cell.pcpuset for cell in topology.cells)

@@ -18,13 +18,13 @@ import time
 from statistics import mean
 
 from nova_perfvm.diagnose import cloud_map, overview
+from nova_perfvm.diagnose.formats import page as audit_page
+from nova_perfvm.diagnose.formats.cloud_map import html
 from nova_perfvm.facts.snapshot import Aggregate, Inventory
-from nova_perfvm.osc.formats import page as audit_page
-from nova_perfvm.osc.formats.cloud_map import html
 from tests.bench import contrast
 from tests.bench.browser import LookTests, PageCase
+from tests.unit.diagnose.formats.test_cloud_map import EVIL, HARMLESS
 from tests.unit.facts.snapshot.clouds import HP, POLICY, Cloud
-from tests.unit.osc.formats.test_cloud_map import EVIL, HARMLESS
 
 FEW = ("g.2c.4g", HP)
 # Scrolls in steps, two frames each; CPU time of the page's own thread is asked for

@@ -2,7 +2,9 @@
 """What stands for Keystone: its limits, and who they are of.
 
 It answers as Keystone's v3 API does: a limit has a registered limit, of which there is
-one of a name, and which stays as it is while it has limits.
+one of a name, and which stays as it is while it has limits.  To a token of a project it
+lists that project's limits alone, as Keystone before 29 does (keystone/api/limits.py),
+and to a token of the system all limits.
 """
 
 import urllib.parse
@@ -11,6 +13,7 @@ import uuid
 from tests.functional.service import Answering, ServiceFixture
 
 SERVICE, REGION = "0123456789abcdef0123456789abcdef", "RegionOne"
+SYSTEM_TOKEN = "token of the system"
 _VALUES = {"registered_limits": "default_limit", "limits": "resource_limit"}
 
 
@@ -18,6 +21,8 @@ class Keystone(Answering):
     """Limits, and one service with one endpoint."""
 
     known = {}  # noqa: RUF012
+    # Whether the user has a role on the system.
+    on_system = True
 
     def do_GET(self):  # noqa: N802
         url = urllib.parse.urlparse(self.path)
@@ -35,6 +40,9 @@ class Keystone(Answering):
                 for one in self.known[kind]
                 if all(one.get(key, value) == value for key, value in query)
             ]
+            if kind == "limits" and self.headers["X-Auth-Token"] != SYSTEM_TOKEN:
+                own = self.headers["X-Auth-Project-Id"]
+                found = [one for one in found if one["project_id"] == own]
             self.answer(200, {kind: found})
         else:
             # The one of an ID.
@@ -45,6 +53,9 @@ class Keystone(Answering):
 
     def do_POST(self):  # noqa: N802
         kind = self.path.rpartition("/")[2]
+        if kind == "tokens":
+            self.give_token(self.body()["auth"])
+            return
         if self.headers["Content-Type"] != "application/json":
             self.answer(*self.fault(400))
             return
@@ -60,6 +71,17 @@ class Keystone(Answering):
         else:
             self.known[kind].append(new | {"id": uuid.uuid4().hex})
             self.answer(201, {kind: self.known[kind][-1:]})
+
+    def give_token(self, asked):
+        """Rescope a token to the system, for a user with a role there."""
+        rescopes = asked["identity"]["methods"] == ["token"]
+        if asked["scope"] != {"system": {"all": True}} or not rescopes:
+            self.answer(*self.fault(400))
+        elif not self.on_system or not asked["identity"]["token"]["id"]:
+            self.answer(*self.fault(401))
+        else:
+            token = {"methods": ["token"], "expires_at": "2999-01-01T00:00:00.000000Z"}
+            self.answer(201, {"token": token}, {"X-Subject-Token": SYSTEM_TOKEN})
 
     def do_PATCH(self):  # noqa: N802
         _, kind, name = self.path.rsplit("/", 2)
@@ -89,6 +111,7 @@ class KeystoneFixture(ServiceFixture):
 
     def _setUp(self):  # noqa: N802
         super()._setUp()
+        Keystone.on_system = True
         home = {"service_id": SERVICE, "region_id": REGION, "interface": "public"}
         Keystone.known = self.known = {
             "services": [{"id": SERVICE, "name": "nova", "type": "compute"}],

@@ -17,10 +17,12 @@ class Answering(http.server.BaseHTTPRequestHandler):
     def body(self):
         return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
 
-    def answer(self, status, document):
+    def answer(self, status, document, headers=()):
         body = json.dumps(document).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
+        for name, value in dict(headers).items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Violations planted in a real Nova and Placement, and found by the command."""
 
+import json
 import pathlib
 
 import fixtures
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
+from nova_perfvm.policy import loader
 from tests.embedded import FILTERS_WITHOUT_PERFVM
 from tests.functional import base, client, glance
 
@@ -203,3 +205,27 @@ class TestWithoutFilter(AuditMixin, base.FunctionalTest):
         )
         self.assertEqual((3, "", 1), (status, stdout, len(stderr.splitlines())))
         self.assertIn("rights of an administrator", stderr)
+
+
+class TestEmulatorThreads(AuditMixin, base.FunctionalTest):
+    """Nova pins the CPU of isolated emulator threads on one NUMA node of a VM."""
+
+    CLOUD = None
+    FLAVORS = ()
+
+    def test_two_vms_share_nodes_of_21_cpus(self):
+        document = self.policy.as_document()
+        document["classes"]["high-performance"] |= {
+            "numa_nodes": 2,
+            "emulator_threads": "isolate",
+        }
+        document["host_shape"] = "2x22"
+        self.policy = loader.parse(json.dumps(document))
+        self.start_cloud(enabled_filters=FILTERS_WITHOUT_PERFVM)
+        self.create_flavors(base.HP_64)
+        self.cloud.start_host("hp1", "2x21", dedicated="0-41")
+        pins = [self.cloud.guest(server).pins for server in (self.boot(), self.boot())]
+        self.assertEqual([20, 20], [len(cpus) for cpus in pins])
+        self.audit()
+        said = [row for row in self.rows if row["Code"] == codes.TOO_MANY_ON_CELL]
+        self.assertEqual([], said)

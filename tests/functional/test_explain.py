@@ -52,3 +52,17 @@ class TestSlots(client.ClientMixin, base.FunctionalTest):
             status, stdout, stderr = self.run_command("explain", *arguments)
             self.assertEqual((3, ""), (status, stdout))
             self.assertIn(words, stderr.splitlines()[-1])
+
+    def test_traits_of_a_provider_that_gives_nothing(self):
+        """Placement looks for them where the unsuffixed group's resources are."""
+        trait = "CUSTOM_FAST_NIC"
+        self.cloud.start_configured("hp1", self.policy, "dedicated")
+        body = {"name": "nic", "parent_provider_uuid": self.provider("hp1")}
+        self.admin_api.placement("POST", "/resource_providers", body)
+        self.admin_api.placement("PUT", f"/traits/{trait}")
+        self.change_traits("nic", more=[trait])
+        asked = {"extra_specs": {f"trait:{trait}": "required"}}
+        self.cloud.api.post_extra_spec(base.HP_64, asked)
+        self.assert_not_filtered(self.boot_refused())
+        _, (row,), _ = self.run_json("explain", "--flavor", base.HP_64)
+        self.assertEqual("placement.groups", row["Reason"])

@@ -13,7 +13,7 @@ from nova_perfvm.cloud import flavors as cloud_flavors
 from nova_perfvm.cloud import sync
 from nova_perfvm.cloud.api import API
 from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.osc.formats import shell
+from nova_perfvm.generate.formats import shell
 from nova_perfvm.policy import loader
 from tests.functional import base
 from tests.functional.client import ClientMixin
@@ -108,7 +108,7 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
         self.assertEqual({"leave"}, {action for action, _, _ in self.sync()})
         self.assertEqual("nothing to do\n", self.said)
 
-        path = self.set_specs(base.HP_64, {"hw:numa_nodes": "2", "hw:cpu_sockets": "1"})
+        path = self.set_specs(base.HP_64, {"hw:numa_nodes": "2", "hw:numa_mem.0": "1"})
         self.api.nova("DELETE", f"{path}/hw:cpu_policy")
         done = [row for row in self.sync() if row[0] != "leave"]
         expected = [("set", "flavor", base.HP_64), ("unset", "flavor", base.HP_64)]
@@ -133,6 +133,33 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
         general["name"] = "g.2c.4g"
         general["sizes"] = [{"vcpus": vcpus, "memory_gb": 4, "root_gb": 40}]
         return ["--policy", self.write_policy(classes=document["classes"])]
+
+    def test_keys_of_others_and_keys_that_the_policy_drops(self):
+        theirs = {
+            "quota:disk_read_iops_sec": "900",
+            "accounting:code": "7",
+            "aggregate_instance_extra_specs:ssd": "true",
+        }
+        own = {"hw:watchdog_action": "reset"}
+        desired = self.desired()[base.HP_64]
+        size, specs = desired
+        self.cloud.create_flavor(base.HP_64, *size, specs | theirs)
+        self.sync("--class", "high-performance")
+        self.assertEqual((size, specs | theirs), self.flavors()[base.HP_64])
+
+        classes = loader.load().as_document()["classes"]
+        classes["high-performance"]["extra_specs"] = own
+        policy = ("--policy", self.write_policy(classes=classes))
+        self.sync(*policy)
+        self.assertEqual((size, specs | theirs | own), self.flavors()[base.HP_64])
+        rows = self.sync()
+        self.assertIn(("unset", "flavor", base.HP_64), rows)
+        self.assertEqual((size, specs | theirs), self.flavors()[base.HP_64])
+        self.assertEqual({"leave"}, {action for action, _, _ in self.sync()})
+
+        strict = ("--policy", self.write_policy(foreign_keys="unset"))
+        self.sync(*strict)
+        self.assertEqual(desired, self.flavors()[base.HP_64])
 
     def test_whatever_is_in_the_way(self):
         """Each is one line; nothing is changed, and the next run finishes."""
@@ -196,7 +223,12 @@ class TestFlavorSync(ClientMixin, base.FunctionalTest):
         for _ in range(30):
             with mock.patch.object(API, "_request", request):
                 try:
-                    plan = cloud_flavors.plan(self.api, self.two(), adopt=[base.HP_64])
+                    plan = cloud_flavors.plan(
+                        self.api,
+                        self.two(),
+                        policy=loader.load(),
+                        adopt=[base.HP_64],
+                    )
                     sync.make(self.api, cloud_flavors.apply, plan.changes)
                 except DeathError:
                     continue

@@ -3,7 +3,7 @@
 
 from nova_perfvm import cpuset
 from tests.functional import base, client
-from tests.unit.osc.formats.map_page import data
+from tests.unit.diagnose.formats.map_page import data
 
 
 class TestMap(client.ClientMixin, base.FunctionalTest):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands with the rights that doc/source/admin/rights.rst says they need."""
 
-import importlib.metadata
 import pathlib
 import re
 
@@ -10,6 +9,7 @@ import yaml
 from nova.tests import fixtures as nova_fixtures
 from placement import policy as placement_policy
 
+from tests import programs
 from tests.functional import base, client
 from tests.functional.glance import GlanceFixture
 
@@ -102,13 +102,8 @@ class TestRights(client.ClientMixin, base.FunctionalTest):
         named = set().union(*rows)
         self.assertEqual(len(named), sum(map(len, rows)))
         self.assertEqual(set(READING), rows[0] | rows[1])
-        client, script = (
-            {
-                entry.name.replace("_", " ").removeprefix("perfvm ")
-                for entry in importlib.metadata.entry_points(group=group)
-            }
-            for group in ("openstack.perfvm.v1", "nova_perfvm.cli")
-        )
+        client = programs.COMMANDS["openstack"].keys()
+        script = programs.COMMANDS["nova-perfvm"].keys()
         self.assertEqual(set(), named - client)
         # The console script has no cloud.
         self.assertEqual(set(), client - named - script - {"help"})

@@ -4,7 +4,6 @@
 A namespace of this machine is its host.  No ratio means anything.
 """
 
-import argparse
 import pathlib
 from dataclasses import replace
 
@@ -18,7 +17,7 @@ from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import run
 from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.measure.prove import loaded, plan, proof
-from nova_perfvm.osc import proof_machines
+from nova_perfvm.measure.prove.session import ProofOptions
 from nova_perfvm.policy import loader
 from tests.bench import machine as machines
 from tests.guest import image, machine, reached
@@ -57,18 +56,16 @@ class ProveTest(machine.GuestCase):
         ssh = self.directory / "ssh_config"
         known = {image.ADDRESS: self.guest, HOST: self.host}
         ssh.write_text("".join(machines.client(*one) for one in known.items()))
-        given = argparse.Namespace(
+        given = ProofOptions(
             ssh_option=["-F", str(ssh)],
-            host_ssh=None,
             generator=f"root@{HOST}",
             generator_address=machine.GATEWAY.partition("/")[0],
             jump=HOST,
-            user="root",
             output=str(self.directory / "proof.json"),
         )
         server = ProofServer("vm1", HOST, self.flavor.name, image.ADDRESS)
-        found = proof_machines.machines(given, HOST, 1)
-        vms = tuple(proof_machines.targets(given, [server]))
+        found = given.machines(HOST, 1)
+        vms = tuple(given.targets([server]))
         return replace(found, vms=vms, nodes=loaded.nodes(found.host))
 
     def test_a_guest_of_half_its_vcpus(self):

@@ -59,7 +59,13 @@ NO_FACTOR = {
     "default": "each policy has one default class: that of general VMs",
     "vif_multiqueue": "queues are no resource that a VM claims",
     "flavors": "the sizes that the rows boot",
-}
+} | dict.fromkeys(
+    (
+        *("guest_topology", "locked_memory", "packed_ring", "pmu", "realtime"),
+        *("maxphysaddr", "extra_specs", "image_properties"),
+    ),
+    "the guest's own; tests/functional/test_nova_keys.py boots each",
+)
 # Values of keys that no row has, and why.
 NO_VALUE = {
     ("exclusive", "cell"): "of mixed hosts, which tests/random has",

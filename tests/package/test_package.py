@@ -113,6 +113,29 @@ class PackageTest(testtools.TestCase):
         self.assertEqual("Apache-2.0", metadata["License-Expression"])
         self.assertRegex(metadata["Version"], r"^0\.1\.0(\.dev\d+)?$")
 
+    def test_an_index_takes_both(self):
+        said = run(
+            *(sys.executable, "-m", "twine", "--no-color", "check", "--strict"),
+            *(self.sdist, self.wheel),
+        )
+        passed = re.findall(r"Checking \S+/([^/]+): PASSED", said.replace("\n", ""))
+        self.assertEqual({self.sdist.name, self.wheel.name}, set(passed), said)
+
+    def test_an_archive_without_git_is_built_by_its_version(self):
+        """As the page of releases says it: pbr finds no version there."""
+        archive = self.folder / "archive"
+        archive.mkdir()
+        packed = archive / "source.tar"
+        run("git", "archive", "--output", packed, "HEAD", cwd=self.folder / "source")
+        with tarfile.open(packed) as tar:
+            tar.extractall(archive / "source", filter="data")
+        run(
+            *("env", "PBR_VERSION=0.1.0", sys.executable, "-m", "build", "--wheel"),
+            *("--no-isolation", "--outdir", archive, archive / "source"),
+        )
+        (wheel,) = archive.glob("*.whl")
+        self.assertEqual("nova_perfvm-0.1.0-py3-none-any.whl", wheel.name)
+
     def test_the_sdist_has_what_tests_it(self):
         with tarfile.open(self.sdist) as sdist:
             names = {name.partition("/")[2] for name in sdist.getnames()}
@@ -149,7 +172,7 @@ class PackageTest(testtools.TestCase):
 
     def test_entry_points_lack_only_what_extras_bring(self):
         lacking = json.loads(self.run_there("python", "-c", LOAD))
-        self.assertEqual({None}, set(lacking["nova_perfvm.cli"].values()))
+        self.assertEqual({None}, set(lacking["openstack.perfvm.v1"].values()))
         self.assertEqual({None}, set(lacking["oslo.config.opts"].values()))
         self.assertEqual({None}, set(lacking["nova_perfvm.properties"].values()))
         found = {name for group in lacking.values() for name in group.values()}

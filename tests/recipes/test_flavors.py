@@ -4,9 +4,9 @@
 import json
 
 from nova_perfvm.generate.flavors import generate_flavors
-from nova_perfvm.osc.formats import terraform
+from nova_perfvm.generate.formats import tools
 from tests.recipes import base
-from tests.unit.osc.formats import golden
+from tests.unit.generate.formats import golden
 
 
 class TerraformTest(base.RecipeCase):
@@ -17,7 +17,7 @@ class TerraformTest(base.RecipeCase):
     def test_what_terraform_reads_is_what_was_generated(self):
         for policy in golden.POLICIES.values():
             flavors = generate_flavors(policy)
-            document = json.loads(terraform.flavor_resources(flavors))
+            document = json.loads(tools.terraform(flavors))
             # Values of the same expressions that a provider would be given.
             made = document.pop("resource")["openstack_compute_flavor_v2"]
             del document["terraform"]

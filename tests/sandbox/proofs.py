@@ -15,7 +15,7 @@ from pathlib import Path
 from nova_perfvm.cloud import proof_servers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.proof_servers import WantedServers
-from nova_perfvm.osc.proof_machines import make_key
+from nova_perfvm.measure.prove.session import make_key
 from tests.bench import machine
 from tests.processes import content, waiting
 from tests.sandbox import base

@@ -4,7 +4,7 @@
 import configparser
 import io
 
-from nova_perfvm.osc.tempest import tempest_conf
+from nova_perfvm.generate.tempest import tempest_conf
 from nova_perfvm.policy import loader
 from tests.processes.content import IMAGE
 

@@ -218,7 +218,9 @@ class CodesTest(testtools.TestCase):
             ("admin/host-checks", host),
         ):
             codes = [check.code for check in checks_of(checks)]
-            self.assertEqual(codes, self.rows(page))
+            detailed = self.rows(page, r"^   ``([a-z_.]+)``\n      \S")
+            self.assertGreater(len(detailed), 10, page)
+            self.assertEqual([c for c in codes if c in detailed], detailed, page)
         limits = self.rows("admin/guest-checks", r"^(\d+) +([\d.]+)$")
         self.assertGreater(len(limits), 3)
         for flows, limit in limits:
@@ -245,19 +247,6 @@ class ArchitectureTest(testtools.TestCase):
             whole = name.startswith(("tests", "doc", "etc"))
             root = ROOT if whole else ROOT / "nova_perfvm"
             self.assertTrue((root / name).exists(), name)
-        naming = {
-            str(path.relative_to(ROOT)).removeprefix("nova_perfvm/")
-            for folder in ("nova_perfvm", "etc", "doc/source/admin", "tests")
-            for path in (ROOT / folder).rglob("*.*")
-            if path.suffix in {".py", ".rst", ".yaml"}
-            and "host_traits" in path.read_text()
-        }
-        # This test names it, and a class of a proof.
-        beside = {
-            "tests/unit/test_documentation.py",
-            "tests/unit/measure/prove/strangers_variations_run.py",
-        }
-        self.assertEqual(set(), naming - {*files, *beside})
 
 
 class PackageTest(testtools.TestCase):

@@ -5,23 +5,16 @@ What the tests run they get from there, so that it is what they really run.
 """
 
 import ast
-import importlib.metadata
 import itertools
 import re
 import shlex
-from unittest import mock
 
 import testtools
 
-from tests import documented, shown
+from tests import documented, programs, shown
 from tests.documented import NOT_RUN, RUN
 
 COMMANDS = [command for page in shown.pages() for command in shown.commands(page)]
-# {program: group of its commands' entry points}.
-PROGRAMS = {
-    "nova-perfvm": "nova_perfvm.cli",
-    "openstack": "openstack.perfvm.v1",
-}
 MAKEFILE = (shown.ROOT / "Makefile").read_text()
 # Ends a command of ours.
 SHELL = {"|", ">", ">>", "&&", ";", "2>/dev/null", "2>&1"}
@@ -107,25 +100,25 @@ class NotRunTest(testtools.TestCase):
             words = shlex.split(command.text, comments=True)
             program, *words = itertools.takewhile(lambda w: w not in SHELL, words)
             if program == "openstack" and words[:1] == ["perfvm"]:
-                self.parse(command, PROGRAMS[program], ["perfvm", *words[1:]])
+                self.parse(command, program, words[1:])
             elif program == "nova-perfvm":
-                self.parse(command, PROGRAMS[program], words)
+                self.parse(command, program, words)
             else:
                 continue
             seen += 1
         self.assertGreater(seen, 120)
 
-    def parse(self, command, group, words):
-        entries = importlib.metadata.entry_points(group=group)
+    def parse(self, command, program, words):
         for count in range(len(words), 0, -1):
-            if "_".join(words[:count]) in entries.names:
+            name = " ".join(words[:count])
+            if name in programs.COMMANDS[program]:
                 break
         else:
             self.fail(f"{command.place}: there is no {' '.join(words)}")
-        made = entries["_".join(words[:count])].load()(mock.Mock(), None)
+        parser = programs.parser(program, name)
         # As in a synopsis: [--long], HOST...
         typed = [re.sub(r"^\[|\.\.\.|\]$", "", word) for word in words[count:]]
         try:
-            made.get_parser("").parse_args([word for word in typed if word])
+            parser.parse_args([word for word in typed if word])
         except SystemExit:
             self.fail(f"{command.place}: {command.text}")

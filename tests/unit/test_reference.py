@@ -4,8 +4,6 @@
 import importlib.util
 import pathlib
 import re
-from importlib import metadata
-from unittest import mock
 
 import testtools
 
@@ -17,6 +15,7 @@ from nova_perfvm.findings import LEVELS
 from nova_perfvm.measure.prove import promise
 from nova_perfvm.policy import VMClass
 from nova_perfvm.policy.classes import Disk
+from tests import programs
 
 DOC = pathlib.Path(__file__).parents[2] / "doc"
 
@@ -76,6 +75,12 @@ class DirectivesTest(testtools.TestCase):
             [title for title, *_ in self.rows("AuditChecksDirective")],
         )
 
+    def test_definitions_of_a_list_of_codes(self):
+        lines = ["``a.b``", "   One", "   line.", "", "``c.d``", "   Two."]
+        self.assertEqual(
+            {"a.b": "One line.", "c.d": "Two."}, extension().definitions(lines)
+        )
+
     def test_every_check_that_a_proof_rests_on(self):
         nothing = VMClass("none")
         full = VMClass(
@@ -124,9 +129,8 @@ class ContributingTest(testtools.TestCase):
 
 class CommandsTest(testtools.TestCase):
     def test_helps_name_values_not_their_places(self):
-        for group in ("nova_perfvm.cli", "openstack.perfvm.v1"):
-            for entry in metadata.entry_points(group=group):
-                command = entry.load()(mock.Mock(), None)
+        for program, commands in programs.COMMANDS.items():
+            for name in commands:
                 # The reference pages print each as it is.
-                for action in command.get_parser("")._actions:
-                    self.assertNotIn("%(", action.help or "", entry.name)
+                for action in programs.parser(program, name)._actions:
+                    self.assertNotIn("%(", action.help or "", name)

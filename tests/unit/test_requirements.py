@@ -3,6 +3,9 @@
 import configparser
 import pathlib
 import re
+import subprocess
+import sys
+import tempfile
 
 import testtools
 import yaml
@@ -43,6 +46,22 @@ class PythonTest(testtools.TestCase):
         for page in ("README.rst", "CONTRIBUTING.rst"):
             named = re.findall(r"Python (\d\.\d+)", (ROOT / page).read_text())
             self.assertEqual({version}, set(named), page)
+
+    def test_make_names_a_python_that_is_too_old(self):
+        with tempfile.TemporaryDirectory() as folder:
+            made = pathlib.Path(folder) / "venv"
+            command = ["make", f"PYTHON={sys.executable}", f"VENV={made}"]
+            ran = subprocess.run(
+                [*command, "PYTHON_REQUIRES=99.1", f"{made}/.installed"],
+                check=False,
+                capture_output=True,
+                cwd=ROOT,
+                text=True,
+            )
+            self.assertEqual(2, ran.returncode, ran)
+            self.assertFalse(made.exists())
+        self.assertIn("Python 99.1 or newer is needed", ran.stderr)
+        self.assertIn("PYTHON=python99.1", ran.stderr)
 
     def test_each_version_has_a_job(self):
         classifiers = configuration("setup.cfg")["metadata"]["classifier"]

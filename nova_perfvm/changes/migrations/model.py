@@ -27,6 +27,7 @@ from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.microversions import COLD_TO_HOST, LIVE_TO_HOST
 from nova_perfvm.policy import Policy
+from nova_perfvm.printable import number_of
 
 # MiB of memory that each migration costs besides the server's memory.
 EACH_MB: Final = 1024
@@ -115,6 +116,19 @@ class MigrationPlan:
     def pinned(self) -> int:
         """The number of migrations of servers that own CPUs."""
         return sum(move.pinned for move in self.moves)
+
+    def summary(self, what: str) -> str:
+        """Return a line with the numbers of migrations, and the plan's gain.
+
+        :param what: the gain, in words
+        """
+        if not self.moves:
+            return "no migration is needed" if self.complete else "no plan"
+        return (
+            f"{number_of(len(self.moves), 'migration')}, {self.live} live and "
+            f"{self.cold} cold, {self.pinned} of servers that own CPUs, "
+            f"{self.memory_mb} MiB of memory: {what}"
+        )
 
 
 def cost_mb(memory_mb: int, *, pinned: bool) -> int:

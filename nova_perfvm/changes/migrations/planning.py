@@ -18,6 +18,7 @@ from nova_perfvm.diagnose.words import in_words
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import Request, RequestError
 from nova_perfvm.facts.host_view import HostView, views_of
+from nova_perfvm.facts.live_migration import obstacle
 from nova_perfvm.facts.snapshot import Server, ServerGroup, Snapshot
 from nova_perfvm.facts.snapshot.groups import AFFINITY
 from nova_perfvm.policy import Policy
@@ -207,6 +208,9 @@ class Planning:
         kept = ", ".join(one.name for one in request.pci if not one.migrates_live)
         if kept and self.moves_live(server):
             yield f"with its PCI devices ({kept}) Nova migrates it cold only: --cold"
+        why = obstacle(request.keys)
+        if why and self.moves_live(server):
+            yield f"{why}: Nova migrates it cold only: --cold"
 
     def _states(self, server: Server) -> Iterator[str]:
         kinds = ways.kinds(server)

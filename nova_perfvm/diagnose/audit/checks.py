@@ -129,7 +129,7 @@ _ROWS: Final = (
     ("Servers hold what their class takes", _AUDIT, contract.check),
     ("Servers have today's flavors", _AUDIT, claims.check_changed),
     ("Flavors are the policy's", _AUDIT, claims.check_flavors),
-    ("Images agree with the classes", _AUDIT, claims.check_images),
+    ("Images agree with the classes", _BOTH, claims.check_images),
     ("Classes have their volume types", _BOTH | _POLICY, volumes.check_types, _CINDER),
     ("Root volumes are of their class's type", _AUDIT, volumes.check_roots, _CINDER),
     ("Keys are spelled right", _AUDIT, claims.check_spelling),

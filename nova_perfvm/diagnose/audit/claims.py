@@ -12,9 +12,12 @@ from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import moves
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts import HostFacts
+from nova_perfvm.facts.conflicts import conflicts
+from nova_perfvm.facts.prefilters import novas
 from nova_perfvm.facts.snapshot import Flavor, Image, Server
 from nova_perfvm.findings import Finding
 from nova_perfvm.generate import flavors as generating
+from nova_perfvm.generate.flavors import PolicyFlavor
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import VMClass
 from nova_perfvm.printable import one_line
@@ -29,19 +32,14 @@ _KNOWN_KEYS: Final = frozenset(
         *(const.POLICY_KEY, const.POLICY_NAME_KEY, const.POLICY_AT_KEY),
     }
 )
+_OF_PLACES: Final = frozenset(
+    {
+        *(const.CPU_POLICY, const.CPU_THREAD_POLICY, const.NUMA_NODES),
+        *(const.EMULATOR_THREADS, const.MEM_PAGE_SIZE),
+    }
+)
 # Two keys at least this similar are taken for one key, misspelled.
 _ALIKE: Final = 0.8
-# Extra specs that the class determines: another value contradicts the class.
-_DECIDED: Final = (
-    "hw:cpu_",
-    "hw:emulator_threads",
-    "hw:numa_nodes",
-    "hw:mem_page_size",
-    "trait:CUSTOM_PERFVM_",
-    "trait_perfvm",
-    "resources_perfvm",
-    "resources:CUSTOM_PERFVM_",
-)
 
 
 def check_servers(subject: Subject) -> Iterator[Finding]:
@@ -149,7 +147,6 @@ def _differences(
 
 def check_flavors(subject: Subject) -> Iterator[Finding]:
     """Compare the cloud's flavors of a class with those that the policy generates."""
-    names = {flavor.name: flavor.class_name for flavor in subject.flavors}
     for flavor in subject.snapshot.flavors:
         claimed = flavor.extra_specs.get(const.CLASS_KEY)
         if claimed is not None and claimed not in subject.policy.by_name:
@@ -162,34 +159,39 @@ def check_flavors(subject: Subject) -> Iterator[Finding]:
                 f"{quote(flavor.id)}",
             )
             continue
-        name = claimed or names.get(flavor.name)
+        like = [one for one in subject.flavors if flavor.name.endswith(one.name)]
+        listed = like[0] if like else None
+        name = claimed
+        if listed and listed.name == flavor.name:
+            name = claimed or listed.class_name
         if name is None:
             continue
-        differs = _best(subject, subject.policy.by_name[name], flavor)
+        differs = _best(subject, subject.policy.by_name[name], flavor, listed)
         if differs:
             yield Finding.of(
                 codes.FLAVOR_DIFFERS,
                 f"flavor {flavor.name}",
                 f"not as class {name} is: {', '.join(differs)}",
-                _as_the_policy_has_it(flavor, names),
+                _as_the_policy_has_it(flavor, listed),
             )
 
 
-def _as_the_policy_has_it(flavor: Flavor, names: Iterable[str]) -> str:
+def _as_the_policy_has_it(flavor: Flavor, listed: PolicyFlavor | None) -> str:
     """Return the command that corrects a flavor, or deletes an unlisted one.
 
-    :param names: of the flavors that the policy lists
+    :param listed: the policy's flavor of that name, a prefix aside
     """
-    listed = next((name for name in names if flavor.name.endswith(name)), None)
     if listed is None:
         # ``flavor sync`` leaves flavors alone that the policy does not list.
         return f"openstack flavor delete {quote(flavor.id)}"
-    prefix = flavor.name.removesuffix(listed)
+    prefix = flavor.name.removesuffix(listed.name)
     option = f" --prefix {quote(prefix)}" if prefix else ""
     return f"openstack perfvm flavor sync{option}"
 
 
-def _best(subject: Subject, vm_class: VMClass, flavor: Flavor) -> list[str]:
+def _best(
+    subject: Subject, vm_class: VMClass, flavor: Flavor, listed: PolicyFlavor | None
+) -> list[str]:
     """Return the differences from the nearest variant that the policy generates."""
     variants = [False, True] if scheme_of(subject.policy).isolates else [False]
     found = []
@@ -201,12 +203,14 @@ def _best(subject: Subject, vm_class: VMClass, flavor: Flavor) -> list[str]:
                 subject.generators,
                 memory_mb=flavor.memory_mb,
                 isolated_aggregates=isolated,
+                extra_specs=listed.own_specs if listed else None,
             ).flavor
         )
+        # Other keys are the operator's own: they contradict nothing.
         mine: dict[str, object] = {
             key: value
             for key, value in flavor.extra_specs.items()
-            if key in expected or key.startswith(_DECIDED)
+            if key in expected or vm_class.refusal(key)
         }
         if vm_class.vcpus is not None:
             mine["vcpus"], expected["vcpus"] = flavor.vcpus, vm_class.vcpus
@@ -215,20 +219,51 @@ def _best(subject: Subject, vm_class: VMClass, flavor: Flavor) -> list[str]:
 
 
 def check_images(subject: Subject) -> Iterator[Finding]:
-    """List images with properties that contradict a class."""
-    if not any(vm_class.vif_multiqueue for vm_class in subject.policy.classes):
-        return
+    """List images that Nova refuses with flavors of a class, for a key of the class.
+
+    Keys of pinning, NUMA nodes and page sizes aside: images that set these are made for
+    other flavors.
+    """
+    kinds = {
+        frozenset(flavor.extra_specs.items()): Flavor(
+            id=flavor.name,
+            name=flavor.name,
+            vcpus=flavor.vcpus,
+            memory_mb=flavor.memory_mb,
+            disk_gb=flavor.root_gb,
+            extra_specs=flavor.extra_specs,
+        )
+        for flavor in subject.flavors
+    }
     for image in subject.snapshot.images or ():
-        value = image.properties.get(const.IMAGE_VIF_MULTIQUEUE)
-        if value is not None and value.lower() in {"false", "no", "0", "off"}:
-            yield Finding.of(
-                _of_image(subject, image, codes.IMAGE_CONFLICT),
-                f"image {image.title}",
-                f"{const.IMAGE_VIF_MULTIQUEUE}={value}: Nova refuses it together with "
-                f"flavors that have {const.VIF_MULTIQUEUE}=true",
-                "openstack image set --property "
-                f"{const.IMAGE_VIF_MULTIQUEUE}=true {image.id}",
-            )
+        properties = novas(image.properties)
+        found = {
+            keys
+            for flavor in kinds.values()
+            for _, keys in conflicts(flavor, properties)
+            if not _OF_PLACES.intersection(keys)
+        }
+        for keys in sorted(found):
+            yield _contradiction(subject, image, keys, kinds.values())
+
+
+def _contradiction(
+    subject: Subject, image: Image, keys: tuple[str, ...], flavors: Iterable[Flavor]
+) -> Finding:
+    """Return the finding of an image whose property contradicts an extra spec.
+
+    :param keys: extra specs: that of the property first, that of the flavor last
+    """
+    name, spec = keys[0].replace(":", "_"), keys[-1]
+    told = next((f.extra_specs[spec] for f in flavors if spec in f.extra_specs), "")
+    change = f"set --property {name}={told}" if name == spec.replace(":", "_") else ""
+    return Finding.of(
+        _of_image(subject, image, codes.IMAGE_CONFLICT),
+        f"image {image.title}",
+        f"{name}={image.properties.get(name, '')}: Nova refuses it together with "
+        f"flavors that have {spec}={told}",
+        f"openstack image {change or f'unset --property {name}'} {image.id}",
+    )
 
 
 def _of_image(subject: Subject, image: Image, code: str) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from nova_perfvm import findings as codes
-from nova_perfvm.diagnose import overgranting
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import Finding, Level
@@ -89,10 +88,14 @@ def check_retries(subject: Subject) -> Iterator[Finding]:
             "openstack perfvm audit --placement-conf FILE",
         )
         return
-    value = subject.placement_settings.get(options.RETRIES.key)
-    found = overgranting.judge(value, subject.placement_database)
-    if found:
-        yield found
+    once = options.RETRIES
+    fault = once.fault(subject.placement_settings.get(once.key))
+    if fault:
+        remedy = (
+            f"crudini --set /etc/placement/placement.conf {' '.join(once.key)} "
+            f"{' '.join(once.values)}  # and restart {once.service}"
+        )
+        yield Finding.of(codes.RETRY_COUNT, "placement.conf", fault, remedy)
 
 
 def _unknown(setting: Setting, code: str, remedy: str) -> Finding:

@@ -16,7 +16,6 @@ from nova_perfvm.facts import HostFacts, Reason, RequestFacts
 from nova_perfvm.facts.demand import RequestError, server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.hypervisor import Hypervisor, by_host
-from nova_perfvm.facts.placement_database import PlacementDatabase
 from nova_perfvm.facts.snapshot import OFFLOADED, ComputeHost, Server, Snapshot
 from nova_perfvm.facts.snapshot import Flavor as FlavorToday
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
@@ -59,7 +58,6 @@ class Subject:
     :ivar placement_settings: options of placement.conf; None without the file
     :ivar generators: of flavors' extra specs and images' properties
     :ivar stuck_after_min: minutes after which Nova should have finished with a server
-    :ivar placement_database: the database of placement.conf; None if it was not read
     :ivar nova_settings: options of nova-scheduler's nova.conf; None without the file
     :ivar enforced: the policy that ``nova_settings`` name, or why it was not read
     :ivar wanted: names of the hosts, or of their nodes, that are to be enrolled
@@ -73,7 +71,6 @@ class Subject:
     placement_settings: FileOptions | None = None
     generators: Mapping[str, Generator] = field(default_factory=lambda: BUILT_IN)
     stuck_after_min: int = STUCK_AFTER_MIN
-    placement_database: PlacementDatabase | None = None
     nova_settings: FileOptions | None = None
     enforced: Policy | DocumentError | None = None
     wanted: frozenset[str] = frozenset()
@@ -125,7 +122,7 @@ class Subject:
 
     @cached_property
     def elastic(self) -> tuple[HostView, ...]:
-        """The hosts that are enrolled, even partly, and those to be enrolled."""
+        """The hosts that are enrolled, even partly, and the hosts to enroll."""
         return elastic_hosts(self.views, self.wanted)
 
     @cached_property

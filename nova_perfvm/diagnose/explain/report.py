@@ -20,6 +20,7 @@ from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.demand import OWNED, Request, RequestError, in_cloud, request_for
 from nova_perfvm.facts.host_view import HostView, views_of
+from nova_perfvm.facts.live_migration import obstacle
 from nova_perfvm.facts.snapshot import (
     ASSUMED,
     ComputeHost,
@@ -269,6 +270,7 @@ def explain(
     fixer = Fixer(policy, snapshot, request, everything, settings)
     fixes = tuple(map(fixer.fix, verdicts))
     notes = [*assumed_cells(verdict.view.compute for verdict in verdicts)]
+    notes += stays_put(request)
     notes += _not_owned(everything)
     if not settings.told:
         notes += _kept_for_others(request, verdicts)
@@ -349,3 +351,9 @@ def assumed_cells(hosts: Iterable[ComputeHost]) -> Iterator[str]:
             f"NUMA nodes of {number_of(count, 'host')} are {ASSUMED}: no API shows "
             "them; --from-nova-db reads them on a controller, --inventory from a file"
         )
+
+
+def stays_put(request: Request) -> Iterator[str]:
+    """Yield a note if Nova will not migrate the server live."""
+    if why := obstacle(request.keys):
+        yield f"Nova will not migrate it live: {why}"

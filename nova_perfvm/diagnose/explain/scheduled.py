@@ -11,7 +11,7 @@ from itertools import chain
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.explain.fixes import Fixer
-from nova_perfvm.diagnose.explain.report import Explanation, named
+from nova_perfvm.diagnose.explain.report import Explanation, named, stays_put
 from nova_perfvm.diagnose.nova_filters import FILTERS, FilterCase
 from nova_perfvm.diagnose.nova_filters.numa import no_cells
 from nova_perfvm.diagnose.verdicts import HostVerdict, SchedulerSettings, judge_all
@@ -62,7 +62,7 @@ def explain_scheduled(
         for one, verdict in zip(found, verdicts, strict=True)
         if verdict.accepted and one.filters
     )
-    notes = (*_notes(answer), *doubts)
+    notes = (*_notes(answer), *stays_put(request), *doubts)
     return Explanation(request, verdicts, reasons, fixes, notes)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nova_perfvm.facts import NUMACell
-from nova_perfvm.generate import labels, options
+from nova_perfvm.generate import host_options, labels, options
 from nova_perfvm.generate.hosts import admission, remarks
 from nova_perfvm.generate.hosts.config import HostConfig
 from nova_perfvm.generate.hosts.cpus import CPUSets, divide_cpus
@@ -58,6 +58,7 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
         nova=(
             *nova_settings(cpus, shares, classes),
             *(affinities(request.topology, cpus) if steers else ()),
+            *host_options.wanted(request.policy),
         ),
         provider=provider_document(request, room, iops),
         kernel=advise_kernel(request.topology, cpus, shares),

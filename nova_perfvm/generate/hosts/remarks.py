@@ -37,7 +37,9 @@ def warnings_of(host: HostConfig) -> Iterator[str]:
                 "give --memory-gb"
             )
         shapes = host.request.policy.host_shapes
-        if topology.shape not in shapes:
+        if topology.unevenness:
+            yield f"no host_shape has such nodes: {topology.unevenness}"
+        elif topology.shape not in shapes:
             yield (
                 f"the policy is written for hosts of {', '.join(map(str, shapes))}, "
                 f"and this host is {topology}: add its shape to host_shape, then run "
@@ -132,6 +134,7 @@ def notes_of(host: HostConfig) -> Iterator[str]:
             "aside no other pages (hugepages=, vm.nr_hugepages), or name the size in "
             "the policy."
         )
+    yield from _of_guests(host)
     if host.kernel.isolated_cores:
         yield (
             "If the host has OVS-DPDK, keep the CPUs of its PMD threads from VMs "
@@ -161,6 +164,20 @@ def notes_of(host: HostConfig) -> Iterator[str]:
         yield (
             "If the host was enrolled before, first: openstack perfvm host unenroll "
             "HOST."
+        )
+
+
+def _of_guests(host: HostConfig) -> Iterator[str]:
+    """Yield what keys of classes need of the host beside its nova.conf."""
+    if any(vm_class.realtime for vm_class in host.classes):
+        yield (
+            "Real-time vCPUs have [libvirt]realtime_scheduler_priority, 1 by default; "
+            "only a real-time kernel bounds what delays them."
+        )
+    if any(c.maxphysaddr and c.maxphysaddr.bits is None for c in host.classes):
+        yield (
+            "maxphysaddr: passthrough needs [libvirt]cpu_mode = host-passthrough; live "
+            "migrations then need hosts with equal CPUs."
         )
 
 

@@ -75,6 +75,24 @@ class Topology:
         sizes = " + ".join(str(len(node.cores)) for node in self.nodes)
         return f"{len(self.nodes)} NUMA nodes of {sizes} cores"
 
+    @property
+    def unevenness(self) -> str:
+        """How nodes or cores differ in size, in words; empty for an even host."""
+        found = []
+        most = max(len(node.cores) for node in self.nodes)
+        for node in self.nodes:
+            if len(node.cores) < most:
+                less = f"node {node.id} has {len(node.cores)} cores, others {most}"
+                found.append(f"{less} (CPUs offline?)")
+            threads = sorted({len(core) for core in node.cores})
+            if len(threads) > 1:
+                kinds = " and ".join(map(str, threads))
+                found.append(
+                    f"node {node.id} has cores of {kinds} threads (threads offline, or "
+                    "fast and efficient cores, which make a VM's vCPUs unequal?)"
+                )
+        return "; ".join(found)
+
     def with_memory(self, memory_gb: int) -> Topology:
         """Return the same host with `memory_gb` GiB, spread evenly over its nodes."""
         share_mb = memory_gb * 1024 // len(self.nodes)

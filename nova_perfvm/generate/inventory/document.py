@@ -81,7 +81,10 @@ class InventoryHost:
 
     def mistakes(self) -> Iterator[Mistake]:
         """Yield missing and contradicting keys, and CPUs of two NUMA nodes."""
-        described = (self.shape, self.mode, self.class_name, self.memory_gb)
+        described = (
+            *(self.shape, self.mode, self.class_name, self.memory_gb, self.reserve),
+            self.shared_nodes != 1,
+        )
         wrong = any(described) if self.cells else not (self.shape and self.mode)
         if wrong:
             yield Mistake((), "expected shape and mode, or cells alone")

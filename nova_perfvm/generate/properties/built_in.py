@@ -72,16 +72,21 @@ def network(_policy: Policy, vm_class: VMClass) -> Properties:
 
 
 def disk(_policy: Policy, vm_class: VMClass) -> Properties:
-    """Return the disk bus for images of classes that boot from network volumes.
+    """Return the declared disk bus, or virtio for VMs that boot from network volumes.
 
     Flavors need no extra spec for volumes, only a root disk of 0 GB.  Nova reads the
     property from the volume, to which Cinder has copied the image's properties.
     """
-    if vm_class.disk.source != "volume":
+    bus = vm_class.disk.bus
+    if bus is None and vm_class.disk.source != "volume":
         return Properties()
     # If libosinfo recommends IDE or SATA for the image's os_distro, Nova emulates such
     # a disk, which limits a fast volume; virtio-blk has a queue per vCPU (QEMU >= 5.2).
-    return Properties(image={_IMAGE_DISK_BUS: "virtio"})
+    image: dict[str, str] = {_IMAGE_DISK_BUS: bus or "virtio"}
+    if bus == "scsi":
+        # libvirt's default model on x86 is lsilogic, which is emulated.
+        image["hw_scsi_model"] = "virtio-scsi"
+    return Properties(image=image)
 
 
 # Built-in generators by the names of their entry points.

@@ -7,16 +7,17 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.bench import busy_vms, connection, target_state
 from nova_perfvm.measure.bench.connection import Command, Output, TargetError, Used
 from nova_perfvm.measure.bench.record import Record
-from nova_perfvm.measure.bench.scenario import LEAST_REPEATS, Scenario, Step
+from nova_perfvm.measure.bench.scenario import LEAST_REPEATS, Scenario, Step, Target
 from nova_perfvm.measure.bench.target_state import Look
 from nova_perfvm.measure.bench.tools import memory
 from nova_perfvm.measure.bench.tools.tool import OutputError, Place, measurements
@@ -78,29 +79,32 @@ async def _run(scenario: Scenario, record: Record, tell: Tell, warn: Warn) -> No
 
 async def _prepare(scenario: Scenario, record: Record, tell: Tell) -> None:
     """Write fio's files before the first run."""
-    if scenario.tools.fio is None:
-        return
-    tell("writing fio's files", 0, 0)
-    written = {
-        who: connection.run_watched(
-            *(scenario.target(who), command, scenario.prepare_s)
-        )
-        for who, command in _of_each(scenario, scenario.tools.fio.preparation)
-    }
-    for who, exc in connection.failed(await connection.each(written)).items():
-        record.fail("fio's files", who, exc.reason, exc.stderr)
+    if fio := scenario.tools.fio:
+        tell("writing fio's files", 0, 0)
+        do = partial(connection.run_watched, limit_s=scenario.prepare_s)
+        for who, exc in (await _failed(scenario, do, fio.preparation)).items():
+            record.fail("fio's files", who, exc.reason, exc.stderr)
 
 
 async def _remove(scenario: Scenario, warn: Warn) -> None:
     """Remove fio's files, however the run has ended: they take gigabytes."""
-    if scenario.tools.fio is None:
-        return
-    removed = {
-        who: connection.run(scenario.target(who), command, _REMOVE_S)
-        for who, command in _of_each(scenario, scenario.tools.fio.removal)
+    if fio := scenario.tools.fio:
+        do = partial(connection.run, timeout_s=_REMOVE_S)
+        for who, exc in (await _failed(scenario, do, fio.removal)).items():
+            warn(f"{who}: fio's files are not removed: {exc}")
+
+
+async def _failed(
+    scenario: Scenario,
+    do: Callable[[Target, Sequence[str]], Coroutine[Any, Any, Any]],
+    command: Callable[[Place], Sequence[str]],
+) -> dict[str, TargetError]:
+    """Do a command on each target that measures; return what failed, by target."""
+    measuring = sorted({who for group in scenario.groups.values() for who in group})
+    done = {
+        who: do(scenario.target(who), command(scenario.place(who))) for who in measuring
     }
-    for who, exc in connection.failed(await connection.each(removed)).items():
-        warn(f"{who}: fio's files are not removed: {exc}")
+    return connection.failed(await connection.each(done))
 
 
 async def _steps(
@@ -163,14 +167,6 @@ def _working_set_mb(looks: Mapping[str, Look], warn: Warn) -> int:
         "last level)"
     )
     return half_mb
-
-
-def _of_each(
-    scenario: Scenario, command: Callable[[Place], tuple[str, ...]]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each target that measures, and its command."""
-    for who in sorted({who for group in scenario.groups.values() for who in group}):
-        yield who, command(scenario.place(who))
 
 
 class _RunningStep(NamedTuple):

@@ -2,20 +2,42 @@
 """Declare checks and collect them from the packages ``host`` and ``guest``.
 
 A decorator makes a function a check; the function's docstring is the check's title.
+Most functions are looks, which yield pairs of a level and a text: the decorators join
+the pairs to one finding for each level, and the title is the finding's `expected`.
 """
 
+import enum
 import importlib
 import pkgutil
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.checks import not_read
-from nova_perfvm.measure.checks.cause import Cause
+from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect.collected import NotReadError
+from nova_perfvm.measure.observed.domains import Domain
+
+
+class Cause(enum.StrEnum):
+    """Why an unknown finding does not keep a flavor from being proven.
+
+    NEVER_STOLEN does keep it from that, unless the host shows that no vCPU waited.
+    """
+
+    NOTHING_TO_JUDGE = "nothing_to_judge"
+    FACTS_MISSING = "facts_missing"
+    NEVER_STOLEN = "never_stolen"
+
 
 Findings = Iterator[Finding]
+# What a look yields: (level, figures or fault); (cause, reason of an unknown); or an
+# unread file or command.
+Seen = Iterator[tuple[Level | Cause, str] | NotReadError]
+Look = Callable[..., Seen]
+_MOST_SHOWN: Final = 4
 
 
 class Check(NamedTuple):
@@ -65,13 +87,8 @@ def tried(subject: str, look: Callable[..., Iterable[Finding]], *of: Any) -> Fin
         yield skipped(subject, exc.reason, exc.place)
 
 
-def skipped(
-    subject: str, reason: str, source: str = "", *, cause: Cause | str = ""
-) -> Finding:
-    """Return an unknown finding with its reason, and a remedy for that reason.
-
-    :param cause: stable word for the reason, where rules depend on the reason
-    """
+def skipped(subject: str, reason: str, source: str = "", cause: str = "") -> Finding:
+    """Return an unknown finding with its reason, and a remedy for that reason."""
     found = Finding("", Level.UNKNOWN, subject, reason, "", source)
     return found._replace(remedy=not_read.remedy(reason), cause=cause)
 
@@ -87,3 +104,140 @@ def checks_in(*modules: ModuleType) -> tuple[Check, ...]:
     values = (value for module in modules for value in vars(module).values())
     found = [value for value in values if isinstance(value, Check)]
     return tuple(sorted(found, key=lambda check: check.order))
+
+
+def each_of(looks: Iterable[Look], *of: Any) -> Seen:
+    """Yield the results of looks; an unread file ends its own look only."""
+    for look in looks:
+        try:
+            yield from look(*of)
+        except NotReadError as exc:
+            yield exc
+
+
+def findings_of(
+    subject: str,
+    seen: Seen,
+    expected: str,
+    source: str,
+    remedy: str,
+    *,
+    unseen: str = "",
+) -> Findings:
+    """Yield the findings about one subject, from the results of its look.
+
+    :param unseen: text of the OK finding if the look yields nothing; empty for no
+        finding then
+    """
+    by_level: dict[Level, list[str]] = defaultdict(list)
+    unknown, holds = [], True
+    # each_of turns the NotReadError that ends the look into a last result.
+    for one in each_of((lambda: seen,)):
+        if isinstance(one, NotReadError):
+            holds = False
+            unknown.append(skipped(subject, one.reason, one.place))
+            continue
+        level, text = one
+        if isinstance(level, Cause):
+            unseen = ""
+            unknown.append(skipped(subject, text, source, level))
+        else:
+            by_level[level].append(text)
+    figures = by_level.pop(Level.OK, [unseen] if unseen else [])
+    if figures and holds and not by_level:
+        yield Finding("", Level.OK, subject, "; ".join(figures), expected, source)
+    for level in sorted(by_level, reverse=True):
+        texts = by_level[level]
+        shown = "; ".join(texts[:_MOST_SHOWN])
+        more = f"; and {len(texts) - _MOST_SHOWN} more" if texts[_MOST_SHOWN:] else ""
+        yield Finding("", level, subject, shown + more, expected, source, remedy)
+    yield from unknown
+
+
+def _check(
+    order: int, code: str, title: str, find: Callable[[Any, Look, str], Findings]
+) -> Callable[[Look], Check]:
+    """Make a check of a look.
+
+    :param title: the first line of the look's docstring if empty
+    :param find: yields the findings of (machine, look, title)
+    """
+
+    def made(look: Look) -> Check:
+        expected = title or title_of(look)
+        return Check(order, code, expected, lambda of: find(of, look, expected))
+
+    return made
+
+
+def check_of(
+    order: int, code: str, *, source: str, remedy: str, title: str = ""
+) -> Callable[[Look], Check]:
+    """Make a check of a look at the whole machine.
+
+    :param title: the check's title; the first line of the docstring by default
+    """
+    about = {"guest": "guest", "proof": "files"}
+    subject = about.get(code.partition(".")[0], "host")
+
+    def find(machine: Any, look: Look, expected: str) -> Findings:
+        return findings_of(subject, look(machine), expected, source, remedy)
+
+    return _check(order, code, title, find)
+
+
+def check_each(
+    order: int,
+    code: str,
+    things: Callable[[Any], Iterable[Any]],
+    *,
+    source: str,
+    remedy: str,
+) -> Callable[[Look], Check]:
+    """Make a check of a look at each thing of a machine, such as its NICs.
+
+    :param source: the files or commands read; in source and remedy ``{}`` stands for
+        the thing's name, ``{one.X}`` for its attribute X, ``{of.X}`` for the machine's
+    """
+
+    def find(machine: Any, look: Look, expected: str) -> Findings:
+        for one in things(machine):
+            texts = (t.format(one.name, one=one, of=machine) for t in (source, remedy))
+            yield from findings_of(one.name, look(machine, one), expected, *texts)
+
+    return _check(order, code, "", find)
+
+
+def vm_check(
+    order: int,
+    code: str,
+    *,
+    source: str,
+    remedy: str,
+    title: str = "",
+    vms: Callable[[HostSubject], Iterable[Domain]] = lambda host: host.pinned,
+) -> Callable[[Look], Check]:
+    """Make a check of a look at each VM.
+
+    A look that yields nothing makes an OK finding.
+
+    :param source: files or commands read beside the domain's XML
+    :param remedy: what to do; ``{}`` stands for the VM's UUID
+    :param title: the check's title; the first line of the docstring by default
+    :param vms: selects the VMs; pinned ones by default
+    """
+
+    def find(host: HostSubject, look: Look, expected: str) -> Findings:
+        for domain in vms(host):
+            yield from findings_of(
+                domain.name,
+                look(host, domain),
+                expected,
+                f"{domain.source}; {source}",
+                remedy.format(domain.uuid),
+                unseen="nothing is otherwise",
+            )
+        for uuid, exc in zip(host.unread_domains, host.unread(), strict=True):
+            yield skipped(uuid, exc.reason, exc.place)
+
+    return _check(order, code, title, find)

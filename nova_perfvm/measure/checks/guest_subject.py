@@ -25,14 +25,14 @@ class GuestSubject:
     vm_class: VMClass | None = None
 
     @cached_property
-    def online(self) -> cpus.CPUs:
+    def online(self) -> frozenset[int]:
         """The online CPUs."""
         return cpus.online(self.collected)
 
     @property
     def vcpus(self) -> int:
         """The number of online vCPUs."""
-        return len(self.online.numbers)
+        return len(self.online)
 
     @cached_property
     def interrupts(self) -> Interrupts:
@@ -53,6 +53,6 @@ class GuestSubject:
         return disks.read(self.collected)
 
     @cached_property
-    def flows(self) -> flows.Flows:
+    def flows(self) -> int:
         """The TCP connections that were seen."""
         return flows.read(self.collected)

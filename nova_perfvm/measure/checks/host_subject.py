@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot import INVENTORY_FILE, NOVA_DATABASE, Snapshot
 from nova_perfvm.generate.hosts import Topology
 from nova_perfvm.measure import nova_conf
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
-from nova_perfvm.measure.nova_conf import NovaConfError
+from nova_perfvm.measure.nova_conf import NovaConfError, VMCPUSets
 from nova_perfvm.measure.observed import cpus, domains, interrupts, processes, topology
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.observed.interrupts import Interrupts
@@ -23,34 +23,6 @@ from nova_perfvm.policy import Policy, VMClass
 
 # Sources that know a host's CPU sets; other sources are guesses.
 _TOLD: Final = (NOVA_DATABASE, INVENTORY_FILE)
-
-
-class VMCPUSets(NamedTuple):
-    """The CPUs that VMs own, and the CPUs that VMs share.
-
-    :ivar whole: whether the sets are Nova's configuration; otherwise they are the
-        CPUs of running VMs, and later VMs may take others
-    :ivar saves_power: cpu_power_management_strategy for dedicated CPUs without a VM,
-        as in :class:`nova_conf.ConfiguredSets`; None if unknown
-    :ivar connections: parallel connections of a live migration
-    :ivar either: CPUs that Nova gives to pinned and unpinned VMs alike; `dedicated`
-        and `shared` are then the CPUs of running VMs
-    """
-
-    dedicated: frozenset[int]
-    shared: frozenset[int]
-    source: str
-    whole: bool
-    saves_power: str | None = None
-    connections: int = 1
-    either: frozenset[int] = frozenset()
-
-    @property
-    def told(self) -> tuple[frozenset[int], frozenset[int]] | None:
-        """CPUs that Nova may pin VMs to, CPUs for unpinned VMs; None if not known."""
-        if not self.whole:
-            return None
-        return self.dedicated | self.either, self.shared | self.either
 
 
 @dataclass(frozen=True)
@@ -88,7 +60,7 @@ class HostSubject:
         return topology.read(self.collected)
 
     @cached_property
-    def online(self) -> cpus.CPUs:
+    def online(self) -> frozenset[int]:
         """The online CPUs."""
         return cpus.online(self.collected)
 
@@ -181,7 +153,7 @@ class HostSubject:
 
     def cpus_of(self, domain: Domain) -> frozenset[int]:
         """Return the CPUs that the XML allows a VM's vCPUs."""
-        return domain.pinned_cpus or domain.cpus or self.online.numbers
+        return domain.pinned_cpus or domain.cpus or self.online
 
     def others_cpus(self, domain: Domain) -> frozenset[int]:
         """Return the CPUs owned by all other VMs."""
@@ -198,14 +170,9 @@ class HostSubject:
             except NovaConfError as exc:
                 raise NotReadError(nova_conf.PATH, str(exc)) from exc
             if told.dedicated or told.shared:
-                return VMCPUSets(
-                    *(told.dedicated, told.shared, nova_conf.PATH),
-                    whole=True,
-                    saves_power=told.saves_power,
-                    connections=told.connections,
-                )
+                return told
             if told.either:
-                either, source = told.either, nova_conf.PATH
+                either, source = told.either, told.source
         if not either and self.nova and self.nova.hosts[0].cells_source in _TOLD:
             cells = self.nova.hosts[0].cells
             dedicated = frozenset().union(*(cell.pcpuset for cell in cells))
@@ -230,7 +197,7 @@ class HostSubject:
         sets = self.cpu_sets
         if sets.saves_power not in {None, "cpu_state"}:
             return frozenset()
-        asleep = sets.dedicated - self.online.numbers
+        asleep = sets.dedicated - self.online
         # Nova skips absent CPUs (nova.virt.libvirt.host, get_available_cpus).
         asleep = asleep and asleep & self.present
         return asleep.difference(*map(self.cpus_of, self.pinned))

@@ -14,14 +14,18 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from nova_perfvm.findings import Level
-from nova_perfvm.measure.checks.check import Check, Findings
+from nova_perfvm.measure.checks.check import (
+    Check,
+    Findings,
+    Seen,
+    check_of,
+    findings_of,
+)
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, check_of, findings_of
-from nova_perfvm.measure.collect.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError, values
 from nova_perfvm.measure.observed import softnet
 from nova_perfvm.measure.observed.nics import NET
-from nova_perfvm.measure.observed.tables import values
 
 FAIL_ABOVE: Final = 1e-4
 # Frames without a listener (LLDP, STP) count as dropped, too: one every few seconds.

@@ -30,6 +30,12 @@ class NotReadError(PerfVMError):
         super().__init__(f"{place}: {reason}")
 
 
+def values(text: str, separator: str = ":") -> dict[str, str]:
+    """Return {key: value} of lines such as ``Combined:  20``."""
+    pairs = (line.partition(separator) for line in text.splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
 class CommandOutput(NamedTuple):
     """Exit code and output of a command."""
 

@@ -89,7 +89,7 @@ def facts(
 
 def _offline(subject: HostSubject) -> frozenset[int]:
     with suppress(NotReadError):
-        return subject.present - subject.online.numbers
+        return subject.present - subject.online
     return frozenset()
 
 

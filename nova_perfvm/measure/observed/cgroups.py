@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from nova_perfvm.measure.collect.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError, values
 from nova_perfvm.measure.collect.collector import CGROUPS, cgroup_of
 from nova_perfvm.measure.observed import cpus
-from nova_perfvm.measure.observed.tables import values
 
 ROOT: Final = CGROUPS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final
 
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError
@@ -14,13 +14,6 @@ from nova_perfvm.measure.observed import interrupts
 
 CPU: Final = "/sys/devices/system/cpu"
 NODE: Final = "/sys/devices/system/node"
-
-
-class CPUs(NamedTuple):
-    """CPU numbers, and the file that listed them."""
-
-    numbers: frozenset[int]
-    source: str
 
 
 def numbers(collected: Collected, path: str) -> frozenset[int]:
@@ -53,20 +46,18 @@ def some_numbers(collected: Collected, path: str) -> frozenset[int]:
     return found
 
 
-def online(collected: Collected) -> CPUs:
+def online(collected: Collected) -> frozenset[int]:
     """Return the online CPUs.
 
     :raises NotReadError: when neither sysfs nor the columns of /proc/interrupts
         were read
     """
-    path = f"{CPU}/online"
     try:
-        return CPUs(some_numbers(collected, path), path)
+        return some_numbers(collected, f"{CPU}/online")
     except NotReadError:
         if interrupts.PATH not in collected.files:
             raise
-    columns = interrupts.parse(collected.text(interrupts.PATH)).cpus
-    return CPUs(frozenset(columns), f"columns of {interrupts.PATH}")
+    return frozenset(interrupts.parse(collected.text(interrupts.PATH)).cpus)
 
 
 def of_interrupt(collected: Collected, irq: int) -> frozenset[int]:

@@ -7,7 +7,7 @@ full addresses, so a truncated line hides no other connection.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from nova_perfvm.measure.collect.collected import Collected
 
@@ -21,15 +21,8 @@ _MAPPED: Final = f"{0:016X}FFFF0000"
 _LOOPBACK_4: Final = "7F"
 
 
-class Flows(NamedTuple):
-    """The number of connections, and the files that listed them."""
-
-    number: int
-    source: str
-
-
-def read(collected: Collected) -> Flows:
-    """Return the connections established at either look, without loopback.
+def read(collected: Collected) -> int:
+    """Return how many connections were established at either look, without loopback.
 
     :raises NotReadError: when neither /proc/net/tcp nor tcp6 was read
     """
@@ -42,8 +35,7 @@ def read(collected: Collected) -> Flows:
         for looks in (collected.files, collected.later)
         if path in looks
     ]
-    flows = {flow for text in texts for flow in _established(text)}
-    return Flows(len(flows), " ".join(read_paths))
+    return len({flow for text in texts for flow in _established(text)})
 
 
 def _established(text: str) -> set[tuple[str, str]]:

@@ -7,9 +7,8 @@ import enum
 import re
 from typing import Final, NamedTuple
 
-from nova_perfvm.measure.collect.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError, values
 from nova_perfvm.measure.observed.interrupts import PATH, Interrupts
-from nova_perfvm.measure.observed.tables import values
 
 # MAX_TAP_QUEUES of the host's kernel: no tap device has more.
 MOST_OF_TAP: Final = 256

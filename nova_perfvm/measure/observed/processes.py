@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from nova_perfvm.measure.collect.collected import Collected, NotReadError
+from nova_perfvm.measure.collect.collected import Collected, NotReadError, values
 from nova_perfvm.measure.observed import cpus
-from nova_perfvm.measure.observed.tables import values
 
 _COMM: Final = re.compile(r"/proc/(\d+)(?:/task/(\d+))?/comm")
 _VHOST: Final = re.compile(r"vhost-(\d+)")

@@ -58,7 +58,7 @@ def nodes(collected: Collected) -> tuple[NUMANode, ...]:
         # Raises with the reason if sysfs was unreadable.
         cpus.some_numbers(collected, f"{NODE}/online")
         raise NotReadError(f"{NODE}/node*/cpulist", "it was not collected")
-    online = cpus.online(collected).numbers
+    online = cpus.online(collected)
     listed = {n: cpus.numbers(collected, f"{NODE}/node{n}/cpulist") for n in numbers}
     return tuple(NUMANode(number, found & online) for number, found in listed.items())
 
@@ -78,7 +78,7 @@ def read(collected: Collected) -> Topology:
 
     :raises NotReadError: when sysfs was not read, or its files contradict each other
     """
-    online = cpus.online(collected).numbers
+    online = cpus.online(collected)
     found = []
     for node in nodes(collected):
         threads = {

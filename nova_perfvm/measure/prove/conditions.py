@@ -18,17 +18,17 @@ from typing import Final
 
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks import packets, wait_limits
+from nova_perfvm.measure.checks.check import Seen, check_each, check_of, each_of
 from nova_perfvm.measure.checks.guest.clocksource import CURRENT
 from nova_perfvm.measure.checks.host import hardware
 from nova_perfvm.measure.checks.host import packets as host_packets
-from nova_perfvm.measure.checks.seen import Seen, check_each, check_of, each_of
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import interrupts, processes, softnet, stat
 from nova_perfvm.measure.observed.cpus import CPU
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.observed.nics import NET
 from nova_perfvm.measure.prove.inputs import BOOT, RUN, UUID, CollectedMachine, Inputs
-from nova_perfvm.measure.prove.run_notes import ClockSeen, MachineSeen, RunTarget
+from nova_perfvm.measure.prove.run_notes import ClockSeen, MachineSeen
 from nova_perfvm.printable import number_of
 
 # Files that must be recorded both times, and be equal...
@@ -83,7 +83,7 @@ _MACHINES: Final = attrgetter("machines")
 
 def _seen(inputs: Inputs, machine: CollectedMachine) -> list[MachineSeen]:
     """Return what was seen of a machine whenever a run began, or went on."""
-    return [one for one in inputs.noted.seen if one.who in machine.who]
+    return [one for one in inputs.run.seen if one.name in machine.who]
 
 
 @check_each(
@@ -119,7 +119,7 @@ def _began(inputs: Inputs, domain: Domain) -> tuple[Level, str]:
     host = inputs.host
     process = host.process_of(domain)
     began_s = processes.began_s(host.collected, process) + stat.booted_s(host.collected)
-    late_s = began_s - inputs.noted.begun.timestamp()
+    late_s = began_s - inputs.run.begun.timestamp()
     if late_s <= _SLACK_S:
         return Level.OK, f"QEMU began {-late_s / 60:.0f} minutes before"
     words = f"QEMU began {late_s / 60:.0f} minutes after the VM was measured first"
@@ -223,13 +223,13 @@ def changed(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
 @check_each(
     62,
     "proof.clocks",
-    lambda inputs: inputs.noted.targets,
+    lambda inputs: inputs.run.targets,
     source=RUN,
     remedy="chronyc tracking",
 )
-def _clocks(inputs: Inputs, target: RunTarget) -> Seen:
+def _clocks(inputs: Inputs, target: MachineSeen) -> Seen:
     """Clocks of all machines kept time during the run."""
-    told = [one for one in inputs.noted.clocks if one.who == target.who]
+    told = [one for one in inputs.run.clocks if one.who == target.name]
     told.sort(key=lambda one: one.at)
     pairs = [*pairwise(told), *zip(told[:1], told[-1:], strict=True)]
     strays_s = max(map(_strays_s, pairs), default=0.0)
@@ -253,8 +253,8 @@ def _strays_s(pair: tuple[ClockSeen, ClockSeen]) -> float:
 @check_of(63, "proof.at_once", source=RUN, remedy="")
 def _at_once(inputs: Inputs) -> Seen:
     """Machines that measured at once began together."""
-    run, measured = inputs.noted, inputs.samples.measurements
-    vms = {target.who for target in run.targets if target.kind == "guest"}
+    run, measured = inputs.run, inputs.samples.measurements
+    vms = {one.name for one in run.seen if one.kind == "guest"}
     steps = [s for s in run.steps if s.counts and len(s.targets) > 1]
     for step in steps:
         took_s, apart_s = step.took_s or 0, step.apart_s
@@ -290,7 +290,7 @@ def _hour(inputs: Inputs, machine: CollectedMachine) -> Collected:
     first = min(_seen(inputs, machine), key=attrgetter("at"), default=None)
     if first is None or not first.files:
         raise NotReadError(RUN, "its counters before the first step are not noted")
-    if (inputs.noted.ended - now.time).total_seconds() > _CLOCK_MOST_S:
+    if (inputs.run.ended - now.time).total_seconds() > _CLOCK_MOST_S:
         raise NotReadError(RUN, "it was not collected after the last step")
     seconds, later = (now.time - first.at).total_seconds(), {**now.files, **now.later}
     return replace(now, interval_s=seconds, files=first.files, later=later)

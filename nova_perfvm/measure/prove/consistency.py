@@ -13,8 +13,7 @@ from typing import Final
 
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.bench.busy_vms import IDLE_BELOW, NOTED_ABOVE
-from nova_perfvm.measure.checks.cause import Cause
-from nova_perfvm.measure.checks.seen import Seen, check_each, check_of
+from nova_perfvm.measure.checks.check import Cause, Seen, check_each, check_of
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cpu_flags, cpus
 from nova_perfvm.measure.observed import domains as observed
@@ -111,7 +110,7 @@ def _flavor(inputs: Inputs, guest: CollectedMachine) -> Seen:
 def _vcpus(inputs: Inputs, guest: CollectedMachine) -> Seen:
     """Each guest has the flavor's vCPUs."""
     wanted, vcpus = inputs.flavor.vcpus, guest.vm.vcpus
-    inside = len(cpus.online(guest.collected).numbers)
+    inside = len(cpus.online(guest.collected))
     level = Level.OK if wanted == vcpus == inside else Level.FAILURE
     yield level, f"{vcpus} for libvirt, {inside} in the guest, of {wanted}"
 
@@ -129,8 +128,7 @@ def _cpu_flags(inputs: Inputs, guest: CollectedMachine) -> Seen:
     """Guests have their host's CPU flags."""
     host = inputs.host.collected
     if cpu_flags.is_arm(host):
-        reason = "KVM knows no CPU but the host's there"
-        yield Level.UNKNOWN, reason, Cause.HARDWARE_DECIDES
+        yield Cause.NOTHING_TO_JUDGE, "KVM knows no CPU but the host's there"
         return
     lacks = cpu_flags.read(host) - cpu_flags.read(guest.collected)
     needed, newer = lacks & cpu_flags.NEEDED, lacks & cpu_flags.NEWER
@@ -165,7 +163,7 @@ def _memory(inputs: Inputs, guest: CollectedMachine) -> Seen:
 )
 def _same_time(inputs: Inputs) -> Seen:
     """All was collected and measured at about the same time."""
-    run = inputs.noted
+    run = inputs.run
     times = [one.time for one in (inputs.host.collected, *inputs.collected)]
     apart_s: dict[str, float | None] = {
         "collected": (max(times) - min(times)).total_seconds(),
@@ -221,13 +219,13 @@ def _measured_here(inputs: Inputs, machine: CollectedMachine) -> Seen:
 
 def _same_machines(inputs: Inputs) -> Seen:
     """Look whether the host was measured, and no VM that was not looked into."""
-    host, targets = inputs.host.collected.hostname, inputs.noted.targets
-    names = {target.hostname for target in targets if target.kind == "host"}
+    host, seen = inputs.host.collected.hostname, inputs.run.seen
+    names = {one.hostname for one in seen if one.kind == "host"}
     measured = ", ".join(sorted(names)) or "none"
     level = Level.OK if names == {host} else Level.FAILURE
     yield level, f"measured {measured}, for {host}"
     looked_into = {who for machine in inputs.machines for who in machine.who}
-    for who in sorted({target.who for target in targets} - looked_into):
+    for who in sorted({one.name for one in seen} - looked_into):
         yield NotReadError(RUN, f"{who} was measured, and nothing was collected there")
 
 
@@ -241,7 +239,7 @@ def _baseline_alone(inputs: Inputs) -> Seen:
     """Nobody ran beside the benchmark on the host."""
     measured = inputs.samples.measurements
     for who in sorted({m.who for m in measured if m.machine.kind == "host"}):
-        found = inputs.noted.beside.get(who)
+        found = inputs.run.beside.get(who)
         if found and found.busiest and not found.doubt:
             yield Level.OK, f"{who}: at most: {found.busiest}"
         else:
@@ -256,7 +254,7 @@ def _baseline_alone(inputs: Inputs) -> Seen:
 def _measured(inputs: Inputs, machine: CollectedMachine) -> Seen:
     """Each promised figure was measured."""
     if machine.is_host:
-        for failure in inputs.run.failures if inputs.run else ():
+        for failure in inputs.run.failures:
             yield NotReadError(RUN, f"it could not be measured: {failure}")
         return
     betters = {m.metric: m.better for m in inputs.samples.measurements}

@@ -16,7 +16,7 @@ from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect.collected import Collected, Kind, NotReadError
 from nova_perfvm.measure.observed.domains import Domain
 from nova_perfvm.measure.prove import promise
-from nova_perfvm.measure.prove.run_notes import RunNotes, RunTarget
+from nova_perfvm.measure.prove.run_notes import MachineSeen, RunNotes
 from nova_perfvm.measure.samples import Better, Samples
 from nova_perfvm.measure.statistics.compare import ComparedGroup, Rounds, grouped
 from nova_perfvm.policy import Policy, VMClass
@@ -70,7 +70,7 @@ class CollectedMachine(NamedTuple):
 class Inputs:
     """All that a proof rests on.
 
-    :ivar run: what was noted while it was measured; None for figures without that
+    :ivar run: what was noted while it was measured
     :ivar media: {target: what fio's directory there is on}
     """
 
@@ -79,7 +79,7 @@ class Inputs:
     host: HostSubject
     collected: tuple[Collected, ...]
     samples: Samples
-    run: RunNotes | None = None
+    run: RunNotes
     media: Mapping[str, Medium] = field(default_factory=dict)
 
     @property
@@ -110,7 +110,7 @@ class Inputs:
 
     def _who(self, hostname: str) -> frozenset[str]:
         """Return a VM's name in the samples; none if several may be it."""
-        who = {one.who for one in self._targets("guest") if one.hostname == hostname}
+        who = {one.name for one in self._seen("guest") if one.hostname == hostname}
         namesakes = [one for one in self.collected if one.hostname == hostname]
         return frozenset(who) if len(who) == len(namesakes) == 1 else frozenset()
 
@@ -122,13 +122,12 @@ class Inputs:
     @cached_property
     def machines(self) -> tuple[CollectedMachine, ...]:
         """The host, and the VMs that were looked into."""
-        who = frozenset(target.who for target in self._targets("host"))
+        who = frozenset(one.name for one in self._seen("host"))
         return (CollectedMachine(self.host.collected, who), *self.guests)
 
-    def _targets(self, kind: Kind) -> list[RunTarget]:
-        """Return the measured targets of a kind; empty without notes of the run."""
-        targets = self.run.targets if self.run else ()
-        return [target for target in targets if target.kind == kind]
+    def _seen(self, kind: Kind) -> list[MachineSeen]:
+        """Return what was seen of a kind when the run began, or went on."""
+        return [one for one in self.run.seen if one.kind == kind]
 
     @cached_property
     def domains(self) -> tuple[Domain, ...]:
@@ -141,16 +140,6 @@ class Inputs:
             for domain in self.host.domains
             if domain.nova is not None and domain.nova.flavor == self.flavor.name
         )
-
-    @property
-    def noted(self) -> RunNotes:
-        """The notes of the benchmark run.
-
-        :raises NotReadError: when nothing was
-        """
-        if self.run is None:
-            raise NotReadError(RUN, "nothing is noted of it")
-        return self.run
 
     @property
     def together(self) -> int:

@@ -18,8 +18,7 @@ from nova_perfvm.findings import (
 from nova_perfvm.measure.checks import guest as guest_package
 from nova_perfvm.measure.checks import host as host_package
 from nova_perfvm.measure.checks import report
-from nova_perfvm.measure.checks.cause import Cause
-from nova_perfvm.measure.checks.check import checks_in, checks_of
+from nova_perfvm.measure.checks.check import Cause, checks_in, checks_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.report import CheckReport
 from nova_perfvm.measure.collect.collected import NotReadError
@@ -250,9 +249,7 @@ def _of_result(inputs: Inputs, result: CheckFindings) -> Iterator[Finding]:
 
 def _is_seen(one: Finding) -> bool:
     """Return whether a check judged something, or the machine has nothing to judge."""
-    return one.level is not Level.UNKNOWN or (
-        bool(one.cause) and Cause(one.cause).nothing_to_judge
-    )
+    return one.level is not Level.UNKNOWN or one.cause == Cause.NOTHING_TO_JUDGE
 
 
 def _is_excused(unknown: Finding) -> bool:

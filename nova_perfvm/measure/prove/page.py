@@ -9,7 +9,7 @@ from typing import Final
 from nova_perfvm.findings import Finding
 from nova_perfvm.measure.prove import promise, promised_iops
 from nova_perfvm.measure.prove.judge import Judged
-from nova_perfvm.measure.prove.proof import ProofRecord
+from nova_perfvm.measure.prove.provenance import ProofRecord
 from nova_perfvm.measure.report.answer import MEASURED
 from nova_perfvm.measure.report.page import of_comparisons
 from nova_perfvm.measure.statistics.verdict import OF_PROOF

@@ -155,6 +155,9 @@ _TABLES: Final[dict[tuple[Needs, Proof], dict[str, str]]] = {
         "guest.nic_vectors": "queues served by a single CPU are one queue",
     },
     (_never, "seen"): {
+        "hypervisor.host_options": _COSTS,
+        "hypervisor.declared_keys": "the VM's XML tells; without a declared key there "
+        "is nothing to judge",
         "hypervisor.governor": "where no driver tells, the firmware decides; its "
         "slowest fails",
         "hypervisor.frequency": "where no driver tells, the firmware decides; unequal "

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from nova_perfvm.findings import Level
-from nova_perfvm.measure.checks.seen import Seen, check_each
+from nova_perfvm.measure.checks.check import Seen, check_each
 from nova_perfvm.measure.prove import promise
 from nova_perfvm.measure.prove.inputs import RUN, CollectedMachine, Inputs
 from nova_perfvm.measure.statistics.intervals import Estimate, estimate

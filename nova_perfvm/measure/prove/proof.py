@@ -4,19 +4,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.document import dump_document, load_document
-from nova_perfvm.documents.keys import Expected
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.bench.medium import Medium
 from nova_perfvm.measure.bench.record import reading_run
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect import reading
-from nova_perfvm.measure.collect.collected import Collected
 from nova_perfvm.measure.prove import (
     inputs,
     judge,
@@ -26,33 +24,11 @@ from nova_perfvm.measure.prove import (
 )
 from nova_perfvm.measure.prove.inputs import Inputs
 from nova_perfvm.measure.prove.judge import Judged
-from nova_perfvm.measure.prove.provenance import MadeOf
+from nova_perfvm.measure.prove.provenance import ProofRecord
 from nova_perfvm.measure.report import answer
-from nova_perfvm.measure.samples import Samples, Text
+from nova_perfvm.measure.samples import Samples
 from nova_perfvm.policy import loader
 from nova_perfvm.printable import number_of
-
-
-@dataclass(frozen=True)
-class ProofRecord:
-    """All that a proof rests on.
-
-    :ivar policy: the policy file's text
-    :ivar host: collected after the last step, while the VMs were busy; and so
-        ``guests``
-    :ivar measured: with what was collected before the first step
-    :ivar baseline: of a host that was measured before; None if it was this time
-    :ivar verdict: for who reads the file: what was said when it was made
-    """
-
-    made_of: MadeOf
-    flavor: Text
-    policy: Text
-    host: Collected
-    guests: tuple[Collected, ...]
-    measured: Samples
-    baseline: Samples | None = None
-    verdict: Annotated[Mapping[str, Any], Expected("a verdict")] | None = None
 
 
 def make(
@@ -88,20 +64,7 @@ def judged(found: ProofRecord) -> Judged:
     :raises PerfVMError: when the parts are not what they are to be
     """
     of = _inputs(found)
-    return judge.judge(of, _no_proof(found, of))
-
-
-def _no_proof(found: ProofRecord, of: Inputs) -> Iterator[str]:
-    if found.baseline is not None:
-        yield "foreign baseline"
-    yield from provenance.no_proof(
-        found.made_of,
-        found.measured.run,
-        of.flavor,
-        of.vm_class,
-        (found.host, *found.guests),
-        found.measured.measurements,
-    )
+    return judge.judge(of, provenance.no_proof(found, of.flavor, of.vm_class))
 
 
 def _inputs(found: ProofRecord) -> Inputs:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from nova_perfvm import cpuset
+from nova_perfvm.documents.keys import Expected
 from nova_perfvm.generate.flavors import PolicyFlavor
 from nova_perfvm.measure.bench import busy_vms
 from nova_perfvm.measure.bench import scenario as scenarios
@@ -26,7 +27,7 @@ from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import domains, topology
 from nova_perfvm.measure.prove import conditions, plan, run_figures
 from nova_perfvm.measure.prove.inputs import BOOT, UUID
-from nova_perfvm.measure.samples import Measurement, Text
+from nova_perfvm.measure.samples import Samples, Text
 from nova_perfvm.policy import VMClass
 
 PROGRAM: Final = importlib.metadata.version("nova-perfvm")
@@ -55,6 +56,28 @@ class MadeOf:
     vms: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class ProofRecord:
+    """All that a proof rests on.
+
+    :ivar policy: the policy file's text
+    :ivar host: collected after the last step, while the VMs were busy; and so
+        ``guests``
+    :ivar measured: with what was collected before the first step
+    :ivar baseline: of a host that was measured before; None if it was this time
+    :ivar verdict: for who reads the file: what was said when it was made
+    """
+
+    made_of: MadeOf
+    flavor: Text
+    policy: Text
+    host: Collected
+    guests: tuple[Collected, ...]
+    measured: Samples
+    baseline: Samples | None = None
+    verdict: Annotated[Mapping[str, Any], Expected("a verdict")] | None = None
+
+
 def made_of(run: Run, host: Collected, guests: tuple[Collected, ...]) -> MadeOf:
     """Return the origin of a record.
 
@@ -76,22 +99,18 @@ def _identity(of: Collected, path: str) -> str:
 
 
 def no_proof(
-    noted: MadeOf,
-    run: Run,
-    flavor: PolicyFlavor,
-    vm_class: VMClass,
-    machines: tuple[Collected, ...],
-    figures: Collection[Measurement],
+    found: ProofRecord, flavor: PolicyFlavor, vm_class: VMClass
 ) -> Iterator[str]:
-    """Yield why a run is a measurement, and no proof.
+    """Yield why a record is of a measurement, and no proof.
 
-    :param machines: the host, then the guests, as they were after the run
     :raises RecordError: when the run is none that is written here
     """
-    host, *guests = machines
+    if found.baseline is not None:
+        yield "foreign baseline"
+    noted, run, host = found.made_of, found.measured.run, found.host
     if noted.program != PROGRAM:
         yield f"made by version {noted.program}"
-    if noted != made_of(run, host, tuple(guests)):
+    if noted != made_of(run, host, found.guests):
         yield "changed since it was made"
     with reading_run("the record"):
         scenario = scenarios.parse(json.dumps(run["scenario"]))
@@ -105,7 +124,9 @@ def no_proof(
         yield from _disturbed(run)
         yield from _in_caches(run)
         yield from _generator(run, scenario, host)
-        yield from run_figures.contradictions(run, scenario, figures, host)
+        yield from run_figures.contradictions(
+            *(run, scenario, found.measured.measurements, host)
+        )
         yield from _resumed(run)
 
 

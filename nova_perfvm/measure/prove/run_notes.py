@@ -13,26 +13,16 @@ from nova_perfvm.measure.collect.collected import Kind
 from nova_perfvm.measure.samples import Samples
 
 
-class RunTarget(NamedTuple):
-    """A machine as bench run saw it, before it measured."""
-
-    who: str
-    kind: Kind
-    hostname: str
-
-    @property
-    def name(self) -> str:
-        """Its name in the samples."""
-        return self.who
-
-
 class MachineSeen(NamedTuple):
     """What bench run saw of a machine when it began, or went on.
 
+    :ivar name: its name in the samples
     :ivar files: that were collected there; empty if that failed
     """
 
-    who: str
+    name: str
+    kind: Kind
+    hostname: str
     at: datetime
     files: Mapping[str, str]
 
@@ -74,19 +64,24 @@ class StepNotes(NamedTuple):
 class RunNotes(NamedTuple):
     """What bench run noted beside its measurements.
 
+    :ivar seen: each measured machine, as often as the run began or went on
     :ivar begun: and ``ended``: when it measured
     :ivar failures: what it could not measure
     :ivar beside: {host: what its VMs did while it was measured}
     """
 
-    targets: tuple[RunTarget, ...]
+    seen: tuple[MachineSeen, ...]
     begun: datetime
     ended: datetime
     failures: tuple[str, ...]
     beside: Mapping[str, Beside]
-    seen: tuple[MachineSeen, ...] = ()
     clocks: tuple[ClockSeen, ...] = ()
     steps: tuple[StepNotes, ...] = ()
+
+    @property
+    def targets(self) -> tuple[MachineSeen, ...]:
+        """The measured machines, as they were seen last."""
+        return tuple({one.name: one for one in self.seen}.values())
 
     def idle_s(self, steps: Collection[StepNotes]) -> float | None:
         """Return how long nothing was measured from the first of steps to the last.
@@ -101,31 +96,30 @@ class RunNotes(NamedTuple):
         return max(whole.total_seconds() - sum(took), 0.0)
 
 
-def of_samples(found: Samples, source: str) -> RunNotes | None:
-    """Return the notes of a benchmark run; None for figures of no run.
+def of_samples(found: Samples, source: str) -> RunNotes:
+    """Return the notes of a benchmark run.
 
     Who only served is left out.
 
     :param source: what to call the file in errors
     :raises RecordError: when that is not what it writes
     """
-    measured = {m.who for m in found.measurements}
     with reading_run(source):
-        return _noted(found.run, measured) if found.run else None
+        return _noted(found.run, {m.who for m in found.measurements})
 
 
 def _noted(run: Mapping[str, Any], measured: Collection[str]) -> RunNotes:
     kinds = {who: one["kind"] for who, one in run["scenario"]["targets"].items()}
-    targets, seen, clocks = [], [], []
+    seen, clocks = [], []
     for session in run["sessions"]:
         at = _time(session)
         for who, look in session["targets"].items():
             if "clock" in look:
                 clocks.append(ClockSeen(who, at, float(look["clock"]["offset_s"])))
             if who in measured:
-                targets.append(RunTarget(who, kinds[who], str(look["hostname"])))
                 files = (look.get("collected") or {}).get("files", {})
-                seen.append(MachineSeen(who, at, files))
+                hostname = str(look["hostname"])
+                seen.append(MachineSeen(who, kinds[who], hostname, at, files))
     steps = []
     for step in run["steps"]:
         steps.append(_step(step))
@@ -137,14 +131,13 @@ def _noted(run: Mapping[str, Any], measured: Collection[str]) -> RunNotes:
         ]
     times = [_time(part) for part in (*run["sessions"], *run["steps"])]
     return RunNotes(
-        targets=tuple(dict.fromkeys(targets)),
+        seen=tuple(seen),
         begun=min(times),
         ended=max([*times, *(step.ended for step in steps)]),
         failures=tuple(
             f"{one['where']}: {one['who']}: {one['reason']}" for one in run["failures"]
         ),
         beside=of_hosts(run),
-        seen=tuple(seen),
         clocks=tuple(clocks),
         steps=tuple(steps),
     )

@@ -1,5 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output formats of commands: JSON, HTML, shell, Terraform and others.
-
-Each format is a function that returns text with a final line break.
-"""
+"""Columns of commands whose cells are more than texts, and metrics of all reports."""

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from nova_perfvm.changes.migrations.model import MigrationPlan, command
+from nova_perfvm.diagnose.formats import proposal
 from nova_perfvm.diagnose.survey import Survey
 from nova_perfvm.diagnose.survey.hosts import HostUse
 from nova_perfvm.findings import Finding
-from nova_perfvm.osc.formats import proposal
 from nova_perfvm.pages import render_page
 from nova_perfvm.printable import number_of
 

@@ -57,6 +57,12 @@ class PlanTest(testtools.TestCase):
         self.cloud.parts["aggregates"] = (aggregate,)
         self.assertEqual({"i-a": ALL}, self.given(LABELLED)[0])
 
+    def test_a_flavor_that_asks_for_more_than_its_class(self):
+        """Nova took what the flavor asks for; what was lost is the same again."""
+        specs = self.cloud.flavors[HP].extra_specs
+        self.add("a", extra_specs=specs | {f"resources:{const.RC_SLOT}": "2"})
+        self.assertEqual({"i-a": ALL | {const.RC_SLOT: 2}}, self.given()[0])
+
     def test_what_its_host_does_not_have(self):
         self.add("a")
         self.add("b", {"PCPU": 20, **MEMORY})

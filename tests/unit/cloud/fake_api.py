@@ -54,6 +54,9 @@ class FakeAPI:
         self.groups = []
         self.first_down = None
         self.no_hypervisors = None
+        # Names of providers without a parent that are no hosts.
+        self.strangers = []
+        self.shape = dict(CPU_INFO["topology"])
 
     def add_server(self, name, host, specs=(), **members):
         self.servers.append(
@@ -143,15 +146,19 @@ class FakeAPI:
             ],
             "/os-aggregates": [],
             "/": {"version": "2.103"},
+            **{f"/os-hypervisors/{h}": self._hypervisor(h) for h in self.hosts},
         }[path]
 
     def placement(self, method, path, body=None, key=""):
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(path).query))
         path = urllib.parse.urlsplit(path).path
         if path == "/resource_providers":
             names = ("uuid", "name", "root_provider_uuid")
+            self._count("provider list")
             return [
-                dict.fromkeys(names, host) | {"parent_provider_uuid": None}
-                for host in self.hosts
+                dict.fromkeys(names, name) | {"parent_provider_uuid": None}
+                for name in (*self.hosts, *self.strangers)
+                if name in {query.get("name", name)} & {query.get("in_tree", name)}
             ]
         if path in {"/traits", "/resource_classes"}:
             return []
@@ -176,5 +183,5 @@ class FakeAPI:
             "service": {"host": host},
             "state": "up",
             "status": "enabled",
-            "cpu_info": CPU_INFO,
+            "cpu_info": {"topology": self.shape},
         }

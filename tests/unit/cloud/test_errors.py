@@ -18,8 +18,9 @@ from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader
 from tests.unit.cloud.fake_api import answer
 
-DESIRED = generate_flavors(loader.load())[:1]
-SETTINGS = settings_for(loader.load())
+POLICY = loader.load()
+DESIRED = generate_flavors(POLICY)[:1]
+SETTINGS = settings_for(POLICY)
 REQUEST = request_for(Flavor("f", "f", 1, 1024, 0, {}))
 CHILD = do.CreateChild(parent="root", uuid="child", name="h_perfvm_a")
 
@@ -54,7 +55,7 @@ class UnderstoodTest(testtools.TestCase):
             ("names", answers.names),
             ("offered", lambda api: candidates.offered(api, REQUEST, SETTINGS, ())),
             ("flavors.flavors", flavors.flavors),
-            ("flavors.plan", lambda api: flavors.plan(api, DESIRED)),
+            ("flavors.plan", lambda api: flavors.plan(api, DESIRED, policy=POLICY)),
             ("images.find_image", lambda api: images.find_image(api, "i")),
             ("images.plan", lambda api: images.plan(api, {"t": {}}, "t")),
             ("apply", lambda api: Applier(api).apply(CHILD)),
@@ -67,7 +68,7 @@ class UnderstoodTest(testtools.TestCase):
         # No flavors and no servers, so that there is something to create.
         self.api.nova_list = lambda path, key: iter(())
         self.api.placement = lambda method, path, body=None, key="": []
-        plan = flavors.plan(self.api, DESIRED)
+        plan = flavors.plan(self.api, DESIRED, policy=POLICY)
         change = plan.changes[-1]
         self.assert_understood("apply", flavors.apply, self.api, change)
 

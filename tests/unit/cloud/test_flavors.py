@@ -7,7 +7,8 @@ from nova_perfvm.cloud.errors import CloudError
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader
 
-HIGH = generate_flavors(loader.load())[0]
+POLICY = loader.load()
+HIGH = generate_flavors(POLICY)[0]
 
 
 class FakeNova:
@@ -35,7 +36,7 @@ class FakeNova:
 class RefusedTest(testtools.TestCase):
     def test_no_flavor_stays_without_its_extra_specs(self):
         nova = FakeNova()
-        plan = flavors.plan(nova, [HIGH])
+        plan = flavors.plan(nova, [HIGH], policy=POLICY)
         (failed,) = sync.make(nova, flavors.apply, plan.changes)
         self.assertIn("does nova-api have this policy", failed.why)
         self.assertEqual(set(), nova.flavors)

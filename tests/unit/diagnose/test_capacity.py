@@ -5,8 +5,9 @@ import dataclasses
 import testtools
 
 from nova_perfvm import constants as const
-from nova_perfvm.diagnose import capacity
+from nova_perfvm.diagnose import capacity, overview
 from nova_perfvm.facts.snapshot import Aggregate, Inventory
+from nova_perfvm.generate.properties import BUILT_IN, Properties
 from nova_perfvm.policy import Disk, FlavorSize, FlavorTemplate
 from tests.unit.diagnose.explain.test_explain import UNITS, UnitsCase
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
@@ -87,6 +88,17 @@ class CapacityCase(testtools.TestCase):
             self.cloud.add_host("h1")
             self.cloud.change_inventories("h1", DISK_GB=Inventory(150, 150))
             self.assertEqual({"h1": slots}, self.of(policy), source)
+
+    def test_generators_of_a_plugin(self):
+        """Slots are those of the flavors that are generated with them."""
+        self.cloud.add_host("empty")
+        asks = {"trait:CUSTOM_ACME": "required"}
+        plugin = BUILT_IN | {"acme": lambda *_: Properties(asks)}
+        snapshot = self.cloud.snapshot()
+        found = capacity.host_capacity(POLICY, snapshot, generators=plugin)
+        self.assertEqual({"empty": (2, 0, 0, 2)}, figures(found))
+        slots = overview.look(POLICY, snapshot, generators=plugin).slots
+        self.assertEqual(found, slots)
 
     def test_by_aggregate(self):
         for name in ("a", "b", "c"):

@@ -2,12 +2,15 @@
 
 import ast
 import inspect
+from dataclasses import replace
 
 import testtools
 from nova.api.openstack import common
 from nova.compute import api
 
 from nova_perfvm.diagnose import moves
+from nova_perfvm.facts.demand import RequestError, request_for
+from nova_perfvm.facts.snapshot import Image
 from tests.unit.facts.snapshot.clouds import Cloud
 
 # The client's commands, and what nova-api calls for them.
@@ -24,6 +27,11 @@ ACTIONS = {
     "server unpause": "unpause",
     "server unrescue": "unrescue",
     "server unshelve": "unshelve",
+}
+
+# What the flavor has beside its own keys.
+FLAVOR_KEYS = {
+    "PCI": {"hw:pci_numa_affinity_policy": "preferred"},
 }
 
 
@@ -45,6 +53,32 @@ def allowed():
 
 
 class MovesTest(testtools.TestCase):
+    def test_an_image_that_was_changed_after_the_boot(self):
+        """Nova compares an image with a flavor only for a new server or size."""
+        cloud = Cloud()
+        cloud.add_host("hp1")
+        cloud.add_hp("a", "hp1")
+        snapshot = cloud.snapshot()
+        (server,) = snapshot.servers
+        before = moves.request_of(snapshot, server)
+        for name, properties in (
+            ("page size", {"hw_mem_page_size": "large"}),
+            ("multiqueue", {"hw_vif_multiqueue_enabled": "false"}),
+            ("PCI", {"hw_pci_numa_affinity_policy": "required"}),
+            ("two", {"hw_mem_page_size": "large", "hw_numa_nodes": "2"}),
+        ):
+            with self.subTest(name):
+                specs = {**server.extra_specs, **FLAVOR_KEYS.get(name, {})}
+                image = Image("image", "i", properties)
+                changed = replace(server, extra_specs=specs, image="image")
+                today = replace(snapshot, images=(image,), servers=(changed,))
+                self.assertRaises(
+                    RequestError, request_for, changed.embedded, image, devices=()
+                )
+                request = moves.request_of(today, changed)
+                self.assertEqual(before.demand, request.demand)
+                self.assertEqual(before.facts.cells, request.facts.cells)
+
     def test_nova_takes_the_first_command_in_each_status(self):
         statuses = allowed()
         for status in ("ACTIVE", "SHUTOFF", *moves._FIRST):

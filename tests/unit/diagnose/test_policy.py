@@ -303,6 +303,33 @@ class DiffTest(testtools.TestCase):
             self.assertEqual(expected, {found[:3] for found in found})
             self.assertTrue(all("openstack server" in one.new for one in found))
 
+    def test_servers_that_lack_a_key(self):
+        snapshot = cloud().snapshot()
+        reset = {"hw:watchdog_action": "reset"}
+        for changes, key, value in (
+            ({"pmu": False}, "hw:pmu", "false"),
+            ({"extra_specs": reset}, *next(iter(reset.items()))),
+        ):
+            found = compare_servers(POLICY, self.high(**changes), snapshot)
+            self.assertEqual(
+                [("server", f"{n} (i-{n})", key, "(not set)") for n in ("vm1", "vm2")],
+                [one[:4] for one in found],
+            )
+            for one in found:
+                self.assertTrue(one.new.startswith(f"{value}: openstack perfvm"))
+                self.assertIn("openstack server resize --flavor", one.new)
+            # They never had it.
+            back = compare_servers(self.high(**changes), POLICY, snapshot)
+            self.assertEqual([], back)
+
+    def test_whether_servers_are_migrated_live(self):
+        key = ("class", "high-performance", "migrated live")
+        secret = self.high(extra_specs={"hw:tpm_version": "2.0"})
+        old, new = self.diff(secret)[key]
+        self.assertEqual("yes", old)
+        self.assertIn("hw:tpm_secret_security=user", new)
+        self.assertNotIn(key, self.diff(self.high(pmu=False)))
+
     def test_servers_that_another_number_of_children_leaves_behind(self):
         wide = dataclasses.replace(UNITS, elastic=Elastic(4))
         cloud_of_two = Cloud(UNITS)

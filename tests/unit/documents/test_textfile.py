@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import subprocess
+import sys
 
 import fixtures
 import testtools
@@ -79,6 +81,37 @@ class ReplaceTest(testtools.TestCase):
         textfile.replace(str(self.path), "new", private=True)
         self.assertEqual(b"new", os.read(reader, 10))
         self.assertTrue(self.path.is_fifo())
+
+    def test_the_file_behind_a_link_is_replaced(self):
+        real = self.path.with_name("real")
+        self.path.symlink_to(real.name)
+        for before in (None, "old"):
+            with self.subTest(before=before):
+                if before is not None:
+                    real.write_text(before)
+                textfile.replace(str(self.path), "new")
+                self.assertTrue(self.path.is_symlink())
+                self.assertEqual("new", real.read_text())
+                self.assertEqual({self.path, real}, {*self.path.parent.iterdir()})
+
+    def test_standard_output_is_written_to(self):
+        """Also where it is a file: /dev/stdout is such a link."""
+        out = self.path.with_name("out")
+        code = "import sys; from nova_perfvm.documents import textfile as t; "
+        code += "t.replace(sys.argv[1], 'new')"
+        for number in (1, 2):
+            with self.subTest(descriptor=number):
+                link = self.path.with_name(f"link{number}")
+                link.symlink_to(f"/proc/self/fd/{number}")
+                out.write_text("logged before, ")
+                inode = out.stat().st_ino
+                with out.open("a") as file:
+                    streams = {"stdout" if number == 1 else "stderr": file}
+                    command = [sys.executable, "-c", code, str(link)]
+                    subprocess.run(command, check=True, **streams)
+                self.assertTrue(link.is_symlink())
+                self.assertEqual("logged before, new", out.read_text())
+                self.assertEqual(inode, out.stat().st_ino)
 
     def test_reason_is_without_the_scratch_file(self):
         path = str(self.path.parent / "none" / "file")

@@ -151,14 +151,6 @@ class PrintedTest(CommandCase):
                 if "_limit" in k
             ],
         )
-        resources = json.loads(self.printed("terraform"))["resource"]
-        first, own = resources.values()
-        self.assertEqual([2], [one["default_limit"] for one in first.values()])
-        (limit,) = own.values()
-        self.assertEqual((5, "$${p}"), (limit["resource_limit"], limit["project_id"]))
-        (name,) = first
-        kind = "openstack_identity_registered_limit_v3"
-        self.assertEqual([f"{kind}.{name}"], limit["depends_on"])
         text = self.printed("shell")
         self.assertIn("--project '${p}' --resource-limit 5 class:", text)
         self.assertIn("--default-limit 2 class:", text)

@@ -17,6 +17,7 @@ from nova_perfvm.facts import PagePool, snapshot
 from nova_perfvm.facts.snapshot import NOVA_DATABASE, Inventory
 from nova_perfvm.findings import Level
 from nova_perfvm.known_bugs import CloudFacts, Release, hits
+from nova_perfvm.known_bugs.rules import RULES
 from nova_perfvm.measure.collect import hypervisor
 from tests.unit.facts.snapshot.clouds import POLICY
 from tests.unit.known_bugs.clouds import NEW, OLD, RELEASES, cloud, with_services
@@ -178,6 +179,29 @@ class RulesTest(testtools.TestCase):
         seen = dataclasses.replace(seen, hosts=tuple(changed))
         expected = {(1811886, "i-a", False), (1869804, "i-c", False)}
         self.assertEqual(expected, told(seen, "29.0.0"))
+
+
+class Counted(tuple):  # noqa: SLOT001 - it counts
+    """Hosts that count how often somebody goes through all of them."""
+
+    passes = 0
+
+    def __iter__(self):
+        self.passes += 1
+        return super().__iter__()
+
+
+class SharedSetsTest(testtools.TestCase):
+    def test_hosts_are_compared_in_one_pass(self):
+        seen = cloud("34.0.0").snapshot()
+        each = len(seen.hosts)
+        self.assertGreater(each, 2)
+        hosts = Counted(seen.hosts)
+        facts = CloudFacts(dataclasses.replace(seen, hosts=hosts))
+        rule = RULES["shared-sets-differ"]
+        for host in seen.hosts:
+            list(rule.find(facts, host, {}))
+        self.assertEqual(1, hosts.passes)
 
 
 class PlansTest(testtools.TestCase):

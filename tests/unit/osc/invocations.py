@@ -10,10 +10,7 @@ from cliff.app import App
 from cliff.commandmanager import CommandManager
 
 from nova_perfvm.cloud.api import API
-from tests import console
-
-CLIENT = "openstack.perfvm.v1"
-SCRIPT = "nova_perfvm.cli"
+from tests import console, programs
 
 
 class Answer:
@@ -47,7 +44,7 @@ class Client(App):
     NAME = "openstack"
 
     def __init__(self, cloud):
-        super().__init__("", "1", CommandManager(CLIENT))
+        super().__init__("", "1", CommandManager(programs.CLIENT))
         self.there = cloud is not None
         self.client_manager = types.SimpleNamespace(perfvm=cloud)
 

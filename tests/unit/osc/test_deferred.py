@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-import importlib.metadata
 import subprocess
 import sys
 from unittest import mock
@@ -7,8 +6,7 @@ from unittest import mock
 import testtools
 
 from nova_perfvm.osc import audit, deferred
-
-GROUP = "openstack.perfvm.v1"
+from tests import programs
 
 # Prints which modules of this package the client has loaded.
 RUN = """
@@ -60,10 +58,10 @@ class ClientTest(testtools.TestCase):
     def test_help_and_completion_have_every_command(self):
         ran = client("complete")
         self.assertEqual(0, ran.returncode, ran.stderr)
-        for entry in importlib.metadata.entry_points(group=GROUP):
+        for name in programs.COMMANDS["openstack"]:
             # As a variable of the shell has it.
-            name = entry.name.replace("-", "_")
-            self.assertRegex(ran.stdout, f"cmds_{name}='-h --help[ ']")
+            variable = f"cmds_perfvm_{name.replace('-', '_').replace(' ', '_')}"
+            self.assertRegex(ran.stdout, f"{variable}='-h --help[ ']")
         ran = client("help", "perfvm", "audit")
         self.assertIn("Find violations of the policy", ran.stdout)
         self.assertIn("--placement-conf", ran.stdout)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How every command ends that cannot do what it is for: one rule, one wording."""
 
-import importlib.metadata
 import pathlib
 import re
 
 import fixtures
 
+from tests import programs
 from tests.directory import DirectoryCase
 from tests.unit.osc import invocations
 
@@ -73,14 +73,8 @@ FIRST = {
 RIGHTS = "this needs the rights of an administrator"
 
 
-def commands(group):
-    """Return the names of the commands of a program."""
-    names = (e.name for e in importlib.metadata.entry_points(group=group))
-    return {name.replace("_", " ").removeprefix("perfvm ") for name in names}
-
-
-CLIENT = commands(invocations.CLIENT)
-SCRIPT = commands(invocations.SCRIPT)
+CLIENT = {*programs.COMMANDS["openstack"]}
+SCRIPT = {*programs.COMMANDS["nova-perfvm"]}
 
 
 def called(name, *more):
@@ -128,11 +122,8 @@ class ExitStatusTest(DirectoryCase):
     def test_local_ones_are_in_both_programs_and_ask_for_no_cloud(self):
         self.assertEqual(set(), LOCAL - (CLIENT & SCRIPT))
         for name in LOCAL:
-            found = importlib.metadata.entry_points(
-                group=invocations.CLIENT, name=f"perfvm {name}".replace(" ", "_")
-            )
-            (entry,) = found
-            self.assertFalse(entry.load().command().auth_required, name)
+            command = programs.COMMANDS["nova-perfvm"][name].load()
+            self.assertFalse(command.auth_required, name)
 
     def test_the_documentation_names_those_that_judge(self):
         root = pathlib.Path(__file__).parents[3]

@@ -3,8 +3,8 @@
 
 import re
 
+from tests.unit.diagnose.formats.map_page import data
 from tests.unit.facts.snapshot.clouds import HP
-from tests.unit.osc.formats.map_page import data
 from tests.unit.osc.test_explain import SavedCase
 
 

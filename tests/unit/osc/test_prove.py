@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a proof refuses before it makes anything, and how it reaches machines."""
 
-import argparse
 import contextlib
 import io
 import json
@@ -12,11 +11,13 @@ from unittest import mock
 
 import yaml
 
+from nova_perfvm.cloud.proof_cloud import ProofCloud
 from nova_perfvm.cloud.proof_servers import ProofServer
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure import samples
-from nova_perfvm.osc import output, proof_machines
-from nova_perfvm.osc.prove import Prove
+from nova_perfvm.measure.prove import session
+from nova_perfvm.measure.prove.session import ProofOptions
+from nova_perfvm.osc import output
 from nova_perfvm.policy import loader
 from tests.directory import DirectoryCase
 from tests.unit.measure import hosts
@@ -74,20 +75,16 @@ class ProveTest(DirectoryCase):
             "id": path[-1],
             f"{key}_type": types[path[-1]],
         }
-        command = Prove(argparse.Namespace(), argparse.Namespace())
-        self.patch(Prove, "cloud", cloud)
+        asking = ProofCloud(cloud, print, mock.Mock(), FLAVOR, "i")
         there = [VM1._replace(volumes=("a", "b")), VM2._replace(volumes=("b",))]
         vm_class = loader.load().classes[0]
-        for source, kind, promised, expected in (
-            ("volume", "nvme-tcp", True, {"vm1": ["a"], "vm2": []}),
-            ("volume", None, True, {"vm1": ["a", "b"], "vm2": ["b"]}),
-            ("volume", "nvme-tcp", False, None),
-            ("image", None, True, None),
+        for source, kind, expected in (
+            ("volume", "nvme-tcp", {"vm1": ["a"], "vm2": []}),
+            ("volume", None, {"vm1": ["a", "b"], "vm2": ["b"]}),
+            ("image", None, None),
         ):
             disk = replace(vm_class.disk, source=source, volume_type=kind)
-            found = command._volumes(
-                replace(vm_class, disk=disk), there, promised=promised
-            )
+            found = asking.volumes(replace(vm_class, disk=disk), there)
             self.assertEqual(expected, found)
 
     def test_a_page_is_not_written_over(self):
@@ -113,21 +110,17 @@ class ProveTest(DirectoryCase):
             document = json.loads(samples.dumps(case.samples())) | {"run": case.run}
             measured.write_text(json.dumps(document))
             seen = [json.loads(hosts.as_json(one)) for one in (case.host, *case.guests)]
-            app = argparse.Namespace(stdout=io.StringIO(), stderr=io.StringIO())
-            command = Prove(app, argparse.Namespace())
-            command._judge(
-                argparse.Namespace(output=str(self.output), baseline=None),
+            line, found = session.judged(
+                ProofOptions(output=str(self.output)),
                 loader.parse(case.policy),
                 case.flavor,
                 (seen[0], seen[1:]),
-                str(measured),
             )
-            self.assertEqual(status, command.exit_status)
-            line = app.stdout.getvalue()
+            self.assertEqual(status, found)
             self.assertTrue(line.startswith(words), line)
-            self.assertEqual(1, line.count("\n"))
+            self.assertNotIn("\n", line)
             found = json.loads(self.output.read_text())
-            self.assertEqual(line.strip(), found["verdict"]["line"])
+            self.assertEqual(line, found["verdict"]["line"])
             page = self.output.with_suffix(".html")
             self.assertIn(words.partition(" hp.")[0], page.read_text())
             for path in (self.output, page):
@@ -141,32 +134,28 @@ class ProveTest(DirectoryCase):
             (None, [VM1, VM2._replace(host="cmp8")], "found cmp7, cmp8"),
             (None, [VM1, VM2._replace(flavor="g.2c.4g")], "vm2 has g.2c.4g"),
         ):
-            given = argparse.Namespace(host=host)
-            error = self.assertRaises(
-                PerfVMError, proof_machines.host_of, given, there, FLAVOR
-            )
+            host_of = ProofOptions(host=host).host_of
+            error = self.assertRaises(PerfVMError, host_of, there, FLAVOR)
             self.assertIn(words, str(error))
-        given = argparse.Namespace(host=None)
-        self.assertEqual("cmp7", proof_machines.host_of(given, [VM1, VM2], FLAVOR))
+        self.assertEqual("cmp7", ProofOptions().host_of([VM1, VM2], FLAVOR))
 
     def test_how_vms_are_reached(self):
-        given = argparse.Namespace(
+        given = ProofOptions(
             output=str(self.output), user="debian", jump="jump", ssh_option=["-v"]
         )
-        (target,) = proof_machines.targets(given, [VM2])
+        (target,) = given.targets([VM2])
         self.assertEqual("debian@192.0.2.22", target.ssh)
         self.assertEqual(("-v", "-J", "jump"), target.ssh_options)
         self.assertEqual(("sudo", "-n"), target.prefix)
         # With the key that was made for it.
-        proof_machines.make_key(f"{self.output}.key")
-        given.user = "root"
-        (target,) = proof_machines.targets(given, [VM2])
+        session.make_key(f"{self.output}.key")
+        (target,) = replace(given, user="root").targets([VM2])
         self.assertIn(f"{self.output}.key", target.ssh_options)
         self.assertEqual((), target.prefix)
 
     def test_user_data_installs_what_is_missing(self):
-        self.assertTrue(proof_machines.USER_DATA.startswith("#cloud-config\n"))
-        told = yaml.safe_load(proof_machines.USER_DATA)
+        self.assertTrue(session.USER_DATA.startswith("#cloud-config\n"))
+        told = yaml.safe_load(session.USER_DATA)
         self.assertEqual({"disable_root", "runcmd"}, told.keys())
         (command,) = told["runcmd"]
         programs = self.directory / "programs"

@@ -13,9 +13,9 @@ import fixtures
 import testtools
 
 from nova_perfvm.generate.flavors import generate_flavors
+from nova_perfvm.generate.formats import shell as shell_format
+from nova_perfvm.generate.formats import tools
 from nova_perfvm.osc import shell
-from nova_perfvm.osc.formats import ansible
-from nova_perfvm.osc.formats import shell as shell_format
 from nova_perfvm.policy import loader
 from tests import console
 from tests.unit.measure import test_disk
@@ -242,7 +242,7 @@ class FlavorTest(CommandCase):
             *("--prefix", "dc1-", "--format", "ansible"),
         )
         expected = generate_flavors(POLICY, memory_gb=[96, 128, 160], prefix="dc1-")
-        self.assertEqual(ansible.flavor_tasks(expected), self.stdout)
+        self.assertEqual(tools.ansible(expected), self.stdout)
 
     def test_other_formats(self):
         for name in ("json", "yaml", "terraform"):
@@ -287,7 +287,7 @@ class FlavorTest(CommandCase):
 
 class ImageTest(CommandCase):
     def test_each_format(self):
-        for name in ("shell", "properties", "json", "yaml", "ansible", "terraform"):
+        for name in ("shell", "properties", "json", "yaml"):
             self.assertEqual(0, self.run_command("image", "generate", "-f", name))
             self.assertIn("hw_vif_multiqueue_enabled", self.stdout)
 

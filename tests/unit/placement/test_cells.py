@@ -76,6 +76,11 @@ class PolicyTest(testtools.TestCase):
         for changes, shape, expected in (
             ({"emulator_threads": "isolate"}, "2x20", 6),
             ({"cpu_thread_policy": "require", "smt": "threads"}, "2x20x2", 6),
+            (
+                {"cpu_thread_policy": "require", "smt": "threads"},
+                "[2x20, 2x20x2]",
+                6,
+            ),
             ({}, "2x20", 5),
         ):
             policy = policy_of((5, 1, 16), **changes)

@@ -53,6 +53,20 @@ class ChildrenTest(testtools.TestCase):
         self.assertEqual(2, HOSTS.most_slots(ahead))
         self.assertEqual(2, HOSTS.usable_slots(ahead, 3))
 
+    def test_the_number_of_a_host_is_in_its_trait(self):
+        for numbers, expected in (
+            ((), 2),
+            ((2,), 2),
+            ((3,), 3),
+            # Growing was cut off.
+            ((3, 4), 4),
+            ((4, 3), 4),
+            ((2, 4), 2),
+        ):
+            traits = [f"{const.TRAIT_ELASTIC}_{number}" for number in numbers]
+            found = HOSTS.as_enrolled(policy(), [*traits, "HW_CPU_X"])
+            self.assertEqual(expected, units.children_per_host(found))
+
     def test_traits_of_any_number_are_known(self):
         ours = {"CUSTOM_PERFVM_ELASTIC_2", "CUSTOM_PERFVM_ELASTIC_12"}
         others = {"CUSTOM_PERFVM_ELASTIC", "CUSTOM_PERFVM_ELASTIC_", "HW_CPU_X"}

@@ -103,6 +103,11 @@ class HighPerformanceTest(RulesCase):
             (None, host(mode="open", vcpus_used=24, **one)),
             # VMs that move in are pinned before they are counted.
             (None, host(mode="open", vcpus_used=20, pinned=range(20))),
+            # Five pinned VMs of 4 vCPUs own all vCPUs in use: no VM is unpinned.
+            (
+                "host.max_per_host",
+                host(mode="open", vcpus_used=20, pinned=range(20), num_instances=5),
+            ),
         ):
             self.check(expected, hp_request(), observed)
 
@@ -120,11 +125,18 @@ class HighPerformanceTest(RulesCase):
         beside = host(mode="open", pinned=range(20), num_instances=2, vcpus_used=22)
         self.check("host.class_conflict", hp_request(), beside)
         foreign = host(pinned=range(4), num_instances=1, vcpus_used=4)
-        self.check(None, hp_request(), foreign, hosts.policy(exclusive="cell"))
+        cell = hosts.policy(exclusive="cell")
+        self.check(None, hp_request(), foreign, cell)
+        self.check("host.class_conflict", hp_request(), beside, cell)
 
     def test_cap(self):
-        for pinned in (range(40), (*range(20), *range(40, 60))):
-            busy = host("4x20", pinned=pinned, num_instances=2, vcpus_used=40)
+        # VMs that move in are pinned before they are counted.
+        for pinned, counted in (
+            (range(40), 2),
+            ((*range(20), *range(40, 60)), 2),
+            (range(40), 0),
+        ):
+            busy = host("4x20", pinned=pinned, num_instances=counted, vcpus_used=40)
             self.check("host.max_per_host", hp_request(), busy)
             self.check(None, hp_request(), busy, hosts.policy(max_per_host=3))
             self.check(None, hp_request(), busy, hosts.policy(max_per_host=None))
@@ -146,13 +158,15 @@ class HighPerformanceTest(RulesCase):
     def test_vms_that_the_hosts_figures_leave_out(self):
         policy = dataclasses.replace(POLICY, placement="none")
         shares = dataclasses.replace(hosts.policy(exclusive="none"), placement="none")
+        cell = dataclasses.replace(hosts.policy(exclusive="cell"), placement="none")
         left = host(mode="open", vcpus_used=22, pinned=range(20))
-        self.check(None, hp_request(), left, policy)
-        self.assertEqual(1, rules.vms_by_pins(policy, hp_request(), left))
         known = left._replace(unpinned=1)
-        self.check("host.class_conflict", hp_request(), known, policy)
-        (reason,) = rules.check_host(policy, hp_request(), known)
-        self.assertIn("counting VMs in motion", rules.describe(reason))
+        for exclusive in (policy, cell):
+            self.check(None, hp_request(), left, exclusive)
+            self.assertEqual(1, rules.vms_by_pins(exclusive, hp_request(), left))
+            self.check("host.class_conflict", hp_request(), known, exclusive)
+            (reason,) = rules.check_host(exclusive, hp_request(), known)
+            self.assertIn("counting VMs in motion", rules.describe(reason))
         # Elsewhere nobody has to look: Placement keeps them apart, or CPUs do.
         for request, at, other in (
             (general_request(), left, policy),
@@ -199,6 +213,13 @@ class OthersTest(RulesCase):
         ):
             self.check(expected, general_request(), observed)
         self.check(None, general_request(), busy, hosts.policy(exclusive="none"))
+        # No high-performance VM is on a host that has another label only.
+        for labels, expected in (
+            ({"general"}, None),
+            ({"general", "high-performance"}, "host.class_conflict"),
+        ):
+            labelled = busy._replace(labels=frozenset(labels))
+            self.check(expected, general_request(), labelled)
 
     def test_pinned_vms_of_no_class(self):
         """They strand slots, and live on where there are none."""
@@ -257,6 +278,17 @@ class TwoNodesTest(RulesCase):
         self.check("host.numa_cell_too_small", self.request, host("1x40"), self.policy)
         half = host(pinned=range(20), num_instances=1)
         self.check("host.no_free_slot", self.request, half, self.policy)
+
+    def test_the_larger_of_unequal_nodes_has_to_fit(self):
+        """Whichever of the host's NUMA nodes Nova gives to it."""
+        small, large = RequestCell(0, 10, 16384), RequestCell(1, 10, 49152)
+        for cells in ((small, large), (large, small)):
+            request = hp_request(cells=cells)
+            for memory_gb, expected in (
+                (96, None),
+                (80, "host.numa_cell_memory_too_small"),
+            ):
+                self.check(expected, request, host(memory_gb=memory_gb), self.policy)
 
 
 class AnyHostTest(testtools.TestCase):

@@ -69,3 +69,9 @@ class PolicyTest(testtools.TestCase):
             error = self.assertRaises(DocumentError, self.parse, name)
             self.assertIn("classes.general.host_traits.0", str(error))
             self.assertIn("os-traits", str(error))
+
+    def test_no_extra_spec_beside_it(self):
+        own = f"extra_specs: {{'trait:{TRAIT}': forbidden}}"
+        name = f"{TRAIT}]\n    {own}\n    former_vcpus: ["
+        error = self.assertRaises(DocumentError, self.parse, name)
+        self.assertIn("key host_traits decides it", str(error))

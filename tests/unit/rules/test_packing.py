@@ -151,6 +151,25 @@ class HighPerformanceVMTest(PackingCase):
             host.cells[1],
         ]
         self.check_order(hosts.hp_request(), [host._replace(cells=cells), host])
+        # A node whose memory is overcommitted takes no room from the other.
+        most = host.cells[0].memory_mb + 4 * 65536
+        over = [host.cells[0]._replace(memory_usage_mb=most), host.cells[1]]
+        self.assertEqual(
+            self.points(hosts.hp_request(), host._replace(cells=cells)),
+            self.points(hosts.hp_request(), host._replace(cells=over)),
+        )
+
+    def test_more_slots_than_points(self):
+        """A host with any number of slots is better than one without."""
+        small = {"vcpus": 2, "max_per_host": None, "flavors": None}
+        request = hosts.hp_request(vcpus=2, cells=(hosts.RequestCell(0, 2, 1024),))
+        for shape in ("1x42", "4x40"):
+            for asked, host, expected in (
+                (request, hosts.host(shape), packing.EMPTY + packing.RESERVED),
+                (hosts.general_request(), open_host(shape), packing.UNTOUCHED),
+            ):
+                found = self.points(asked, host, **small)
+                self.assertEqual(expected - packing.MOST_SLOTS, found)
 
     def test_hosts_that_are_as_good(self):
         for one, other, keys in (

@@ -140,6 +140,10 @@ class FormerSizesTest(testtools.TestCase):
         two = self.vm_class(18, 20, emulator_threads="isolate", numa_nodes=2)
         self.assertEqual([False] * 4, self.foreign(two, 9, 10, 11, 22))
         self.assertEqual([True] * 2, self.foreign(two, 8, 12))
+        # One VM of 15 vCPUs, or two of 7: of 14 vCPUs at least.
+        several = self.vm_class(7, 15, emulator_threads="isolate")
+        host = hosts.host("1x40", pinned=range(16))
+        self.assertEqual((1, 2, 14), slots.count_vms(several, host))
 
     @given(
         st.lists(st.integers(1, 12), min_size=1, max_size=3, unique=True),
@@ -164,6 +168,8 @@ class FormerSizesTest(testtools.TestCase):
         host = hosts.host("2x20", pinned=range(5))
         self.assertEqual((1, 1, 18), slots.count_vms(self.vm_class(18), host))
         self.assertEqual((1, 1, 20), slots.count_vms(self.vm_class(18, 20), host))
+        odd = hosts.host("2x20", pinned=range(25))
+        self.assertEqual((2, 3, 40), slots.count_vms(self.vm_class(10, 20), odd))
 
     def test_capacity_is_that_of_new_vms(self):
         cells = hosts.host("2x20").cells

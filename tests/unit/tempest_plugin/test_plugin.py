@@ -17,7 +17,7 @@ import testtools
 from oslo_config import cfg
 
 from nova_perfvm import tempest_plugin
-from nova_perfvm.osc.tempest import tempest_conf
+from nova_perfvm.generate.tempest import tempest_conf
 from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.tempest_plugin import config
 from tests import documented

@@ -2,8 +2,8 @@
 """The guest reads the time without an exit to the hypervisor."""
 
 from nova_perfvm.findings import Level
+from nova_perfvm.measure.checks.check import Seen, check_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.checks.seen import Seen, check_of
 
 CURRENT = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 # Read from memory or a register, on x86, ARM, POWER and Z.  Each read of a device

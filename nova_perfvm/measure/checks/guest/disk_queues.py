@@ -2,8 +2,8 @@
 """Virtual disks have a queue for each vCPU, and a cheap I/O scheduler."""
 
 from nova_perfvm.findings import Level
+from nova_perfvm.measure.checks.check import Seen, check_each
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.checks.seen import Seen, check_each
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed.disks import BLOCK, VIRTIO, DiskDevice
 

@@ -9,8 +9,8 @@ those of the host (Linux, Documentation/admin-guide/kernel-parameters).
 from typing import Final
 
 from nova_perfvm.findings import Level
+from nova_perfvm.measure.checks.check import Seen, check_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.checks.seen import Seen, check_of
 from nova_perfvm.measure.collect.collected import NotReadError
 
 _PATH: Final = "/proc/cmdline"

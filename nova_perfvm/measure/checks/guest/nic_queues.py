@@ -5,10 +5,9 @@ from collections import Counter
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Finding, Level
-from nova_perfvm.measure.checks.check import Findings, check, skipped
+from nova_perfvm.measure.checks.check import Findings, Seen, check, check_each, skipped
 from nova_perfvm.measure.checks.guest.nic_vectors import FIX_SCRIPT, MULTIQUEUE
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.checks.seen import Seen, check_each
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed.cpus import mask
 from nova_perfvm.measure.observed.nics import MOST_OF_TAP, NET, NIC, Kind, queues_of
@@ -66,7 +65,7 @@ def _masks(
 )
 def xps(guest: GuestSubject, nic: NIC) -> Seen:
     """Each CPU sends over a queue of its own."""
-    online, masks = guest.online.numbers, _masks(guest, nic, "tx", "xps_cpus")
+    online, masks = guest.online, _masks(guest, nic, "tx", "xps_cpus")
     if len(masks) < 2:
         reason = "XPS masks were not read, or the NIC has a single queue"
         raise NotReadError(f"{NET}/{nic.name}/queues", reason)

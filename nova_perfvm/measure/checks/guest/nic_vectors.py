@@ -20,10 +20,16 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from nova_perfvm.findings import Level
-from nova_perfvm.measure.checks.cause import Cause
-from nova_perfvm.measure.checks.check import Findings, check, title_of, tried
+from nova_perfvm.measure.checks.check import (
+    Cause,
+    Findings,
+    Seen,
+    check,
+    findings_of,
+    title_of,
+    tried,
+)
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.checks.seen import Seen, findings_of
 from nova_perfvm.measure.checks.spread import least_effective
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cpus, interrupts
@@ -182,12 +188,11 @@ def _undivided(guest: GuestSubject, nic: NIC) -> Seen:
     """Yield the reason why a NIC has no vectors to compare, if any."""
     seen, device = guest.interrupts, nic.device
     if guest.vcpus == 1:
-        yield Level.UNKNOWN, "the guest has one CPU", Cause.ONE_CPU
+        yield Cause.NOTHING_TO_JUDGE, "the guest has one CPU"
     elif nic.kind is Kind.VIRTIO and device and seen.named(_SHARED.format(device)):
         yield Level.FAILURE, "one vector for all queues"
     elif nic.used == 1:
-        reason = "the NIC has one queue: see guest.nic_queues"
-        yield Level.UNKNOWN, reason, Cause.ONE_QUEUE
+        yield Cause.NOTHING_TO_JUDGE, "the NIC has one queue: see guest.nic_queues"
 
 
 def _of_vectors(guest: GuestSubject, direction: Direction) -> Seen:
@@ -223,22 +228,22 @@ def _of_spread(guest: GuestSubject, direction: Direction) -> Seen:
     total, spread = fired.total(), effective(fired.values())
     if total < LEAST_INTERRUPTS:
         reason = f"{total} interrupts are too few: put it under load, 1000 are enough"
-        yield Level.UNKNOWN, reason, Cause.TOO_FEW_INTERRUPTS
+        yield Cause.FACTS_MISSING, reason
         return
     if guest.vcpus == 1:
-        yield Level.UNKNOWN, "the guest has one CPU", Cause.ONE_CPU
+        yield Cause.NOTHING_TO_JUDGE, "the guest has one CPU"
         return
     of = f"{total} interrupts of {number_of(queues, 'queue')}"
     shown = f"{spread:.2f} effective CPUs, {of}"
     if queues == 1 and vm_class is not None and not vm_class.vif_multiqueue:
         reason = f"{shown}; class {vm_class.name} promises no multiqueue"
-        yield Level.UNKNOWN, reason, Cause.NO_MULTIQUEUE
+        yield Cause.NOTHING_TO_JUDGE, reason
         return
     if queues == 1:
         # One queue is a fault for any number of connections.
         yield Level.FAILURE, shown
         return
-    flows = guest.flows.number
+    flows = guest.flows
     connections = number_of(flows, "connection")
     least = least_effective(flows, queues)
     shown = f"{shown}, {connections}"

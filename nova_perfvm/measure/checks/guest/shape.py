@@ -3,9 +3,8 @@
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Level
-from nova_perfvm.measure.checks.cause import Cause
+from nova_perfvm.measure.checks.check import Cause, Seen, check_of, each_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.checks.seen import Seen, check_of, each_of
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cpus
 from nova_perfvm.policy import VMClass
@@ -34,7 +33,7 @@ def shape(guest: GuestSubject) -> Seen:
 
 def _vcpus(guest: GuestSubject, vm_class: VMClass) -> Seen:
     if not vm_class.sizes:
-        yield Level.UNKNOWN, "the class sets no number of vCPUs", Cause.ANY_NUMBER
+        yield Cause.NOTHING_TO_JUDGE, "the class sets no number of vCPUs"
         return
     wanted = " or ".join(map(str, vm_class.sizes))
     holds = guest.vcpus in vm_class.sizes
@@ -44,7 +43,7 @@ def _vcpus(guest: GuestSubject, vm_class: VMClass) -> Seen:
 def _nodes(guest: GuestSubject, vm_class: VMClass) -> Seen:
     wanted = vm_class.numa_nodes
     if wanted is None:
-        yield Level.UNKNOWN, "the class sets no number of nodes", Cause.ANY_NUMBER
+        yield Cause.NOTHING_TO_JUDGE, "the class sets no number of nodes"
         return
     found = len(cpus.some_numbers(guest.collected, f"{cpus.NODE}/online"))
     yield Level.OK if found == wanted else Level.FAILURE, f"{found} of {wanted} nodes"
@@ -52,8 +51,7 @@ def _nodes(guest: GuestSubject, vm_class: VMClass) -> Seen:
 
 def _threads(guest: GuestSubject, vm_class: VMClass) -> Seen:
     if not vm_class.pinned or vm_class.smt != "cores":
-        reason = "its class promises no whole cores"
-        yield Level.UNKNOWN, reason, Cause.NO_WHOLE_CORES
+        yield Cause.NOTHING_TO_JUDGE, "its class promises no whole cores"
         return
     threads = cpus.threads_per_core(guest.collected)
     # The guest sees QEMU's emulated topology; only the pins on the host prove cores.

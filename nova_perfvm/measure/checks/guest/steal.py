@@ -5,9 +5,8 @@
 """
 
 from nova_perfvm.findings import Level
-from nova_perfvm.measure.checks.cause import Cause
+from nova_perfvm.measure.checks.check import Cause, Seen, check_of
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
-from nova_perfvm.measure.checks.seen import Seen, check_of
 from nova_perfvm.measure.checks.wait_limits import WARN_ABOVE, idle, level
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import stat
@@ -32,7 +31,7 @@ def steal(guest: GuestSubject) -> Seen:
             "it stands at 0 since boot: perhaps the hypervisor does not tell "
             "(emulation without KVM never does); hypervisor.vcpu_wait on its host may"
         )
-        yield Level.UNKNOWN, reason, Cause.NEVER_STOLEN
+        yield Cause.NEVER_STOLEN, reason
         return
     if min(time.total for time in times.values()) < _LEAST_TICKS:
         reason = "the looks are too near each other: take --interval 5 or more"

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Level
+from nova_perfvm.measure.checks.check import Seen, check_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, check_of
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed.domains import LIST, Domain
 from nova_perfvm.policy import VMClass

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Level
-from nova_perfvm.measure.checks.cause import Cause
-from nova_perfvm.measure.checks.host_subject import HostSubject, VMCPUSets
-from nova_perfvm.measure.checks.seen import Seen, check_of, each_of
+from nova_perfvm.measure.checks.check import Cause, Seen, check_of, each_of
+from nova_perfvm.measure.checks.host_subject import HostSubject
+from nova_perfvm.measure.nova_conf import VMCPUSets
 from nova_perfvm.measure.observed import cpus, topology
 
 _SETS_UNKNOWN = "Nova's sets are not known: add --nova-conf or --snapshot"
@@ -51,7 +51,7 @@ def cpu_sets(host: HostSubject) -> Seen:
 
 def _running(host: HostSubject, sets: VMCPUSets) -> Seen:
     asleep, numbers = host.powered_down, sets.dedicated | sets.shared | sets.either
-    if stopped := numbers - host.online.numbers - asleep:
+    if stopped := numbers - host.online - asleep:
         if absent := format_cpus(stopped - host.present):
             yield Level.FAILURE, f"the host has no CPUs {absent}"
         if offline := format_cpus(stopped & host.present):
@@ -61,7 +61,7 @@ def _running(host: HostSubject, sets: VMCPUSets) -> Seen:
             f"CPUs {format_cpus(asleep)}, which no VM owns, do not run: Nova takes "
             "them offline with [libvirt]cpu_power_management; say so by --nova-conf"
         )
-        yield Level.UNKNOWN, reason, Cause.POWERED_DOWN
+        yield Cause.FACTS_MISSING, reason
     elif asleep:
         yield Level.OK, f"CPUs {format_cpus(asleep)} rest until a VM owns them"
 
@@ -70,12 +70,12 @@ def _whole_vms(host: HostSubject, sets: VMCPUSets) -> Seen:
     """Compare each node's dedicated CPUs with the CPUs that one VM takes of a node."""
     policy = host.needed_policy
     if not sets.whole:
-        yield Level.UNKNOWN, _SETS_UNKNOWN, Cause.NOVA_SETS_UNKNOWN
+        yield Cause.FACTS_MISSING, _SETS_UNKNOWN
         return
     if host.powered_down:
         asleep = format_cpus(host.powered_down)
         reason = f"the NUMA nodes of offline CPUs {asleep} are unknown"
-        yield Level.UNKNOWN, reason, Cause.POWERED_DOWN
+        yield Cause.FACTS_MISSING, reason
         return
     for node in host.nodes:
         own = node.cpus & (sets.either or sets.dedicated)
@@ -89,7 +89,7 @@ def _whole_vms(host: HostSubject, sets: VMCPUSets) -> Seen:
 
 
 def _housekeeping(host: HostSubject, sets: VMCPUSets) -> Seen:
-    left = format_cpus(host.online.numbers - sets.dedicated - sets.either)
+    left = format_cpus(host.online - sets.dedicated - sets.either)
     if not left:
         # The policy accepts that for a class that takes whole nodes.
         yield (
@@ -100,11 +100,11 @@ def _housekeeping(host: HostSubject, sets: VMCPUSets) -> Seen:
         yield Level.OK, f"CPUs {left} are the host's own"
     else:
         reason = f"today CPUs {left} are the host's own, but other VMs may come"
-        yield Level.UNKNOWN, reason, Cause.OTHERS_MAY_COME
+        yield Cause.FACTS_MISSING, reason
 
 
 def _connections(host: HostSubject, sets: VMCPUSets) -> Seen:
-    left = len(host.online.numbers - sets.dedicated - sets.shared - sets.either)
+    left = len(host.online - sets.dedicated - sets.shared - sets.either)
     if sets.connections > max(1, left):
         shown = f"live_migration_parallel_connections = {sets.connections}: each may"
         yield Level.WARNING, f"{shown} take a CPU, and {left} are the host's own"
@@ -160,11 +160,11 @@ def isolation(host: HostSubject) -> Seen:
         yield from _compared(host, sets, isolated)
     if ticking := _argument(words, "nohz_full"):
         yield from _compared(host, sets, ticking)
-    elif not host.online.numbers - sets.dedicated:
+    elif not host.online - sets.dedicated:
         reason = "VMs own every CPU: the kernel's own work has to run on some of them"
-        yield Level.UNKNOWN, reason, Cause.VMS_OWN_ALL
+        yield Cause.FACTS_MISSING, reason
     elif not sets.whole:
-        yield Level.UNKNOWN, _SETS_UNKNOWN, Cause.NOVA_SETS_UNKNOWN
+        yield Cause.FACTS_MISSING, _SETS_UNKNOWN
     else:
         yield Level.WARNING, "nohz_full is not given: timer ticks interrupt vCPUs"
 

@@ -11,8 +11,8 @@ from typing import Final
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Level
+from nova_perfvm.measure.checks.check import Seen, check_of, each_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, check_of, each_of
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import cpu_flags, interrupts
 from nova_perfvm.measure.observed.cpus import CPU
@@ -128,7 +128,7 @@ def _owned(host: HostSubject) -> frozenset[int]:
     if sets.saves_power == "governor" and host.pinned:
         # Nova sets the governor powersave on dedicated CPUs without a VM.
         dedicated = frozenset().union(*map(host.cpus_of, host.pinned))
-    return (dedicated & host.online.numbers) or host.online.numbers
+    return (dedicated & host.online) or host.online
 
 
 @check_of(

@@ -8,9 +8,8 @@ belong to VMs interrupts cannot avoid them; ``hypervisor.host_time`` judges the 
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Level
-from nova_perfvm.measure.checks.cause import Cause
+from nova_perfvm.measure.checks.check import Cause, Seen, check_of, each_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, check_of, each_of
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cpus, interrupts
 from nova_perfvm.measure.observed.interrupts import Interrupts, Vector
@@ -50,9 +49,8 @@ def _devices(seen: Interrupts) -> list[Vector]:
 
 def _affinity(host: HostSubject) -> Seen:
     dedicated, text = host.cpu_sets.dedicated, host.collected.text(interrupts.PATH)
-    if not host.online.numbers - dedicated:
-        reason = "VMs own every CPU, so interrupts are on theirs"
-        yield Level.UNKNOWN, reason, Cause.VMS_OWN_ALL
+    if not host.online - dedicated:
+        yield Cause.FACTS_MISSING, "VMs own every CPU, so interrupts are on theirs"
         return
     fired = _devices(interrupts.parse(text))
     where = [(v, cpus.of_interrupt(host.collected, v.irq)) for v in fired]
@@ -77,9 +75,9 @@ def _fired(host: HostSubject) -> Seen:
     rates = {cpu: counts[cpu] / seconds for cpu in dedicated}
     worst, most = max(rates.items(), key=lambda item: item[1])
     shown = f"{most:.0f} a second on CPU {worst}"
-    if not host.online.numbers - dedicated:
+    if not host.online - dedicated:
         reason = f"{shown}, and VMs own every CPU: hypervisor.host_time has their cost"
-        yield Level.UNKNOWN, reason, Cause.VMS_OWN_ALL
+        yield Cause.FACTS_MISSING, reason
         return
     loudest = max(vectors, key=lambda vector: vector.counts.get(worst, 0))
     level = Level.FAILURE if most > FAIL_ABOVE_PER_S else Level.WARNING

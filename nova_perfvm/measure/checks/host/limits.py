@@ -10,13 +10,13 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from nova_perfvm.findings import Level
+from nova_perfvm.measure.checks.check import Seen, vm_check
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, vm_check
+from nova_perfvm.measure.collect.collected import values
 from nova_perfvm.measure.collect.collector import LIMITS_V1
 from nova_perfvm.measure.observed import cgroups, processes
 from nova_perfvm.measure.observed.domains import Domain, attribute
 from nova_perfvm.measure.observed.processes import Role, Task
-from nova_perfvm.measure.observed.tables import values
 from nova_perfvm.policy.classes import Disk
 
 # libvirt's VIR_CGROUP_CPU_QUOTA_MAX (18446744073709551 in older releases) means no

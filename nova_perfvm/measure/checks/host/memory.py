@@ -14,9 +14,8 @@ from collections import Counter
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Level
-from nova_perfvm.measure.checks.cause import Cause
+from nova_perfvm.measure.checks.check import Cause, Seen, vm_check
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, vm_check
 from nova_perfvm.measure.observed import cgroups, processes
 from nova_perfvm.measure.observed.cpus import NODE
 from nova_perfvm.measure.observed.domains import Domain
@@ -138,8 +137,7 @@ def huge_pages(host: HostSubject, domain: Domain) -> Seen:
         yield Level.FAILURE, f"it asks for none, and its class promises {wanted} pages"
         return
     if not domain.page_sizes_kb:
-        reason = "neither it nor its class asks for huge pages"
-        yield Level.UNKNOWN, reason, Cause.NO_HUGE_PAGES
+        yield Cause.NOTHING_TO_JUDGE, "neither it nor its class asks for huge pages"
         return
     by_page = processes.memory(host.collected, host.process_of(domain)).by_page
     # The class's page size outranks the size that an image or old flavor asked for.

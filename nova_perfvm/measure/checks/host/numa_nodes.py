@@ -5,16 +5,18 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 
+from nova_perfvm.cpuset import format_cpus
+from nova_perfvm.cpuset import parse as cpuset_of
 from nova_perfvm.findings import Level
-from nova_perfvm.measure.checks.cause import Cause
+from nova_perfvm.measure.checks.check import Cause, Seen, check_each, check_of, each_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, check_each, check_of, each_of
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import topology
 from nova_perfvm.measure.observed.cpus import NODE
 from nova_perfvm.measure.observed.topology import NUMANode
 from nova_perfvm.policy.shapes import HostShape
 
+_EFFICIENT = "/sys/devices/cpu_atom"
 # Firmware takes some memory of the first node.
 _MOST_UNEVEN = 0.1
 
@@ -30,7 +32,7 @@ _MOST_UNEVEN = 0.1
 )
 def node_shape(host: HostSubject) -> Seen:
     """Nodes have the policy's shape, as much memory as each other, and enough."""
-    yield from each_of((_shape, _memory), host)
+    yield from each_of((_shape, _memory, _kinds), host)
 
 
 def _shape(host: HostSubject) -> Seen:
@@ -50,7 +52,24 @@ def _shape(host: HostSubject) -> Seen:
     elif offline := _offline_nodes(host, shapes):
         yield Level.WARNING, f"{shown} with its {offline} CPUs that are offline"
     else:
-        yield Level.FAILURE, shown
+        off = frozenset[int]()
+        with suppress(NotReadError):
+            off = host.present - host.online
+        more = f"; CPUs {format_cpus(off)} are offline" if off else ""
+        yield Level.FAILURE, shown + more
+
+
+def _kinds(host: HostSubject) -> Seen:
+    """Warn of nodes whose CPUs are of two kinds, as Intel's hybrid CPUs are."""
+    slow = frozenset[int]()
+    for path, text in host.collected.files.items():
+        if path.startswith(_EFFICIENT):
+            slow |= cpuset_of(text)
+    for node in host.nodes:
+        both = node.cpus & slow
+        if both and both != node.cpus:
+            shown = f"CPUs {format_cpus(both)} of {node.name} are efficient cores"
+            yield Level.WARNING, f"{shown}, the others are not: vCPUs are unequal"
 
 
 def _offline_nodes(host: HostSubject, shapes: Collection[HostShape]) -> int:
@@ -61,7 +80,7 @@ def _offline_nodes(host: HostSubject, shapes: Collection[HostShape]) -> int:
     """
     seen, offline = host.topology.shape, 0
     with suppress(NotReadError):
-        offline = len(host.present - host.online.numbers)
+        offline = len(host.present - host.online)
     if seen is None:
         return 0
     of_node = seen.cores * seen.threads
@@ -82,7 +101,7 @@ def _memory(host: HostSubject) -> Seen:
         sizes = vm_class.flavors.sizes if vm_class.flavors else ()
         if not sizes:
             reason = f"the sizes of flavors of class {vm_class.name} are not known"
-            yield Level.UNKNOWN, reason, Cause.FLAVORS_UNKNOWN
+            yield Cause.FACTS_MISSING, reason
             continue
         most_gb = max(size.memory_gb for size in sizes) / vm_class.cells_per_vm
         if least_gb < most_gb:
@@ -101,8 +120,7 @@ def _memory(host: HostSubject) -> Seen:
 def memoryless_nodes(host: HostSubject, node: NUMANode) -> Seen:
     """Each NUMA node with CPUs has memory."""
     if not node.cpus:
-        reason = "a node without CPUs: no VM is pinned here"
-        yield Level.UNKNOWN, reason, Cause.NO_CPU
+        yield Cause.NOTHING_TO_JUDGE, "a node without CPUs: no VM is pinned here"
         return
     memory_kb = node.memory_kb(host.collected)
     yield Level.OK if memory_kb else Level.FAILURE, f"{memory_kb / 2**20:.1f} GiB"

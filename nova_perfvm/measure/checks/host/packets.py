@@ -8,9 +8,8 @@ from itertools import repeat
 
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks import packets
-from nova_perfvm.measure.checks.check import Findings, check
+from nova_perfvm.measure.checks.check import Findings, Seen, check, check_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, check_of
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed.nics import NET, read
 

@@ -8,9 +8,9 @@ call in guests (Linux, arch/x86/kvm/x86.c: stable only in vclock mode TSC).
 from typing import Final
 
 from nova_perfvm.findings import Level
+from nova_perfvm.measure.checks.check import Seen, check_of
 from nova_perfvm.measure.checks.guest.clocksource import CURRENT, FAST
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, check_of
 from nova_perfvm.measure.collect.collected import NotReadError
 
 _KSM: Final = "/sys/kernel/mm/ksm"

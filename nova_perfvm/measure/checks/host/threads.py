@@ -15,8 +15,8 @@ from xml.etree import ElementTree as ET
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Level
+from nova_perfvm.measure.checks.check import Seen, vm_check
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, vm_check
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cgroups, processes
 from nova_perfvm.measure.observed.domains import BESIDE_QEMU, Domain, attribute

@@ -14,9 +14,8 @@ from typing import Final
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Level
-from nova_perfvm.measure.checks.cause import Cause
+from nova_perfvm.measure.checks.check import Cause, Seen, vm_check
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, vm_check
 from nova_perfvm.measure.checks.wait_limits import WARN_ABOVE, idle, level
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import schedstat, softirqs, stat, topology
@@ -40,12 +39,10 @@ def smt(host: HostSubject, domain: Domain) -> Seen:
     """Each vCPU owns a whole core where its class promises cores."""
     vm_class = host.class_of(domain)
     if vm_class is None:
-        reason = "the VM's class is unknown: threads or cores?"
-        yield Level.UNKNOWN, reason, Cause.CLASS_UNKNOWN
+        yield Cause.FACTS_MISSING, "the VM's class is unknown: threads or cores?"
         return
     if vm_class.smt != "cores":
-        reason = f"class {vm_class.name} promises threads only"
-        yield Level.UNKNOWN, reason, Cause.NO_WHOLE_CORES
+        yield Cause.NOTHING_TO_JUDGE, f"class {vm_class.name} promises threads only"
         return
     own = domain.pins.values()
     if not own:

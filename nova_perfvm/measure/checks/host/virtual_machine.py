@@ -16,10 +16,9 @@ from xml.etree import ElementTree as ET
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.findings import Level
-from nova_perfvm.measure.checks.cause import Cause
+from nova_perfvm.measure.checks.check import Cause, Seen, vm_check
 from nova_perfvm.measure.checks.guest.nic_vectors import MULTIQUEUE
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.checks.seen import Seen, vm_check
 from nova_perfvm.measure.collect.collected import NotReadError
 from nova_perfvm.measure.observed import cpu_flags, processes
 from nova_perfvm.measure.observed.domains import BESIDE_QEMU, Domain, attribute
@@ -213,8 +212,7 @@ def interface_queues(_host: HostSubject, domain: Domain) -> Seen:
     for nic in domain.interfaces:
         name = nic.target or nic.mac
         if nic.kind in {"hostdev", "vdpa"}:
-            reason = f"hardware decides of {nic.kind} {name}"
-            yield Level.UNKNOWN, reason, Cause.HARDWARE_DECIDES
+            yield Cause.NOTHING_TO_JUDGE, f"hardware decides of {nic.kind} {name}"
         elif nic.model != "virtio":
             reason = f"no rule for the model of {name}, {nic.model or 'none'}"
             yield NotReadError(domain.source, reason)

@@ -168,6 +168,15 @@ class FreeTest(FewHostsCase):
             ),
             # Half a plan.
             (two, 2, {}, ["a-16 a c"], (1, 2), "room for 2, only for 1"),
+            # It goes where 48 GiB stay free, not to the host that is packed first.
+            (
+                {"a": (1, 64, 16), "b": (2, 64), "c": (1, 48)},
+                3,
+                {},
+                ["a-16 a b"],
+                (1, 1),
+                "there is room for 2 of 3 already",
+            ),
             # One pushes another on, where two migrations are allowed.
             (pushing, 1, {}, ["b-16 b c", "a-32 a b"], (1, 1), ""),
             (pushing, 1, {"max_moves": 1}, [], (0, 1), "only for 0"),
@@ -346,6 +355,28 @@ class SharedCPUsTest(PlanCase):
                 targets, said = self.drain(max_ratio=0.25)
                 self.assertEqual(["idle"], targets)
                 self.assertIn("at most 0.25 vCPUs for each CPU (--max-ratio)", said)
+
+
+class ElasticTest(PlanCase):
+    def test_room_beyond_what_is_asked_for_makes_no_plan_cheaper(self):
+        """One VM finds no room; hosts a and b would take two of them."""
+        policy = clouds.policy("units", shapes=("1x4", "1x8", "2x8"))
+        builder = clouds.Builder(random.Random(0), policy)
+        for name, slots, flavors in (
+            ("a", 2, ["g1", "g1", "g1"]),
+            ("b", 2, ["g1", "g1", "g1"]),
+            ("c", 1, ["g2"]),
+            ("full", 2, ["g8"]),
+            ("empty", 1, []),
+        ):
+            builder.cloud.add_elastic(name, slots, f"1x{4 * slots}", 64)
+            for flavor in flavors:
+                self.assertTrue(builder.add(flavor, name))
+        snapshot = builder.cloud.snapshot()
+        request, _ = request_of(snapshot, flavor="hp16")
+        plan = goals.free(planning_of(policy, snapshot), request, 2)
+        self.assertEqual((1, 1), (plan.gained, plan.wanted))
+        self.assertEqual(["c"], [move.source for move in plan.moves])
 
 
 class DrainTest(FewHostsCase):

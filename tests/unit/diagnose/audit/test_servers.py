@@ -103,6 +103,25 @@ class CheckServersTest(testtools.TestCase):
         ):
             self.assertEqual([], self.found(server, **given))
 
+    def test_the_cpu_of_isolated_emulator_threads_is_on_one_node(self):
+        """Nova pins it on the VM's first NUMA node, which may be either of the host."""
+        first = frozenset({*range(11), *range(21, 31)})
+        second = frozenset({*range(11, 21), *range(31, 42)})
+        servers = [
+            facts(name, "high-performance", "h", pins)
+            for name, pins in (("a", first), ("b", second))
+        ]
+        for shape, expected in (
+            ("2x21", []),
+            ("2x19", [codes.TOO_MANY_ON_CELL, codes.TOO_MANY_ON_CELL]),
+        ):
+            found = self.found(
+                *servers,
+                policy=hosts.policy(numa_nodes=2, emulator_threads="isolate"),
+                cells={"h": hosts.host(shape).cells},
+            )
+            self.assertEqual(expected, [finding.code for finding in found])
+
     def test_too_many_on_cells_that_each_has_a_part_of(self):
         """Each owns both threads of five cores of each cell: ten of twenty."""
         given = {"policy": hosts.policy(numa_nodes=2)}

@@ -132,6 +132,24 @@ class MovesTest(DevicesCase):
         moved = plan.after.server_by_id[plan.moves[0].server]
         self.assertEqual((1, 1), (moved.cells[0].host_node, moved.pci_devices[0].node))
 
+    def test_cold_with_a_tpm(self):
+        self.add("a", dataclasses.replace(GPU, port=True))
+        self.pools("h2", (1, 1))
+        prefix = "COMPUTE_SECURITY_TPM"
+        names = ("TIS", "2_0", "SECRET_SECURITY_USER", "SECRET_SECURITY_HOST")
+        for host in ("h1", "h2"):
+            traits = self.cloud.providers[host].traits
+            more = frozenset(f"{prefix}_{name}" for name in names)
+            self.cloud.change_provider(host, traits=traits | more)
+        specs = self.cloud.servers["a"].extra_specs
+        secret = {"hw:tpm_version": "2.0"}
+        self.cloud.change_server("a", extra_specs=specs | secret)
+        words = "(hw:tpm_secret_security=user): Nova migrates it cold only: --cold"
+        self.assertIn(words, " ".join(self.plan().reasons))
+        secret["hw:tpm_secret_security"] = "host"
+        self.cloud.change_server("a", extra_specs=specs | secret)
+        self.assertNotIn("tpm", " ".join(self.plan().reasons))
+
     def test_live_where_nova_can(self):
         for asked in (
             dataclasses.replace(GPU, port=True),

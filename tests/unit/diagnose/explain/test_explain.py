@@ -276,6 +276,67 @@ class LayersTest(ExplainCase):
             self.assertEqual(const.PLACEMENT_RESOURCE, code)
             self.assertIn(words, said)
 
+    def test_inventories_that_just_give_it(self):
+        for inventory in (
+            Inventory(40, 20),
+            Inventory(40, 40, min_unit=20),
+            Inventory(40, 40, step_size=10),
+            Inventory(40, 40, reserved=20),
+            Inventory(40, 40, allocation_ratio=0.5),
+        ):
+            self.cloud = Cloud()
+            self.cloud.add_host("hp1")
+            self.cloud.change_inventories("hp1", PCPU=inventory)
+            self.assertEqual("", self.code())
+
+    def test_traits_of_a_provider_that_gives_nothing(self):
+        """Placement looks for them where the unsuffixed group's resources are.
+
+        Nested providers that give nothing of the group do not count.
+        """
+        trait = "CUSTOM_FAST_NIC"
+        self.cloud.add_host("hp1")
+        nic = Provider(
+            uuid="p-nic",
+            name="nic",
+            generation=1,
+            inventories={},
+            traits=frozenset({trait}),
+            parent="p-hp1",
+            root="p-hp1",
+        )
+        self.cloud.providers["nic"] = nic
+        specs = self.cloud.flavors[HP].extra_specs
+        specs = specs | {f"trait:{trait}": "required"}
+        self.cloud.change_flavor(HP, extra_specs=specs)
+        self.assertEqual(const.PLACEMENT_GROUPS, self.code())
+        self.cloud.change_inventories("nic", CUSTOM_QUEUES=Inventory(9, 9))
+        self.assertEqual(const.PLACEMENT_GROUPS, self.code())
+        queues = specs | {"resources:CUSTOM_QUEUES": "1"}
+        self.cloud.change_flavor(HP, extra_specs=queues)
+        self.assertEqual("", self.code())
+
+    def test_groups_with_a_suffix(self):
+        """Under ``isolate`` these differ, and the unsuffixed group does not count."""
+        stock = {name: Inventory(9, 9) for name in ("CUSTOM_A", "CUSTOM_B")}
+        self.cloud.add_host("hp1")
+        self.cloud.change_inventories("hp1", **stock)
+        traits = self.cloud.providers["hp1"].traits | {"CUSTOM_SLOW"}
+        self.cloud.change_provider("hp1", traits=traits)
+        specs = self.cloud.flavors[HP].extra_specs
+        one = {"resources1:CUSTOM_A": "1"}
+        two = one | {"resources2:CUSTOM_B": "1"}
+        slow = {"trait1:CUSTOM_SLOW": "forbidden"}
+        for groups, policy, expected in (
+            (one, "isolate", ""),
+            (two, "none", ""),
+            (two, "isolate", const.PLACEMENT_GROUPS),
+            (one | slow, "none", const.PLACEMENT_GROUPS),
+        ):
+            asked = specs | groups | {"group_policy": policy}
+            self.cloud.change_flavor(HP, extra_specs=asked)
+            self.assertEqual(expected, self.code())
+
     def test_no_provider_no_trait_no_inventory(self):
         self.cloud.add_host("g1", "shared")
         said = self.verdict()[1]
@@ -294,6 +355,10 @@ class LayersTest(ExplainCase):
         code, said = self.verdict()
         self.assertEqual(const.PLACEMENT_TRAIT_FORBIDDEN, code)
         self.assertIn("COMPUTE_STATUS_DISABLED is on hp1", said)
+        # A disabled service is the reason, not the trait that follows from it.
+        hosts = self.cloud.hosts
+        hosts["hp1"] = dataclasses.replace(hosts["hp1"], enabled=False)
+        self.assertEqual(const.SERVICE_DISABLED, self.code())
 
     def test_a_pool_that_is_shared(self):
         self.cloud.add_host("g1", "shared")
@@ -318,6 +383,18 @@ class LayersTest(ExplainCase):
         self.cloud.change_flavor(HP, extra_specs=specs, vcpus=8)
         self.assertIn(const.PLACEMENT_NO_INVENTORY, self.code())
         self.assertNotIn("placement.", self.code(options={}))
+        # If both queries fail, the reasons are those of the CPUs that the host has.
+        self.cloud.add_host("hp1")
+        self.cloud.allocate("other", "g1", {"VCPU": 156})
+        self.cloud.allocate("other", "hp1", {"PCPU": 36})
+        general, dedicated = (
+            "; ".join(map(wording.words, verdict.reasons))
+            for verdict in self.explain(options={}).verdicts
+        )
+        self.assertIn("VCPU: need 8, 4 of 160 free", general)
+        self.assertNotIn("PCPU", general)
+        self.assertIn("PCPU: need 8, 4 of 40 free", dedicated)
+        self.assertNotIn("VCPU", dedicated)
 
     def test_what_placement_itself_says_counts(self):
         self.cloud.add_host("hp1")

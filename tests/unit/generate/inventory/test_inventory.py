@@ -86,6 +86,8 @@ class ParseTest(testtools.TestCase):
   k: {cells: [{dedicated: 0-19}, {dedicated: 19-38}]}
   h: 5
   i: {shape: 2x20, mode: dedicated, clas: x}
+  l: {reserve: 2, cells: [{dedicated: 0-19}]}
+  m: {shared_nodes: 2, cells: [{shared: 0-19}, {shared: 20-39}, {dedicated: 40-59}]}
 """,
             (
                 "line 3: hosts.a.shape: '2y20' is no host shape",
@@ -98,6 +100,8 @@ class ParseTest(testtools.TestCase):
                 "line 9: hosts.k.cells.1: another NUMA node has CPUs 19",
                 "line 10: hosts.h: found 5, expected a mapping",
                 "line 11: hosts.i.clas: unknown key; did you mean class?",
+                "line 12: hosts.l: expected shape and mode, or cells alone",
+                "line 13: hosts.m: expected shape and mode, or cells alone",
             ),
         )
         # What the policy has no such hosts for is told of hosts that are right.
