@@ -201,7 +201,7 @@ WATCHER_PIP = $(UNVERSIONED) $(WATCHER)/bin/pip --disable-pip-version-check inst
     --no-compile --constraint $(CONSTRAINTS) --constraint $(WATCHER_CONSTRAINTS)
 INSTALL_WATCHER = $(PYTHON) -m venv $(WATCHER) && \
     $(WATCHER_PIP) pip 'setuptools<81' wheel pbr && \
-    $(WATCHER_PIP) --no-build-isolation --editable '.[watcher]'
+    $(WATCHER_PIP) --no-build-isolation --editable '.[watcher,plan]'
 
 $(WATCHER)/.installed: setup.cfg requirements.txt $(CONSTRAINTS) $(WATCHER_CONSTRAINTS)
 	@log=$$(mktemp) && { { $(INSTALL_WATCHER); } >"$$log" 2>&1 || \

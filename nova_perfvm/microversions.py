@@ -17,8 +17,6 @@ LIVE_MIGRATION: Final = "2.25"
 # nova-scheduler checks.
 LIVE_TO_HOST: Final = "2.30"
 COLD_TO_HOST: Final = "2.56"
-# Since Zed: unshelving to a named host, which nova-scheduler checks.
-UNSHELVE_TO_HOST: Final = "2.91"
 # Since Xena: a provider's parent may be changed or removed (1.37); consumer generations
 # (1.28); provider generations with aggregates (1.19) and with a new provider (1.20).
 # Not 1.38, which requires the consumer type: Nova does not set consumer types.

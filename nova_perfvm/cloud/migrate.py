@@ -11,14 +11,12 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from nova_perfvm.changes.migrations import bugs
-from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.execution import (
     Execution,
     MoveProgress,
     next_action,
 )
 from nova_perfvm.changes.migrations.model import Move, allows
-from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.dry_run import process
@@ -30,14 +28,12 @@ from nova_perfvm.cloud.errors import (
 )
 from nova_perfvm.cloud.refresh import refresh
 from nova_perfvm.diagnose import audit
-from nova_perfvm.diagnose.moves import kinds
-from nova_perfvm.diagnose.verdicts import SchedulerSettings, settings_for
+from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.diagnose.words import in_words
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.dry_run import Question
 from nova_perfvm.facts.snapshot import ComputeHost, Migration, Server, Snapshot
 from nova_perfvm.findings import Level
-from nova_perfvm.microversions import UNSHELVE_TO_HOST
 from nova_perfvm.policy import Policy
 
 # Pauses between two polls of a migration, which takes from seconds to an hour.
@@ -118,7 +114,7 @@ class MigrationRun:
         for number, progress in enumerate(self.execution.moves):
             if progress.state == "done":
                 continue
-            if self.watcher.stopping() and not self.execution.shelved:
+            if self.watcher.stopping():
                 return ExecutionOutcome(self.execution, "interrupted", interrupted=True)
             try:
                 self._make(number)
@@ -126,25 +122,8 @@ class MigrationRun:
                 now = self.execution.moves[number]
                 self._keep(number, replace(now, note=str(exc)))
                 why = f"{describe(progress.move)}: {exc}"
-                self._bring_back()
                 return ExecutionOutcome(self.execution, why)
         return ExecutionOutcome(self.execution)
-
-    def _bring_back(self) -> None:
-        """Unshelve servers on the hosts that they left, where these accept them."""
-        for number, progress in enumerate(self.execution.moves):
-            move = progress.move
-            if move not in self.execution.shelved:
-                continue
-            home = replace(move, source="", target=move.source)
-            self._keep(number, MoveProgress(home))
-            try:
-                self._make(number)
-            except PerfVMError as exc:
-                self.watcher.tell(f"{describe(home)}: {exc}")
-                self._keep(number, progress)
-            else:
-                self._keep(number, MoveProgress(move))
 
     def _make(self, number: int) -> None:
         """Make one move.
@@ -167,17 +146,14 @@ class MigrationRun:
                 asked_now = True
             elif action.kind == "confirm":
                 self._confirm(move)
-            elif action.kind == "offload":
-                self._offload(move)
             elif action.kind == "done":
                 self._check_after(move, found)
-                if move.how in {"cold", "shelve"}:
+                if move.how == "cold":
                     # Until nova-compute's next report the source counts the server, and
                     # would refuse the VM for which this move makes room.
                     self._wait_for_report(move)
                 self._keep(number, replace(progress, state="done", note=""))
-                where = f"on {move.target}" if move.target else "shelved"
-                self.watcher.tell(f"{move.name} ({move.server}) is {where}")
+                self.watcher.tell(f"{move.name} ({move.server}) is on {move.target}")
                 return
             elif action.kind == "stop":
                 if progress.state != "asked":
@@ -238,8 +214,6 @@ class MigrationRun:
         :raises StoppedError: when the move is no longer possible
         """
         move = self.execution.moves[number].move
-        if move.how == "shelve":
-            return self._checked_trade(number)
         self._refresh(move)
         target = next((h for h in self.snapshot.hosts if h.host == move.target), None)
         if target is None:
@@ -282,39 +256,6 @@ class MigrationRun:
                 f"--from-nova-db {self.nova_conf} --long prints"
             )
 
-    def _checked_trade(self, number: int) -> set[tuple[str, str]]:
-        """Check a shelving, the unshelving of the same server, and all moves between.
-
-        Each move is checked on the arrangement that the moves before it lead to.
-
-        :returns: the audit's findings before the first move
-        :raises StoppedError: when one of the moves is not possible now
-        """
-        stop, *later = (progress.move for progress in self.execution.moves[number:])
-        last = next(n for n, m in enumerate(later, 1) if m.server == stop.server)
-        moves = [stop, *later[:last]]
-        self._refresh(*moves)
-        settings = self.settings or settings_for(self.policy).strict
-        wishes = PlanOptions(any_zone=self.execution.any_zone)
-        planning = Planning(self.policy, self.snapshot, settings, wishes)
-        servers, now = self.snapshot.server_by_id, Arrangement(planning)
-        seen = servers.get(stop.server)
-        if seen is None or not planning.may_stop(seen):
-            raise StoppedError("the server in its present state must not be shelved")
-        for move in moves:
-            server, after = servers.get(move.server), None
-            if (
-                server is not None
-                and now.host_of(server.id) == move.source
-                and move.how in {"shelve", "unshelve", *kinds(server)}
-                and move.target in {"", *planning.targets}
-            ):
-                after = now.made([move])
-            if after is None:
-                raise StoppedError(f"Nova would later refuse to {describe(move)}")
-            now = after
-        return self._findings()
-
     def _check_after(self, move: Move, before: set[tuple[str, str]] | None) -> None:
         """Wait until the audit has no findings beyond those from before the move.
 
@@ -353,12 +294,6 @@ class MigrationRun:
     def _refresh(self, *moves: Move) -> None:
         hosts = {host for move in moves for host in (move.source, move.target) if host}
         self.snapshot = refresh(self.api, self.snapshot, hosts)
-        known = self.snapshot.servers
-        if moves[0].how == "unshelve" and moves[0].server not in {s.id for s in known}:
-            # An offloaded server is on no host, so reading the hosts does not show it.
-            with contextlib.suppress(NotThereError):
-                seen = answers.one_server(self.api, moves[0].server)
-                self.snapshot = replace(self.snapshot, servers=(*known, seen))
 
     # Requests to Nova
 
@@ -376,17 +311,12 @@ class MigrationRun:
         # The plan was shown before the first move began.
         self.watcher.tell(f"{number + 1} of {len(self.execution.moves)}: {move.name}")
         body: dict[str, Any] = {"migrate": {"host": move.target}}
-        microversion = ""
-        if move.how == "shelve":
-            body = {"shelve": None}
-        elif move.how == "unshelve":
-            body, microversion = {"unshelve": {"host": move.target}}, UNSHELVE_TO_HOST
-        elif move.live:
+        if move.live:
             # This microversion has no force (removed in 2.68): Nova asks its filters
             # and Placement.
             body = {"os-migrateLive": {"host": move.target, "block_migration": "auto"}}
         try:
-            self._act(move, body, microversion)
+            self._act(move, body)
         except CloudError as exc:
             if 400 <= exc.status < 500:
                 # A 4xx answer means that nothing was begun; after any other error Nova
@@ -399,14 +329,8 @@ class MigrationRun:
         with contextlib.suppress(ConflictError):
             self._act(move, {"confirmResize": None})
 
-    def _offload(self, move: Move) -> None:
-        # Nova offloads the server itself after [DEFAULT]shelved_offload_time.
-        with contextlib.suppress(ConflictError):
-            self._act(move, {"shelveOffload": None})
-
-    def _act(self, move: Move, body: dict[str, Any], microversion: str = "") -> None:
-        path = f"/servers/{quote(move.server)}/action"
-        self.api.nova("POST", path, body, microversion=microversion)
+    def _act(self, move: Move, body: dict[str, Any]) -> None:
+        self.api.nova("POST", f"/servers/{quote(move.server)}/action", body)
 
     def _keep(self, number: int, progress: MoveProgress) -> None:
         self.execution = self.execution.updated(number, progress)
@@ -441,9 +365,5 @@ class MigrationRun:
 
 def describe(move: Move) -> str:
     """Describe a move for operators."""
-    if move.how == "shelve":
-        return f"stop and shelve {move.name} ({move.server}) on {move.source}"
-    if move.how == "unshelve":
-        return f"unshelve {move.name} ({move.server}) on {move.target}"
     how = "live-migrate" if move.live else "migrate"
     return f"{how} {move.name} ({move.server}) from {move.source} to {move.target}"

@@ -28,8 +28,8 @@ from nova_perfvm.osc.recording import RecordingCommand
 MOVE_COLUMNS: Final = ("Server", "From", "To", "Migration")
 _REMAIN: Final = 1
 _INTERRUPTED: Final = (
-    "interrupted: finishing the migration under way, and beginning no other one unless "
-    "a server is shelved; Ctrl-C again leaves the migration to Nova"
+    "interrupted: finishing the migration under way, and beginning no other one; "
+    "Ctrl-C again leaves the migration to Nova"
 )
 
 
@@ -100,11 +100,6 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
         if path is not None:
             remedy = f"openstack perfvm plan resume {path}, or {remedy}"
         self.tell(f"stopped: {outcome.why}")
-        for move in execution.shelved:
-            self.tell(
-                f"{move.name} ({move.server}) is shelved and off: openstack server "
-                f"unshelve {move.server} starts it where nova-scheduler finds room"
-            )
         self.tell(
             f"{said}, and {len(remaining)} remain: remove the cause, then {remedy}"
         )

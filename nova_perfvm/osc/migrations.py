@@ -58,10 +58,17 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
             "servers may leave their availability zone, except servers that Nova binds "
             "to a zone (Nova 2024.1 and newer shows which)",
         ),
-        opt.flag(
-            "--allow-stop",
-            "where nothing else helps, shelve a running server while others take its "
-            "place, and unshelve it on another host",
+        opt.option(
+            "--max-ratio N",
+            "let general servers come to hosts only up to N vCPUs for each CPU "
+            "(default: the allocation ratio in Placement)",
+            type=opt.positive,
+        ),
+        opt.option(
+            "--time-limit SECONDS",
+            "let the solver search so long (default: %(default)g)",
+            type=opt.positive,
+            default=10.0,
         ),
         opt.flag("--cold", "migrate running servers cold, too, which stops them"),
         opt.repeated(
@@ -102,7 +109,8 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
             excluded=excluded,
             any_zone=parsed_args.any_zone,
             max_moves=max_moves,
-            stops=parsed_args.allow_stop,
+            max_ratio=parsed_args.max_ratio,
+            time_limit_s=parsed_args.time_limit,
         )
         estimates = self.estimates(parsed_args, policy)
         return Planning(policy, snapshot, settings, wishes, estimates)
@@ -248,11 +256,6 @@ class PlanDrain(MigrationsLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         host, window_s = parsed_args.host, parsed_args.window
-        if window_s is not None and parsed_args.allow_stop:
-            raise PerfVMError(
-                "--window, --allow-stop: there is no forecast of how long a server "
-                "stays shelved: leave one out"
-            )
         planning = self.planning(parsed_args)
         plan = goals.drain(planning, host)
         moves = plan.moves

@@ -1,88 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far plans of migrations are from the best ones, on random clouds.
+"""How far plans of migrations are from an upper bound, on clouds of production's shape.
 
-Each cloud has a few small hosts with VMs of both classes at random; room is made
-for one to four more VMs of a random flavor.  The best that there may be is that of
-:mod:`tests.benchmark.best_plan`: no cheaper plan gives as much room.
+Slots of 16 CPUs are freed within budgets of migrations on a cloud of
+:mod:`tests.benchmark.plan_clouds`; :mod:`tests.benchmark.plan_bound` says what no plan
+exceeds.  CPU seconds are those of the plan alone.
 
-    python -m tests.benchmark.plan_gap [--clouds N]
+    python -m tests.benchmark.plan_gap [--hosts N] [--large] [--fill SHARE] [--greedy]
 """
 
 import argparse
-import collections
-import random
 import sys
 import time
+from unittest import mock
 
-from nova_perfvm.changes.migrations import goals
-from nova_perfvm.changes.migrations.arrangement import Arrangement
-from nova_perfvm.changes.migrations.planning import Planning
-from nova_perfvm.diagnose.explain import request_of
+from nova_perfvm.changes.migrations import goals, program
+from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.diagnose.verdicts import settings_for
-from tests.benchmark.best_plan import UnsolvedError, best
-from tests.benchmark.command import positive, tell
-from tests.unit.changes.migrations import clouds
+from tests.benchmark import plan_bound, plan_clouds
+from tests.benchmark.command import positive
 
-CLOUDS = 500
-SEED = 1
-HOSTS, SERVERS = 6, 14
-MOST_VMS = 4
+BUDGETS = (10, 20, 50)
+SLOT = 16
 
 
-def measure(seed):
-    """Return (VMs gained, gained at best, cost, cost of the best arrangement).
-
-    Those of the best are None where it was not found.
-    """
-    rng = random.Random(seed)
-    scene = clouds.scene(rng, HOSTS, SERVERS)
-    planning = Planning(scene.policy, scene.snapshot, settings_for(scene.policy))
-    kind = planning.kind_of_request(request_of(scene.snapshot, flavor=scene.flavor)[0])
-    start = Arrangement(planning)
-    have = start.room(kind, goals.ALL_SLOTS)
-    count = have + rng.randint(1, MOST_VMS)
-    end = goals.enlarged(start, kind, count, None)
-    gained = end.room(kind, count) - have
-    try:
-        most, least = best(start, kind, count, end)
-    except UnsolvedError:
-        return gained, None, end.cost_mb, None
-    return gained, most - have, end.cost_mb, least
-
-
-def summary(found):
-    """Return the figures of many clouds, as lines."""
-    solved = [row for row in found if row[1] is not None]
-    some = [row for row in solved if row[1]]
-    vms = collections.Counter()
-    for gained, most, _, _ in some:
-        vms.update(gained=gained, most=most)
-    same = [row for row in some if row[0] == row[1]]
-    worse = sum(row[2] > row[3] for row in same)
-    yield f"clouds: {len(found)}, of which the best is known: {len(solved)}"
-    yield f"where something can be gained: {len(some)}"
-    yield f"VMs gained: {vms['gained']}, at best {vms['most']}"
-    yield f"fewer than at best: {len(some) - len(same)} clouds"
-    yield f"as many, at a higher cost: {worse} of {len(same)} clouds"
+def measure(snapshot, budget, time_s, *, greedy=False):
+    """Return (slots gained, migrations, CPU seconds, notes) of a plan."""
+    policy = plan_clouds.policy()
+    options = PlanOptions(max_moves=budget, time_limit_s=time_s)
+    begun = time.process_time()
+    planning = Planning(policy, snapshot, settings_for(policy), options)
+    installed = program.installed() and not greedy
+    with mock.patch.object(program, "installed", lambda: installed):
+        plan = goals.defragment(planning, policy.pinned_class(f"pinned-{SLOT}"))
+    return plan.gained, len(plan.moves), time.process_time() - begun, plan.notes
 
 
 def main(arguments=None):
-    """Print the figures."""
+    """Print a row for each budget."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmark.plan_gap",
-        description="Show how far plans of migrations are from the best ones.",
+        description="Show how far plans of migrations are from an upper bound.",
     )
-    parser.add_argument("--clouds", type=positive, default=CLOUDS, help="(%(default)s)")
+    parser.add_argument("--hosts", type=positive, default=237, help="(%(default)s)")
+    parser.add_argument("--large", action="store_true", help="few large VMs a host")
+    parser.add_argument("--seed", type=positive, default=1, help="(%(default)s)")
+    parser.add_argument("--fill", type=float, help="share of CPUs in use (by chance)")
+    parser.add_argument("--greedy", action="store_true", help="without the solver")
+    parser.add_argument("--budgets", type=positive, nargs="+", default=BUDGETS)
+    parser.add_argument("--time-limit", type=float, default=10.0, help="(%(default)s)")
     options = parser.parse_args(arguments)
-    begun = time.process_time()
-    found = []
-    for number in range(options.clouds):
-        found.append(measure(SEED * 1_000_000 + number))
-        tell(f"{number + 1} of {options.clouds} clouds")
-    tell("")
-    for line in summary(found):
-        sys.stdout.write(f"{line}\n")
-    sys.stdout.write(f"{time.process_time() - begun:.0f} s of CPU time\n")
+    sizes = plan_clouds.LARGE if options.large else plan_clouds.SMALL
+    snapshot = plan_clouds.snapshot(options.hosts, options.seed, sizes, options.fill)
+    sys.stdout.write(f"{options.hosts} hosts, {len(snapshot.servers)} VMs\n")
+    sys.stdout.write("budget  gained  bound  share  migrations  CPU s\n")
+    for budget in options.budgets:
+        gained, moves, cpu_s, _ = measure(
+            snapshot, budget, options.time_limit, greedy=options.greedy
+        )
+        most, _ = plan_bound.bound(snapshot, SLOT, budget)
+        share = gained / most if most else 1
+        row = (
+            f"{budget:6}  {gained:6}  {most:5}  {share:5.0%}  {moves:10}  {cpu_s:5.1f}"
+        )
+        sys.stdout.write(f"{row}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

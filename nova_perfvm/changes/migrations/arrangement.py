@@ -8,10 +8,9 @@ stay the same, with the answers computed about these.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache
-from typing import Any
 
 from nova_perfvm.changes.migrations.hosts import recorded, server_added
 from nova_perfvm.changes.migrations.model import Move
@@ -25,14 +24,10 @@ from nova_perfvm.rules import packing
 
 
 class PlannedHost:
-    """A host at one step of a plan, with the answers computed about it so far.
-
-    :ivar openings: a cache of the host's openings, by the arguments of the search
-    """
+    """A host at one step of a plan, with the answers computed about it so far."""
 
     def __init__(self, planning: Planning, view: HostView) -> None:
         self.view = view
-        self.openings: dict[Hashable, Any] = {}
         self._planning = planning
         self.fits = cache(self._fits)
         self.room = cache(self._room)
@@ -107,7 +102,6 @@ class Arrangement:
         return sum(move.cost_mb for move in self.moves)
 
     def host_of(self, server_id: str) -> str:
-        """Return the host of a server; empty for a shelved server."""
         for move in reversed(self.moves):
             if move.server == server_id:
                 return move.target
@@ -183,37 +177,20 @@ class Arrangement:
             return self
         if not self.hosts[target].fits(kind):
             return None
-        server, left = self._taken_off(server_id)
+        view = self.hosts[source].view
+        server = next(s for s in view.servers if s.id == server_id)
         after = server_added(self.planning, kind, server, self.hosts[target].view)
         if after is None:
             return None
         move = self.planning.move(server, source, target)
-        return self.changed(*left, after, move=move)
-
-    def shelved(self, server_id: str) -> Arrangement:
-        """Return the arrangement after a server is shelved and offloaded."""
-        server, left = self._taken_off(server_id)
-        move = self.planning.move(server, self.host_of(server_id), "")
-        return self.changed(*left, move=move)
+        return self.changed(view.without([server]), after, move=move)
 
     def made(self, moves: Iterable[Move]) -> Arrangement | None:
         """Return the arrangement after some moves; None if a target refuses one."""
         now: Arrangement | None = self
         for move in moves:
-            if now is not None and move.target:
-                now = now.moved(move.server, move.target)
-            elif now is not None:
-                now = now.shelved(move.server)
+            now = now and now.moved(move.server, move.target)
         return now
-
-    def _taken_off(self, server_id: str) -> tuple[Server, list[HostView]]:
-        """Return a server, and its host without it (empty for a shelved server)."""
-        source = self.host_of(server_id)
-        if not source:
-            return self.planning.snapshot.server_by_id[server_id], []
-        view = self.hosts[source].view
-        server = next(s for s in view.servers if s.id == server_id)
-        return server, [view.without([server])]
 
     def changed(self, *views: HostView, move: Move | None = None) -> Arrangement:
         """Return the arrangement with some hosts replaced.

@@ -3,6 +3,7 @@
 
 from collections.abc import Collection, Iterator
 
+from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.facts.host_view import HostView
 
 
@@ -25,3 +26,23 @@ def _used(view: HostView) -> Iterator[tuple[float, str]]:
             f"{used} of {of.total} {name} (allocation ratio {of.allocation_ratio:g})"
         )
         yield used / max(1, of.capacity), words
+
+
+def limit(
+    views: Collection[HostView], moves: Collection[Move], ratio: float | None
+) -> Iterator[str]:
+    """Yield how densely general servers may share CPUs, and who says so.
+
+    :param views: the targets
+    """
+    if all(move.pinned for move in moves):
+        return
+    if ratio is not None:
+        yield f"general servers take at most {ratio:g} vCPUs for each CPU (--max-ratio)"
+        return
+    ratios = {view.ratios["VCPU"] for view in views if "VCPU" in view.ratios}
+    said = ", ".join(f"{one:g}" for one in sorted(ratios))
+    yield (
+        f"general servers take at most {said} vCPUs for each CPU (allocation_ratio in "
+        "Placement; --max-ratio sets a lower limit)"
+    )

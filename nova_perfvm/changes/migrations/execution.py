@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 
 from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.diagnose.moves import kinds
-from nova_perfvm.facts.snapshot import OFFLOADED, Migration, Server
+from nova_perfvm.facts.snapshot import Migration, Server
 
 State = Literal["pending", "asked", "done"]
 
@@ -67,18 +67,6 @@ class Execution:
     def remaining(self) -> tuple[MoveProgress, ...]:
         return tuple(found for found in self.moves if found.state != "done")
 
-    @property
-    def shelved(self) -> tuple[Move, ...]:
-        """The shelve moves of servers that are not unshelved yet."""
-        found: dict[str, Move] = {}
-        for progress in self.moves:
-            move, how = progress.move, progress.move.how
-            if how == "shelve" and progress.state != "pending":
-                found[move.server] = move
-            elif how == "unshelve" and progress.state == "done":
-                found.pop(move.server, None)
-        return tuple(found.values())
-
     def updated(self, number: int, progress: MoveProgress) -> Execution:
         """Return the execution with the progress of one move replaced.
 
@@ -99,12 +87,11 @@ class NextAction(NamedTuple):
     """The next action of a move.
 
     :ivar kind: ``start``: ask Nova for the move; ``wait``: Nova is at work;
-        ``confirm``; ``offload``: the shelved server is still on its host; ``done``;
-        ``stop``: the move does not go as planned
+        ``confirm``; ``done``; ``stop``: the move does not go as planned
     :ivar why: for ``stop``, in words
     """
 
-    kind: Literal["start", "wait", "confirm", "offload", "done", "stop"]
+    kind: Literal["start", "wait", "confirm", "done", "stop"]
     why: str = ""
 
 
@@ -124,9 +111,10 @@ def next_action(
     """
     if server is None:
         return NextAction("stop", "the server was deleted")
-    if progress.move.how in {"shelve", "unshelve"}:
-        at_work = any(map(_is_at_work, migrations))
-        return _shelving(progress, server, asked_now=asked_now, at_work=at_work)
+    if not (progress.move.source and progress.move.target):
+        # A record of a release that had plan --allow-stop.
+        why = f"plans shelve no server now: openstack server unshelve {server.id} if it"
+        return NextAction("stop", f"{why} is shelved, then make a new plan")
     if progress.state == "asked":
         return _asked(progress, server, migrations, asked_now=asked_now)
     return _pending(progress.move, server, migrations)
@@ -183,32 +171,6 @@ def _asked(
         # The earlier run ended after it saved the state, before it sent the request.
         return _pending(move, server, migrations)
     return _ended(progress, server, newest)
-
-
-def _shelving(
-    progress: MoveProgress, server: Server, *, asked_now: bool, at_work: bool
-) -> NextAction:
-    """Return the next action of a move that shelves or unshelves a server."""
-    move, asked = progress.move, progress.state == "asked"
-    offloaded = server.status == OFFLOADED
-    if server.task is not None or at_work or (offloaded and server.host is not None):
-        # Nova clears the host of an offloaded server a moment later.
-        if asked and not at_work:
-            return NextAction("wait")
-        return _somebody_else(server)
-    ready, done = offloaded, server.status == "ACTIVE" and server.host == move.target
-    if move.how == "shelve":
-        if asked and server.status == "SHELVED" and server.host == move.source:
-            return NextAction("offload")
-        ready = server.status == "ACTIVE" and server.host == move.source
-        # If this plan did not shelve the server, somebody else did, perhaps for good.
-        done = asked and offloaded
-    if done:
-        return NextAction("done")
-    if ready and not asked_now:
-        return NextAction("start")
-    failed = f"Nova did not {move.how} the server: " if asked else ""
-    return NextAction("stop", f"{failed}{_elsewhere(server)}")
 
 
 def _ended(

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import islice
 from typing import Final
 
-from nova_perfvm.changes.migrations import density, swaps
+from nova_perfvm.changes.migrations import density, greedy, program, search
 from nova_perfvm.changes.migrations.arrangement import Arrangement
-from nova_perfvm.changes.migrations.leaving import HostSearch
 from nova_perfvm.changes.migrations.model import MigrationPlan, MoveError
-from nova_perfvm.changes.migrations.openings import openings
 from nova_perfvm.changes.migrations.planning import Planning, ServerKind
+from nova_perfvm.changes.migrations.scene import Goal
+from nova_perfvm.changes.migrations.search import Found
 from nova_perfvm.diagnose import groups
 from nova_perfvm.diagnose.capacity import request_of_class
 from nova_perfvm.diagnose.explain.report import NO_GROUPS, assumed_cells
@@ -24,26 +22,11 @@ from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.facts.snapshot.groups import SOFT
 from nova_perfvm.generate.options import not_enforced
-from nova_perfvm.microversions import UNSHELVE_TO_HOST
 from nova_perfvm.policy import VMClass
 from nova_perfvm.printable import number_of, some_of
 
 # No limit: more slots than any cloud has.
 ALL_SLOTS: Final = 1_000_000
-# The levels of other servers that move to make room.
-_DEPTHS: Final = range(3)
-# The most openings tried.  Moving further servers out of the way takes minutes in
-# larger clouds (more hosts than _SMALL): fewer openings are then tried so.
-_MOST_TRIED: Final = 300
-_SMALL: Final = 30
-_MOST_PUSHED: Final = 8
-# The most openings tried that move the same numbers of the same kinds: if these servers
-# found no place, further ones will not.
-_MOST_ALIKE: Final = 30
-# The most hosts tried for servers that leave a host, together and one by one.
-_MOST_TRIED_TOGETHER, _MOST_TRIED_ALONE = 400, 100
-# The most servers that stay on a host for which trades are searched.
-_MOST_STAYING: Final = 5
 _MOST_NAMED: Final = 5
 _NO_PCI: Final = (
     "PCI devices are not seen without --from-nova-db: servers whose flavor asks for "
@@ -53,31 +36,58 @@ _UNSEEN: Final = (
     "NUMA nodes of physical networks ([neutron_physnet_*]) are not looked at: "
     "nova-scheduler checks them, and may refuse a migration"
 )
+_NO_SOLVER: Final = (
+    "HiGHS is not installed (pip install 'CHECKOUT[plan]'): a simple search made "
+    "this plan, and how far from the best it is, is not known"
+)
 
 
 def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
     """Return the migrations after which `count` new VMs find room."""
-    start, kind = Arrangement(planning), planning.kind_of_request(request)
-    end = enlarged(start, kind, count, planning.wishes.max_moves)
-    end, offers = _traded(end, kind, count)
-    have, gained = start.room(kind, count), end.room(kind, count)
+    kind = planning.kind_of_request(request)
+    found, have, gained = _more_room(planning, kind, count)
     reasons: list[str] = []
     if gained < count:
         reasons = [*_hopeless(planning, kind)] or [
             f"no migrations were found that make room for {count}, only for {gained}"
             + _by_rules(planning),
-            *offers,
             *_not_moved(planning),
         ]
     there = f"there is room for {have} of {count} already"
     return MigrationPlan(
-        moves=end.moves,
+        moves=found.end.moves,
         gained=gained - have,
         wanted=count - have,
         reasons=tuple(reasons),
-        notes=(*([there] if have else []), *_not_judged(end, kind), *_notes(end)),
+        notes=(
+            *([there] if have else []),
+            *_not_judged(found.end, kind),
+            *_notes(found, "more VM", gained - have, have, count),
+        ),
         measure=lambda now: _room(planning, now, kind, count) - have,
     )
+
+
+def _more_room(
+    planning: Planning, kind: ServerKind, count: int
+) -> tuple[Found, int, int]:
+    """Return the best arrangement, the room for VMs before, and the room afterwards."""
+    start = Arrangement(planning)
+    have = start.room(kind, count)
+
+    def room(now: Arrangement) -> int:
+        return now.room(kind, count)
+
+    found = Found(start, have)
+    if have < count and not kind.wrong:
+        found = _best(start, Goal(kind, count), room)
+    return found, have, room(found.end)
+
+
+def _best(start: Arrangement, goal: Goal, value: Callable[[Arrangement], int]) -> Found:
+    if program.installed():
+        return search.best(start, goal, value)
+    return Found(greedy.best(start, goal, value), None)
 
 
 def _by_rules(planning: Planning) -> str:
@@ -114,12 +124,21 @@ def drain(planning: Planning, host: str) -> MigrationPlan:
         unseen = planning.snapshot.unseen_hosts
         raise MoveError(unknown_host(host, start.hosts, unseen))
     servers = start.hosts[host].view.servers
-    leaving = sorted(
-        start.movable(host),
-        key=lambda server: (-planning.kind(server).cost_mb, server.id),
-    )
-    end = _emptied(start, host, [server.id for server in leaving])
-    end, offers = _left_by_trades(end, host, leaving)
+
+    def left(now: Arrangement) -> int:
+        return len(servers) - len(now.hosts[host].view.servers)
+
+    movable = sum(1 for _ in start.movable(host))
+    found = _best(start, Goal(host=host, pushing=False), left)
+    if left(found.end) < movable:
+        # Servers of other hosts make room.
+        more = _best(start, Goal(host=host), left)
+        found = (
+            more
+            if left(more.end) > left(found.end)
+            else found._replace(bound=more.bound, left_out=more.left_out)
+        )
+    end = found.end
     reasons = [
         f"{server} stays: "
         + (
@@ -134,8 +153,8 @@ def drain(planning: Planning, host: str) -> MigrationPlan:
         moves=end.moves,
         gained=len(servers) - len(reasons),
         wanted=len(servers),
-        reasons=(*reasons, *map(_coming, coming), *offers),
-        notes=tuple(_notes(end)),
+        reasons=(*reasons, *map(_coming, coming)),
+        notes=tuple(_notes(found, "server", left(end), 0, movable)),
         after=end.snapshot(),
         measure=lambda now: len(servers) - len(now.servers_by_host.get(host, ())),
     )
@@ -149,179 +168,25 @@ def _coming(server: Server) -> str:
     return f"{where}: wait until its migration is over"
 
 
-def _emptied(start: Arrangement, host: str, names: Sequence[str]) -> Arrangement:
-    """Return an arrangement in which as many servers as possible have left a host."""
-    end = _left(start, host, names, _MOST_TRIED_TOGETHER)
-    if end is not None:
-        return end
-    for name in names:
-        if start.host_of(name) == host:
-            start = _left(start, host, [name], _MOST_TRIED_ALONE) or start
-    return start
-
-
-def _left(
-    start: Arrangement, host: str, names: Sequence[str], tries: int
-) -> Arrangement | None:
-    for depth in _DEPTHS:
-        leaving = HostSearch(
-            avoided=frozenset({host}),
-            depth=depth,
-            staying=frozenset(names),
-            tries=iter(range(tries)),
-        )
-        end = leaving.leave(start, names)
-        if end is not None:
-            return end
-    return None
-
-
-def _left_by_trades(
-    end: Arrangement, host: str, servers: Sequence[Server]
-) -> tuple[Arrangement, tuple[str, ...]]:
-    """Let servers leave after trades of other servers; see :func:`_traded`."""
-    targets = end.planning.targets - {host}
-    offers: tuple[str, ...] = ()
-    staying = [server.id for server in servers if end.host_of(server.id) == host]
-    for server in staying[:_MOST_STAYING]:
-        kind = end.kind(server)
-
-        def room(now: Arrangement, kind: ServerKind = kind) -> int:
-            return len(now.taking(kind, targets))
-
-        end, said = _traded(end, kind, 1, room, frozenset({host}))
-        offers = offers or said
-        if taking := end.taking(kind, targets):
-            end = end.moved(server, taking[0]) or end
-    return end, offers
-
-
-def _traded(
-    start: Arrangement,
-    kind: ServerKind,
-    count: int,
-    room: Callable[[Arrangement], int] | None = None,
-    avoided: frozenset[str] = frozenset(),
-) -> tuple[Arrangement, tuple[str, ...]]:
-    """Return the arrangement after trades, and the trades that need a stopped server.
-
-    :param room: returns the room in an arrangement, by default for VMs of the kind;
-        trades are made until it is `count`
-    :param avoided: hosts that no server may come to
-    """
-    wishes, end = start.planning.wishes, start
-    room = room or (lambda now: now.room(kind, count))
-    while wishes.stops is not None and room(end) < count:
-        more = swaps.traded(end, kind, count, room, avoided)
-        most = wishes.max_moves
-        if more is None or (most is not None and len(more.moves) > most):
-            break
-        if not wishes.stops and any(move.how == "shelve" for move in more.moves):
-            return end, (swaps.offered(end, more),)
-        end = more
-    return end, ()
-
-
 def defragment(planning: Planning, vm_class: VMClass) -> MigrationPlan:
     """Return the migrations after which the most slots of a class are free."""
-    start = Arrangement(planning)
     request = request_of_class(planning.policy, vm_class, planning.snapshot)
     kind = planning.kind_of_request(request)
-    most_moves = planning.wishes.max_moves
-    end = enlarged(start, kind, ALL_SLOTS, most_moves)
-    offers: tuple[str, ...] = ()
-    if not end.moves:
-        end, offers = _traded(end, kind, ALL_SLOTS)
-    have = start.room(kind, ALL_SLOTS)
-    gained = end.room(kind, ALL_SLOTS) - have
+    found, have, room = _more_room(planning, kind, ALL_SLOTS)
+    gained = room - have
     reasons: tuple[str, ...] = ()
     if not gained:
-        budget = number_of(most_moves or 0, "migration")
+        budget = number_of(planning.wishes.max_moves or 0, "migration")
         why = f"no way was found to free a slot by {budget}"
-        reasons = (*_hopeless(planning, kind),) or (
-            why,
-            *offers,
-            *_not_moved(planning),
-        )
+        reasons = (*_hopeless(planning, kind),) or (why, *_not_moved(planning))
     return MigrationPlan(
-        moves=end.moves,
+        moves=found.end.moves,
         gained=gained,
         wanted=max(1, gained),
         reasons=reasons,
-        notes=tuple(_notes(end)),
+        notes=tuple(_notes(found, "more slot", gained, have, ALL_SLOTS)),
         measure=lambda now: _room(planning, now, kind, ALL_SLOTS) - have,
     )
-
-
-def enlarged(
-    start: Arrangement, kind: ServerKind, count: int, most_moves: int | None
-) -> Arrangement:
-    """Return the arrangement with the most room for VMs, up to `count`.
-
-    Openings are made one after the other, each time the cheapest per VM.
-
-    :param most_moves: the most migrations allowed; None for any number
-    """
-    end = start
-    while end.room(kind, count) < count:
-        left = None if most_moves is None else most_moves - len(end.moves)
-        found = _cheapest(end, kind, count, left)
-        if found is None:
-            break
-        end = found
-    return _without_detours(start, end, kind, count)
-
-
-def _cheapest(
-    start: Arrangement, kind: ServerKind, count: int, most_moves: int | None
-) -> Arrangement | None:
-    """Return the arrangement with more room at the least cost per VM."""
-    have = start.room(kind, count)
-    best: tuple[float, Arrangement] | None = None
-    small = len(start.hosts) <= _SMALL
-    for depth in _DEPTHS:
-        if best is not None and not small:
-            # A solution exists, even if it is not the cheapest.
-            break
-        found = openings(start, kind, start.hosts, wanted=count - have, limit=count)
-        tries = _MOST_TRIED if small or not depth else _MOST_PUSHED
-        alike: Counter[Hashable] = Counter()
-        for opening in islice(found, tries):
-            least = opening.cost_mb / min(opening.gain, count - have)
-            if best is not None and least >= best[0]:
-                break
-            kinds = tuple(start.kind(name) for name in opening.servers)
-            alike[kinds] += 1
-            if alike[kinds] > _MOST_ALIKE:
-                continue
-            leaving = HostSearch(
-                goal=kind,
-                limit=count,
-                depth=depth,
-                staying=frozenset(opening.servers),
-            )
-            end = leaving.leave(start, opening.servers)
-            if end is None:
-                continue
-            gain = end.room(kind, count) - have
-            moves = len(end.moves) - len(start.moves)
-            if gain <= 0 or (most_moves is not None and moves > most_moves):
-                continue
-            price = (end.cost_mb - start.cost_mb) / gain
-            if best is None or price < best[0]:
-                best = price, end
-    return best[1] if best else None
-
-
-def _without_detours(
-    start: Arrangement, end: Arrangement, kind: ServerKind, count: int
-) -> Arrangement:
-    """Leave out the migrations that the room does not depend on."""
-    for left_out in end.moves:
-        now = start.made(move for move in end.moves if move != left_out)
-        if now is not None and now.room(kind, count) >= end.room(kind, count):
-            end = now
-    return end
 
 
 def _not_moved(planning: Planning) -> Iterator[str]:
@@ -343,30 +208,57 @@ def _not_judged(end: Arrangement, kind: ServerKind) -> Iterator[str]:
         yield f"not judged: {', '.join(names)}; nova-scheduler may refuse the VM"
 
 
-def _notes(end: Arrangement) -> Iterator[str]:
-    """Yield the assumptions of a plan, and the disadvantages of its result."""
-    snapshot = end.planning.snapshot
-    targets = {move.target for move in end.moves if move.target}
-    yield from density.of_fullest([end.hosts[name].view for name in targets])
-    yield from swaps.stops(end)
-    if end.planning.wishes.stops and not end.planning.unshelves_to_hosts:
-        known = snapshot.microversion or "unknown"
-        yield (
-            f"--allow-stop: no server is stopped: Nova's API is {known}, unshelving to "
-            f"a host needs {UNSHELVE_TO_HOST}"
-        )
+def _notes(
+    found: Found, what: str, gained: int, have: int, wanted: int
+) -> Iterator[str]:
+    """Yield the plan's distance from the best, its assumptions and its disadvantages.
+
+    :param what: the unit of the gain
+    :param have: the value of the goal before the plan
+    :param wanted: the most that the goal asks for
+    """
+    end, planning = found.end, found.end.planning
+    snapshot = planning.snapshot
+    if found.bound is not None:
+        yield from _gap(found, what, gained, have, wanted)
+    elif not program.installed():
+        yield _NO_SOLVER
+    targets = {move.target for move in end.moves}
+    views = [end.hosts[name].view for name in targets]
+    yield from density.of_fullest(views)
+    yield from density.limit(views, end.moves, planning.wishes.max_ratio)
     yield from _worse(end)
-    if (unknown := end.planning.settings.unknown) and end.moves:
+    if (unknown := planning.settings.unknown) and end.moves:
         yield f"filters {', '.join(unknown)} are not judged, and may refuse a migration"
     if snapshot.servers:
         yield from [_NO_PCI] if snapshot.pci_aliases is None else []
         yield _UNSEEN
         if snapshot.server_groups is None:
             yield f"{NO_GROUPS}: nova-scheduler may refuse migrations for them"
-        yield _zones(end.planning)
+        yield _zones(planning)
     yield from assumed_cells(snapshot.hosts)
     if any(s.image and snapshot.image_of(s) is None for s in snapshot.servers):
         yield "images that cannot be read are assumed to ask for nothing"
+
+
+def _gap(found: Found, what: str, gained: int, have: int, wanted: int) -> Iterator[str]:
+    """Yield how much more a plan could gain at best, as the solver has proven."""
+    assert found.bound is not None
+    most = max(gained, min(found.bound, wanted) - have)
+    moves, budget = found.end.moves, found.end.planning.wishes.max_moves
+    by = f"{number_of(gained, what)} by {number_of(len(moves), 'migration')}"
+    within = "" if budget is None else f" with {number_of(budget, 'migration')}"
+    among = ""
+    if found.left_out:
+        hosts = len(found.end.hosts) - found.left_out
+        among = f" on the {hosts} hosts that are nearest to it, which were looked at"
+    if gained < most:
+        possible = f"{number_of(most, what)} {'is' if most == 1 else 'are'} possible"
+        yield f"{by}; at most {possible}{within}{among}"
+    elif gained:
+        yield f"{by}; no plan gains more{within}{among}"
+    elif wanted > have:
+        yield f"no plan exists{within}{among}: no arrangement of the servers gains any"
 
 
 def _zones(planning: Planning) -> str:

@@ -10,13 +10,7 @@ from nova_perfvm.changes.migrations.planning import Planning, ServerKind
 from nova_perfvm.diagnose.arrivals import Share, arrived
 from nova_perfvm.facts import RequestCell
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import (
-    OFFLOADED,
-    ComputeHost,
-    Server,
-    ServerCell,
-    Snapshot,
-)
+from nova_perfvm.facts.snapshot import ComputeHost, Server, ServerCell, Snapshot
 
 
 def server_added(
@@ -48,13 +42,7 @@ def recorded(snapshot: Snapshot, views: Iterable[HostView]) -> Snapshot:
     """Return the snapshot with some of its hosts replaced."""
     by_host = {view.host: view for view in views}
     providers = {p.uuid: p for v in by_host.values() for p in v.providers}
-    # Servers that are missing from all new views were shelved.
-    servers = {
-        s.id: replace(s, host=None, node=None, status=OFFLOADED)
-        if s.host in by_host
-        else s
-        for s in snapshot.servers
-    }
+    servers = {s.id: s for s in snapshot.servers}
     servers |= {s.id: s for v in by_host.values() for s in v.servers}
     return replace(
         snapshot,

@@ -25,7 +25,7 @@ from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Server, Snapshot
-from nova_perfvm.microversions import COLD_TO_HOST, LIVE_TO_HOST, UNSHELVE_TO_HOST
+from nova_perfvm.microversions import COLD_TO_HOST, LIVE_TO_HOST
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
@@ -41,12 +41,11 @@ class MoveError(PerfVMError):
 
 @dataclass(frozen=True)
 class Move:
-    """One migration, or half of one: a shelving, or a later unshelving.
+    """One migration.
 
     :ivar server: the server's ID
-    :ivar source: name of the compute service that it leaves; empty when unshelved
-    :ivar target: name of the compute service that it comes to; empty when shelved and
-        offloaded
+    :ivar source: name of the compute service that it leaves
+    :ivar target: name of the compute service that it comes to
     :ivar live: whether the server runs meanwhile; otherwise it is stopped, moved and
         started again
     :ivar pinned: whether the server owns CPUs
@@ -62,11 +61,7 @@ class Move:
 
     @property
     def how(self) -> str:
-        """The kind of migration, or ``shelve`` or ``unshelve``."""
-        if not self.target:
-            return "shelve"
-        if not self.source:
-            return "unshelve"
+        """The kind of migration: ``live`` or ``cold``."""
         return "live" if self.live else "cold"
 
     @property
@@ -103,29 +98,24 @@ class MigrationPlan:
         return self.gained >= self.wanted and not self.reasons
 
     @property
-    def migrations(self) -> tuple[Move, ...]:
-        """The moves without shelvings and unshelvings."""
-        return tuple(move for move in self.moves if move.source and move.target)
-
-    @property
     def memory_mb(self) -> int:
         """Memory of the servers, counted once for each migration."""
-        return sum(move.memory_mb for move in self.migrations)
+        return sum(move.memory_mb for move in self.moves)
 
     @property
     def live(self) -> int:
         """The number of live migrations."""
-        return sum(move.live for move in self.migrations)
+        return sum(move.live for move in self.moves)
 
     @property
     def cold(self) -> int:
         """The number of cold migrations."""
-        return len(self.migrations) - self.live
+        return len(self.moves) - self.live
 
     @property
     def pinned(self) -> int:
         """The number of migrations of servers that own CPUs."""
-        return sum(move.pinned for move in self.migrations)
+        return sum(move.pinned for move in self.moves)
 
     def summary(self, what: str) -> str:
         """Return a line with the numbers of migrations, and the plan's gain.
@@ -134,12 +124,10 @@ class MigrationPlan:
         """
         if not self.moves:
             return "no migration is needed" if self.complete else "no plan"
-        stops = sum(move.how == "shelve" for move in self.moves)
-        stopped = f", {number_of(stops, 'server')} stopped for a while" if stops else ""
         return (
-            f"{number_of(len(self.migrations), 'migration')}, {self.live} live and "
+            f"{number_of(len(self.moves), 'migration')}, {self.live} live and "
             f"{self.cold} cold, {self.pinned} of servers that own CPUs, "
-            f"{self.memory_mb} MiB of memory{stopped}: {what}"
+            f"{self.memory_mb} MiB of memory: {what}"
         )
 
 
@@ -201,13 +189,6 @@ def command(move: Move) -> str:
     nova-scheduler checks the host; nothing is forced.
     """
     server, host = quote(move.server), quote(move.target)
-    if move.how == "shelve":
-        return f"openstack server shelve --offload --wait {server}"
-    if move.how == "unshelve":
-        return (
-            f"openstack --os-compute-api-version {UNSHELVE_TO_HOST} server unshelve "
-            f"--host {host} --wait {server}"
-        )
     if move.live:
         return (
             f"openstack --os-compute-api-version {LIVE_TO_HOST} server migrate "

@@ -21,7 +21,6 @@ from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.live_migration import obstacle
 from nova_perfvm.facts.snapshot import Server, ServerGroup, Snapshot
 from nova_perfvm.facts.snapshot.groups import AFFINITY
-from nova_perfvm.microversions import UNSHELVE_TO_HOST
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request
 
@@ -34,15 +33,17 @@ class PlanOptions:
     :ivar excluded: hosts and servers to leave alone, by name or ID
     :ivar any_zone: servers that Nova binds to no availability zone may leave theirs
     :ivar max_moves: the most migrations that make room; None for any number
-    :ivar stops: whether servers may be shelved if nothing else helps; False: only
-        describe such a trade; None: do not search for one
+    :ivar max_ratio: the most vCPUs for each CPU of hosts that general servers come to;
+        None for Placement's allocation ratio
+    :ivar time_limit_s: how long the solver may search
     """
 
     cold: bool = False
     excluded: frozenset[str] = frozenset()
     any_zone: bool = False
     max_moves: int | None = None
-    stops: bool | None = None
+    max_ratio: float | None = None
+    time_limit_s: float = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +88,36 @@ class Planning:
             today
         """
         if server.id not in self._kind_of:
-            key = self._key(server)
-            if key not in self._kinds:
-                any_zone = self.wishes.any_zone
-                request = request_to_move(self.snapshot, server, any_zone=any_zone)
-                # Alike servers share this kind, perhaps one on this server's target.
-                request = replace(request, server="")
-                self._kinds[key] = self.kind_of_request(request)
-            self._kind_of[server.id] = self._kinds[key]
+            kind, group = self.ungrouped(server), self.group_of(server)
+            if group is not None:
+                key = kind, group.id
+                if key not in self._kinds:
+                    request = replace(kind.request, group=group)
+                    self._kinds[key] = self.kind_of_request(request)
+                    self._kinds[self._kinds[key]] = kind
+                kind = self._kinds[key]
+            self._kind_of[server.id] = kind
         return self._kind_of[server.id]
+
+    def ungrouped(self, server: Server) -> ServerKind:
+        """Return the kind of a server as if it were in no server group.
+
+        :raises RequestError: see :meth:`kind`
+        """
+        key = self._key(server)
+        if key not in self._kinds:
+            any_zone = self.wishes.any_zone
+            request = request_to_move(self.snapshot, server, any_zone=any_zone)
+            # Alike servers share this kind, perhaps one on this server's target.
+            request = replace(request, server="", group=None)
+            self._kinds[key] = self.kind_of_request(request)
+        return self._kinds[key]
+
+    def without_group(self, kind: ServerKind) -> ServerKind:
+        """Return a kind with the same request for a server without a group."""
+        if kind not in self._kinds:
+            self._kinds[kind] = self.kind_of_request(replace(kind.request, group=None))
+        return self._kinds[kind]
 
     def kind_of_request(self, request: Request) -> ServerKind:
         """Return the kind of servers with a request."""
@@ -117,7 +139,6 @@ class Planning:
             server.availability_zone,
             server.bound_zone,
             server.project if self._projects_matter else "",
-            group.id if (group := self.group_of(server)) else "",
             repr(server.pci_requests),
             repr(self.snapshot.held_by_ports.get(server.id)),
         )
@@ -212,24 +233,6 @@ class Planning:
         met = {bug.number for bug, _ in self._bugs.get(server.id, ())}
         return const.LP_LOST_LIMITS in met and self.moves_live(server)
 
-    def may_stop(self, server: Server) -> bool:
-        """Return whether a server can be shelved, and unshelved without a loss.
-
-        An ephemeral disk would be lost, and a stopped server would be started.
-        """
-        return (
-            self.unshelves_to_hosts
-            and server.status == "ACTIVE"
-            and not server.other_disks_gb
-            and not self.why_not(server)
-        )
-
-    @cached_property
-    def unshelves_to_hosts(self) -> bool:
-        """Whether Nova can unshelve to a host; False if its microversion is unknown."""
-        newest = tuple(map(int, (self.snapshot.microversion or "0").split(".")))
-        return newest >= tuple(map(int, UNSHELVE_TO_HOST.split(".")))
-
     @cached_property
     def _bugs(self) -> dict[str, bugs.BugHits]:
         return bugs.of_moves(self.snapshot)
@@ -250,13 +253,12 @@ class Planning:
         )
 
     def move(self, server: Server, source: str, target: str) -> Move:
-        """Return the move of a server; source or target may be empty, see Move."""
         return Move(
             server=server.id,
             name=server.name,
             source=source,
             target=target,
-            live=bool(source and target) and self.moves_live(server),
+            live=self.moves_live(server),
             memory_mb=server.memory_mb,
             pinned=self.kind(server).request.facts.pinned,
         )

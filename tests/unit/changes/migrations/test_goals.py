@@ -4,11 +4,12 @@
 import dataclasses
 import random
 
+import fixtures
 import testtools
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from nova_perfvm.changes.migrations import goals, model
+from nova_perfvm.changes.migrations import goals, model, program
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.diagnose import audit
@@ -21,6 +22,8 @@ from tests.unit.changes.migrations import clouds
 
 
 def planning_of(policy, snapshot, **wishes):
+    # Machines on which many tests run at once are slow.
+    wishes = {"time_limit_s": 60.0, **wishes}
     return Planning(policy, snapshot, settings_for(policy), PlanOptions(**wishes))
 
 
@@ -148,14 +151,21 @@ class FewHostsCase(PlanCase):
 class FreeTest(FewHostsCase):
     def test_the_cheapest_way(self):
         one = {"a": (1, 64, 16), "b": (1, 32)}
-        two = {"a": (1, 64, 16), "b": (1, 64, 16), "c": (1, 32)}
+        two = {"a": (1, 64, 16), "b": (1, 64, 32), "c": (1, 32)}
         pushing = {"a": (1, 64, 32), "b": (1, 32, 16), "c": (1, 16)}
-        excluded = {"excluded": frozenset({"i-a-16", "b-16"})}
+        excluded = {"excluded": frozenset({"i-a-16", "b-32"})}
         for hosts, count, wishes, steps, gained, words in (
             (one, 1, {}, ["a-16 a b"], (1, 1), ""),
             ({"a": (1, 64)}, 1, {}, [], (0, 0), "there is room for 1 of 1 already"),
             ({"a": (1, 64, 16)}, 1, {}, [], (0, 1), "room for 1, only for 0"),
-            (two | {"a": (1, 64, 32)}, 1, {}, ["b-16 b c"], (1, 1), ""),
+            (
+                {"a": (1, 64, 32), "b": (1, 64, 16), "c": (1, 32)},
+                1,
+                {},
+                ["b-16 b c"],
+                (1, 1),
+                "",
+            ),
             # Half a plan.
             (two, 2, {}, ["a-16 a c"], (1, 2), "room for 2, only for 1"),
             # It goes where 48 GiB stay free, not to the host that is packed first.
@@ -170,7 +180,7 @@ class FreeTest(FewHostsCase):
             # One pushes another on, where two migrations are allowed.
             (pushing, 1, {}, ["b-16 b c", "a-32 a b"], (1, 1), ""),
             (pushing, 1, {"max_moves": 1}, [], (0, 1), "only for 0"),
-            (two, 1, {"excluded": frozenset({"i-a-16"})}, ["b-16 b c"], (1, 1), ""),
+            (two, 1, {"excluded": frozenset({"i-a-16"})}, ["b-32 b c"], (1, 1), ""),
             (two, 1, {"excluded": frozenset({"c"})}, [], (0, 1), ""),
             (two, 1, excluded, [], (0, 1), "it is excluded"),
         ):
@@ -256,6 +266,95 @@ class FreeTest(FewHostsCase):
         hosts["a"] = dataclasses.replace(hosts["a"], up=False)
         plan = goals.drain(self.planning(), "a")
         self.assertIn("nova-compute on a does not run", plan.reasons[0])
+
+
+class SimpleSearchTest(FreeTest):
+    """The same without the solver."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MockPatchObject(program, "installed", lambda: False))
+
+    def test_the_cheapest_way(self):
+        self.build(a=(1, 64, 16), b=(1, 64, 32), c=(1, 32))
+        plan = self.free("hp48")
+        self.assertEqual([("a-16", "a", "c")], self.steps(plan))
+        self.assertIn("HiGHS is not installed", "; ".join(plan.notes))
+
+    def test_random_clouds(self):
+        gained = 0
+        for seed in range(12):
+            scene = clouds.scene(random.Random(seed))
+            planning = planning_of(scene.policy, scene.snapshot, max_moves=4)
+            (vm_class,) = scene.policy.pinned_classes
+            host = scene.snapshot.hosts[0].host
+            for plan in (
+                goals.defragment(planning, vm_class),
+                goals.drain(planning, host),
+            ):
+                self.walk(scene.policy, scene.snapshot, plan)
+                gained += plan.gained
+        self.assertGreater(gained, 12)
+
+
+class BoundTest(FewHostsCase):
+    def test_what_the_solver_has_proven(self):
+        for hosts, words in (
+            (
+                {"a": (1, 64, 16), "c": (1, 32)},
+                "1 more VM by 1 migration; no plan gains",
+            ),
+            ({"a": (1, 64, 16), "c": (1, 8)}, "no plan exists"),
+            # They could only trade hosts.
+            ({"a": (2, 64, 48), "b": (1, 48, 32)}, "at most 1 more VM is possible"),
+        ):
+            with self.subTest(words):
+                self.cloud = clouds.Cloud(self.policy)
+                self.build(**hosts)
+                flavor = "hp32" if "b" in hosts else "hp48"
+                self.assertIn(words, "; ".join(self.free(flavor).notes))
+
+    def test_a_server_in_between(self):
+        """Two servers trade hosts by way of a third host."""
+        self.build(a=(2, 64, 48), b=(1, 48, 32), c=(1, 32))
+        plan = self.free("hp32", 2)
+        self.assertTrue(plan.complete, plan.reasons)
+        self.walk(self.policy, self.cloud.snapshot(), plan)
+
+
+class SharedCPUsTest(PlanCase):
+    """A host with two general servers, a busy host and an idle one."""
+
+    def setUp(self):
+        super().setUp()
+        self.policy = clouds.policy()
+        builder = clouds.Builder(random.Random(0), self.policy)
+        self.cloud = builder.cloud
+        for name in ("drained", "busy", "idle"):
+            self.cloud.add_host(name, "shared")
+        for flavor, host in (("g4", "drained"), ("g4", "drained"), ("g8", "busy")):
+            self.assertTrue(builder.add(flavor, host))
+
+    def drain(self, **wishes):
+        plan = goals.drain(
+            planning_of(self.policy, self.cloud.snapshot(), **wishes), "drained"
+        )
+        self.walk(self.policy, self.cloud.snapshot(), plan)
+        return sorted(move.target for move in plan.moves), "; ".join(plan.notes)
+
+    def test_the_idle_host_first(self):
+        for installed in (True, False):
+            patch = fixtures.MockPatchObject(
+                program, "installed", lambda i=installed: i
+            )
+            with patch:
+                targets, said = self.drain()
+                self.assertEqual(["idle", "idle"], targets)
+                self.assertIn("at most 4 vCPUs for each CPU (allocation_ratio", said)
+                self.assertIn("8 of 16 VCPU (allocation ratio 4)", said)
+                targets, said = self.drain(max_ratio=0.25)
+                self.assertEqual(["idle"], targets)
+                self.assertIn("at most 0.25 vCPUs for each CPU (--max-ratio)", said)
 
 
 class ElasticTest(PlanCase):
