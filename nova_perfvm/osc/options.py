@@ -143,8 +143,7 @@ NOVA_CONF: Final = file(
 )
 PLACEMENT_CONF: Final = file(
     "--placement-conf",
-    "placement.conf, whose options no API shows; Placement's database, named there, "
-    "is asked how it isolates transactions",
+    "placement.conf, whose options no API shows",
 )
 SNAPSHOT: Final = file(
     "--snapshot",
