@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.hosts import HostConfigError
+from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of, some_of
 from nova_perfvm.sizing.bins import Bin, VMKind, pack
@@ -194,7 +195,8 @@ class _Planner:
     def _of_cells(self, policy: Policy) -> Iterator[_Pool]:
         pinned = policy.pinned_classes
         cells = room(policy, self._model, "dedicated", pinned)
-        parts = (1,) if policy.placement == "cells" or len(pinned) > 1 else _PARTS
+        own = scheme_of(policy).mixes or len(pinned) > 1
+        parts = (1,) if own else _PARTS
         sizes = tuple(size for one in pinned for size in sizes_of(one, cells, parts))
         if len(parts) > 1 and sizes:
             vcpus = sorted({size.vcpus for size in sizes})
