@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import quote
 
 from nova_perfvm.changes import steps as do
@@ -22,12 +21,20 @@ from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.apply import Applier
 from nova_perfvm.cloud.errors import CloudError, openstack_errors
 from nova_perfvm.generate.flavors import PolicyFlavor
+from nova_perfvm.policy import Policy
 
 
-def plan(api: API, desired: Sequence[PolicyFlavor], **options: Any) -> Plan:
+def plan(
+    api: API,
+    desired: Sequence[PolicyFlavor],
+    *,
+    policy: Policy,
+    adopt: Collection[str] = (),
+) -> Plan:
     """Return the steps that turn a cloud's flavors into those of a policy."""
     traits, classes = answers.known_names(api)
-    return plan_flavors(desired, flavors(api), traits | classes, **options)
+    known = traits | classes
+    return plan_flavors(desired, flavors(api), known, policy=policy, adopt=adopt)
 
 
 @openstack_errors()

@@ -81,7 +81,7 @@ def make_content(
     tell(f"network {NETWORK}, image {IMAGE}")
     api = API(connection)
     flavors = generate_flavors(policy, generators=extensions.load_generators())
-    found = flavors_of_cloud.plan(api, flavors)
+    found = flavors_of_cloud.plan(api, flavors, policy=policy)
     sync.make(api, flavors_of_cloud.apply, found.changes)
     tell(f"flavors {', '.join(flavor.name for flavor in flavors)}")
     policy_record.record(api, policy.digest, "the sandbox's policy")
