@@ -233,10 +233,6 @@ def memory_fits(
         smallest = min(cell.mempages, default=None)
         return smallest is None or _pool_fits(smallest, memory_mb, now=now)
     pools = sorted(cell.mempages)
-    # Nova reports the pool of small pages of every node: without pools the node was
-    # assumed, as in a snapshot without Nova's database, and its memory is small pages.
-    if not pools and page_size_kb in {const.PAGE_SMALL, const.PAGE_ANY}:
-        return True
     if page_size_kb == const.PAGE_SMALL:
         pools = pools[:1]
     elif page_size_kb == const.PAGE_LARGE:

@@ -106,9 +106,6 @@ class CellTest(testtools.TestCase):
             (paged, 60, 2048, False, False),  # the host has none of that size
             (paged, 1.5, 1048576, False, False),  # no multiple of the page
             (plain, 1, 2048, False, False),
-            (plain, 64, -1, True, True),  # assumed: its pages are not known
-            (plain, 64, -3, True, True),
-            (used, 64, -1, True, False),
         ):
             found = [
                 slots.memory_fits(cell, int(memory_gb * 1024), page_size_kb, now=now)
