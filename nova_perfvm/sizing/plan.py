@@ -141,12 +141,12 @@ def plan(
     for ratio in SENSITIVITY:
         other = replace(conditions, ratios=conditions.ratios.with_cpu(ratio))
         sensitivity[ratio] = {arm.name: arm.total for arm in planner.arms(other)}
-    by_name: dict[str, Arm] = {arm.name: arm for arm in arms}
-    own = by_name.get(policy.placement, by_name["slots"])
+    # Of the schemes, the policy's is planned, else the first that can be.
+    own = next((arm for arm in arms if arm.name == policy.placement), arms[1])
     return ServersPlan(
         conditions,
         sum(service.servers for service in services),
-        planner.carried(conditions, "cells" if own.name == "cells" else "slots"),
+        planner.carried(conditions, own.name),
         arms,
         sensitivity,
         own,
