@@ -22,8 +22,8 @@ from nova_perfvm.printable import number_of
 _NEAR: Final = 0.05
 # What more VMs get in sum, above what one gets, is no noise.
 _MORE: Final = 1.10
-_OF_ONE: Final = "the latency is that of one VM, not of so many"
-_OF_SO_MANY: Final = "the latency is what Little's law gives for so many"
+_OF_ONE: Final = "the latency of one VM, not of the counted VMs"
+_OF_SO_MANY: Final = "the latency by Little's law for the counted VMs"
 _CACHED: Final = (
     "fio ran without direct=1: these are figures of the page cache, not of the disk; "
     "measure again with --direct=1"
@@ -141,7 +141,7 @@ def plan(
     """
     if guarantee.read_iops is None and guarantee.write_iops is None:
         raise PerfVMError(
-            "nothing is guaranteed: give --guarantee-read, --guarantee-write or both"
+            "nothing is guaranteed: give the service read_iops, write_iops or both"
         )
     vms, limit = _fitting(alone, guarantee)
     evidence = f"one VM alone: {_rates(alone)}; {_OF_ONE}"

@@ -206,7 +206,7 @@ def _best(
                 extra_specs=listed.own_specs if listed else None,
             ).flavor
         )
-        # Other keys are the operator's own: they contradict nothing.
+        # The operator's own keys do not contradict the policy.
         mine: dict[str, object] = {
             key: value
             for key, value in flavor.extra_specs.items()
@@ -256,7 +256,11 @@ def _contradiction(
     """
     name, spec = keys[0].replace(":", "_"), keys[-1]
     told = next((f.extra_specs[spec] for f in flavors if spec in f.extra_specs), "")
-    change = f"set --property {name}={told}" if name == spec.replace(":", "_") else ""
+    change = (
+        f"set --property {quote(f'{name}={told}')}"
+        if name == spec.replace(":", "_")
+        else ""
+    )
     return Finding.of(
         _of_image(subject, image, codes.IMAGE_CONFLICT),
         f"image {image.title}",
