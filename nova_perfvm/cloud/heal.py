@@ -108,7 +108,7 @@ def heal_all(
     among: Hypervisors,
     say: Callable[[str], object],
 ) -> None:
-    """Heal one server after the other; say what was done, and what was not."""
+    """Heal servers in turn; say for each the change, or why nothing changed."""
     for host, step in steps:
         try:
             done = heal(api, policy, host, step.server, among)

@@ -212,8 +212,8 @@ class _Reader:
         known = {p["name"] for p in found}
         shape = answers.shape(hypervisor)
         nodes = [f"{const.CELL_SUFFIX}{node}" for node in range(_MOST_NODES)]
-        # Letters have no gaps.  Cells are numbered as NUMA nodes, of which those
-        # without dedicated CPUs have no child.
+        # Letters have no gaps.  Children under cells have the numbers of NUMA nodes,
+        # and a NUMA node without dedicated CPUs has no child.
         for suffixes, certain in (
             (const.CHILD_LETTERS, 0),
             (nodes, shape.cells if shape else _MOST_NODES),

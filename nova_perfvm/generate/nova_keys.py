@@ -69,7 +69,7 @@ def _unknown(key: str) -> str:
 
 
 def _misfit(takes: Mapping[str, Any], value: str) -> str | None:
-    """Return the values that Nova expects; None if `value` is one of them."""
+    """Return the values that Nova expects; None if Nova accepts `value`."""
     if "values" in takes:
         words = f"expected one of {', '.join(takes['values'])}"
         return None if value in takes["values"] else words

@@ -42,7 +42,7 @@ class CloudFacts:
 
     @cached_property
     def shared_sets(self) -> Mapping[str, frozenset[int]]:
-        """The shared CPUs of each host that has such, if its NUMA nodes are known."""
+        """The shared CPUs of each host that has shared CPUs and known NUMA nodes."""
         sets = {
             host.host: frozenset[int]().union(*(cell.cpuset for cell in host.cells))
             for host in self.snapshot.hosts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find hosts of a cloud that can be emptied one after the other."""
+"""Find hosts of a cloud to empty, in order."""
 
 from __future__ import annotations
 

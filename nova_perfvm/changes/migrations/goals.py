@@ -251,7 +251,7 @@ def _gap(found: Found, what: str, gained: int, have: int, wanted: int) -> Iterat
     among = ""
     if found.left_out:
         hosts = len(found.end.hosts) - found.left_out
-        among = f" on the {hosts} hosts that are nearest to it, which were looked at"
+        among = f" on the {hosts} hosts nearest to the goal, as no others were searched"
     if gained < most:
         possible = f"{number_of(most, what)} {'is' if most == 1 else 'are'} possible"
         yield f"{by}; at most {possible}{within}{among}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``explain`` has found, in one line."""
+"""The result of ``explain`` in one line."""
 
 from __future__ import annotations
 

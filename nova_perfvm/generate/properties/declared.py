@@ -17,8 +17,8 @@ _PLAIN: Final = (
     "hw:virtio_packed_ring",
     "hw:cpu_realtime_mask",
 )
-# No validator of nova-api has these keys: a flavor is refused them (2.86), an image
-# is not.
+# nova-api has no validator for these keys: from microversion 2.86 on it refuses
+# flavors that have them, and never images.
 _OF_IMAGE: Final = ("hw:maxphysaddr_mode", "hw:maxphysaddr_bits")
 
 

@@ -69,7 +69,7 @@ def _kinds(host: HostSubject) -> Seen:
         both = node.cpus & slow
         if both and both != node.cpus:
             shown = f"CPUs {format_cpus(both)} of {node.name} are efficient cores"
-            yield Level.WARNING, f"{shown}, the others are not: vCPUs are unequal"
+            yield Level.WARNING, f"{shown}, its other CPUs performance cores"
 
 
 def _offline_nodes(host: HostSubject, shapes: Collection[HostShape]) -> int:
