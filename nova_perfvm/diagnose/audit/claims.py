@@ -256,17 +256,15 @@ def _contradiction(
     """
     name, spec = keys[0].replace(":", "_"), keys[-1]
     told = next((f.extra_specs[spec] for f in flavors if spec in f.extra_specs), "")
-    change = (
-        f"set --property {quote(f'{name}={told}')}"
-        if name == spec.replace(":", "_")
-        else ""
-    )
+    change = f"unset --property {name}"
+    if name == spec.replace(":", "_"):
+        change = f"set --property {quote(f'{name}={told}')}"
     return Finding.of(
         _of_image(subject, image, codes.IMAGE_CONFLICT),
         f"image {image.title}",
         f"{name}={image.properties.get(name, '')}: Nova refuses it together with "
         f"flavors that have {spec}={told}",
-        f"openstack image {change or f'unset --property {name}'} {image.id}",
+        f"openstack image {change} {image.id}",
     )
 
 
