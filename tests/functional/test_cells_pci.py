@@ -313,11 +313,10 @@ class TestOrder(DevicesCase):
 
     def test_order(self):
         for policy in POLICIES:
-            with self.subTest(policy):
-                server = self.boot(with_device(policy), host="h1")
-                self.assert_kept(server, "h1", 1)
-                self.servers.delete(server)
-                self.cloud.run_periodics()
+            server = self.boot(with_device(policy), host="h1")
+            self.assert_kept(server, "h1", 1)
+            self.servers.delete(server)
+            self.cloud.run_periodics()
         plain = self.boot(flavor_of(4), host="h1")
         self.assertEqual([0], self.nodes(plain))
         large = self.boot(with_device("required", 20), host="h1")
@@ -350,17 +349,16 @@ class TestAgreement(SchedulingMixin, DevicesCase):
             blocker = None if full is None else self.occupy("h2", full, 20)
             self.cloud.run_periodics()
             for own, alias in self.ROUNDS:
-                with self.subTest(f"node {full} full, {own}, alias {alias}"):
-                    self.write_alias(alias)
-                    server = self.boot(with_device(own), host="h1")
-                    taken = self.agree(server)
-                    if full != 1:
-                        self.assertTrue(taken)
-                    elif {own, alias} & {"legacy", "required"}:
-                        self.assertFalse(taken)
-                    counts[taken] += 1
-                    self.servers.delete(server)
-                    self.cloud.run_periodics()
+                self.write_alias(alias)
+                server = self.boot(with_device(own), host="h1")
+                taken = self.agree(server)
+                if full != 1:
+                    self.assertTrue(taken)
+                elif {own, alias} & {"legacy", "required"}:
+                    self.assertFalse(taken)
+                counts[taken] += 1
+                self.servers.delete(server)
+                self.cloud.run_periodics()
             if blocker:
                 self.servers.delete(blocker)
         self.assertGreater(min(counts[True], counts[False]), 1, counts)

@@ -21,7 +21,7 @@ class TestEmbeddedCloud(base.FunctionalTest):
     def test_a_move_leaves_no_guest_where_it_came_from(self):
         """Whichever compute was started last."""
         for last in ("host1", "host2"):
-            with self.subTest(last), self.start() as cloud:
+            with self.start() as cloud:
                 cloud.create_flavor(GENERAL, 2, 4096, 40)
                 for name in ("host1", "host2"):
                     cloud.start_host(name)

@@ -143,25 +143,24 @@ class TestSlots(SlotsCase):
             self.servers.shelve,
             self.servers.cold_migrate,
         ):
-            with self.subTest(leave.__name__):
-                server = self.boot(host="hp1")
-                self.lose(server)
-                left = []
+            server = self.boot(host="hp1")
+            self.lose(server)
+            left = []
 
-                def then_leave(*looked_at, server=server, leave=leave, left=left):
-                    found = look(*looked_at)
-                    if not left:
-                        left.append(leave(server))
-                    return found
+            def then_leave(*looked_at, server=server, leave=leave, left=left):
+                found = look(*looked_at)
+                if not left:
+                    left.append(leave(server))
+                return found
 
-                with fixtures.MonkeyPatch(AT_REST, then_leave):
-                    status, found, said = self.heal("--yes")
-                self.assertEqual((0, []), (status, found), said)
-                self.assertEqual(1, len(left))
-                self.assertNotIn("hp1: allocate", said)
-                held = self.held(server)
-                self.assertNotIn(self.provider("hp1"), held)
-                self.assertEqual(bool(held), leave == self.servers.cold_migrate)
+            with fixtures.MonkeyPatch(AT_REST, then_leave):
+                status, found, said = self.heal("--yes")
+            self.assertEqual((0, []), (status, found), said)
+            self.assertEqual(1, len(left))
+            self.assertNotIn("hp1: allocate", said)
+            held = self.held(server)
+            self.assertNotIn(self.provider("hp1"), held)
+            self.assertEqual(bool(held), leave == self.servers.cold_migrate)
 
     def test_a_host_that_is_full_by_now(self):
         servers = [self.boot(), self.boot()]
@@ -204,27 +203,26 @@ class TestCells(LostMixin, CellsCase):
     def test_a_resize_that_is_reverted(self):
         """Nova moves nothing back, as there was nothing to move to the migration."""
         for move, to in (("cold_migrate", ()), ("resize", (flavor_of(8),))):
-            with self.subTest(move):
-                server = self.boot(flavor_of(4), host="h1")
-                before = self.held(server)
-                self.lose(server)
-                moved = getattr(self.servers, move)(server, *to)
-                self.assertEqual("h2", moved.host)
-                back = self.servers.revert(moved)
-                self.assertEqual(("ACTIVE", "h1"), (back.status, back.host))
-                self.assertLessEqual({"h2"}, self.allocations(server).keys())
+            server = self.boot(flavor_of(4), host="h1")
+            before = self.held(server)
+            self.lose(server)
+            moved = getattr(self.servers, move)(server, *to)
+            self.assertEqual("h2", moved.host)
+            back = self.servers.revert(moved)
+            self.assertEqual(("ACTIVE", "h1"), (back.status, back.host))
+            self.assertLessEqual({"h2"}, self.allocations(server).keys())
 
-                status, found, said = self.heal("--dry-run")
-                self.assertEqual(2, status)
-                lost = {codes.ALLOCATION_MISSING, codes.ALLOCATION_ELSEWHERE}
-                self.assertLessEqual(lost, {*found})
-                self.assertIn("instead of its allocation on h2\n", said)
+            status, found, said = self.heal("--dry-run")
+            self.assertEqual(2, status)
+            lost = {codes.ALLOCATION_MISSING, codes.ALLOCATION_ELSEWHERE}
+            self.assertLessEqual(lost, {*found})
+            self.assertIn("instead of its allocation on h2\n", said)
 
-                status, found, said = self.heal("--yes")
-                self.assertEqual((0, []), (status, found), said)
-                self.assertEqual(before, self.held(server))
-                self.assertEqual({"0": (0, 0), "1": (0, 0)}, self.books("h2"))
-                self.servers.delete(server)
+            status, found, said = self.heal("--yes")
+            self.assertEqual((0, []), (status, found), said)
+            self.assertEqual(before, self.held(server))
+            self.assertEqual({"0": (0, 0), "1": (0, 0)}, self.books("h2"))
+            self.servers.delete(server)
 
 
 class TestUnits(LostMixin, ElasticTest):

@@ -114,20 +114,19 @@ class XMLTest(base.FunctionalTest):
         self.create_flavors(*(name for name, *_ in ROWS))
         without = None
         for name, keys, expected in ROWS:
-            with self.subTest(name):
-                vm_class = self.policy.get_class(flavors[name].class_name)
-                root = self.booted(name, vm_class)
-                for place, attributes in expected.items():
-                    found = root.find(place)
-                    self.assertIsNotNone(found, place)
-                    seen = {key: found.get(key) for key in attributes}
-                    self.assertEqual(attributes, seen, place)
-                domain = Domain(root)
-                without = without or domain
-                declares = bool(keys) and "extra_specs" not in keys
-                self.assert_judged(vm_class, domain, {Level.OK} if declares else set())
-                wrong = {Level.FAILURE} if declares else set()
-                self.assert_judged(vm_class, without, wrong)
+            vm_class = self.policy.get_class(flavors[name].class_name)
+            root = self.booted(name, vm_class)
+            for place, attributes in expected.items():
+                found = root.find(place)
+                self.assertIsNotNone(found, place)
+                seen = {key: found.get(key) for key in attributes}
+                self.assertEqual(attributes, seen, place)
+            domain = Domain(root)
+            without = without or domain
+            declares = bool(keys) and "extra_specs" not in keys
+            self.assert_judged(vm_class, domain, {Level.OK} if declares else set())
+            wrong = {Level.FAILURE} if declares else set()
+            self.assert_judged(vm_class, without, wrong)
 
     def booted(self, flavor, vm_class):
         """Boot a server of an image of the class; return its XML."""

@@ -140,12 +140,11 @@ class TestPolicyOfACloud(ClientMixin, ElasticTest):
             ("host", "enroll", "h1", "h2", "--yes"),
             ("plan", "drain", "h1", "--execute", "--yes"),
         ):
-            with self.subTest(command):
-                status, stdout, stderr = self.run_command(*command)
-                self.assertNotEqual(0, status)
-                self.assertEqual(("", ""), (stdout, self.policy_said))
-                self.assertIn("no policy is named", stderr)
-                self.assertEqual(1, len(stderr.splitlines()), stderr)
+            status, stdout, stderr = self.run_command(*command)
+            self.assertNotEqual(0, status)
+            self.assertEqual(("", ""), (stdout, self.policy_said))
+            self.assertIn("no policy is named", stderr)
+            self.assertEqual(1, len(stderr.splitlines()), stderr)
         self.assert_ordinary("h1")
         # What only looks says that it is the built-in one, and not the recorded one.
         _, stderr = self.said("host", "list")
@@ -192,29 +191,27 @@ class TestPolicyOfACloud(ClientMixin, ElasticTest):
             (1, "host", "enroll", "h1", "--yes"),
             (3, "plan", "drain", "h1", "--execute", "--yes"),
         ):
-            with self.subTest(command):
-                stdout, stderr = self.said(*command, policy=second, status=status)
-                refusal = stderr.splitlines()[-1]
-                self.assertIn(named, refusal)
-                self.assertIn(f"than {second} (sha256 {other[:8]})", refusal)
-                self.assertIn("--policy-changed", refusal)
-                self.assertEqual("", stdout)
+            stdout, stderr = self.said(*command, policy=second, status=status)
+            refusal = stderr.splitlines()[-1]
+            self.assertIn(named, refusal)
+            self.assertIn(f"than {second} (sha256 {other[:8]})", refusal)
+            self.assertIn("--policy-changed", refusal)
+            self.assertEqual("", stdout)
         self.assertEqual(before, self.aggregates())
         # Named, the built-in one is another policy as well.
         _, stderr = self.said(*sync, policy="builtin", status=1)
         self.assertIn(f"than built-in (sha256 {loader.load().digest[:8]})", stderr)
         for command in (("host", "list"), ("audit",), ("preflight",)):
             for policy in (first, second):
-                with self.subTest(command, policy=policy):
-                    _, stdout, stderr = self.run_command(*command, "--policy", policy)
-                    # The aggregate is nothing that the audit wonders at.
-                    self.assertNotIn("perfvm-policy", stdout)
-                    self.assertEqual(
-                        int(policy == second),
-                        stderr.count(
-                            f"warning: the cloud was changed by another policy, {named}"
-                        ),
-                    )
+                _, stdout, stderr = self.run_command(*command, "--policy", policy)
+                # The aggregate is nothing that the audit wonders at.
+                self.assertNotIn("perfvm-policy", stdout)
+                self.assertEqual(
+                    int(policy == second),
+                    stderr.count(
+                        f"warning: the cloud was changed by another policy, {named}"
+                    ),
+                )
 
         self.said(*sync, "--policy-changed", policy=second)
         self.assertEqual((other, second), self.recorded())
@@ -284,14 +281,13 @@ class TestPolicyOfACloud(ClientMixin, ElasticTest):
             (18, "flavor", "sync"),
             (16, "host", "enroll", "h1", "h2"),
         ):
-            with self.subTest(command):
-                classes["high-performance"]["former_vcpus"] = [vcpus]
-                policy = self.write_policy(classes=classes)
-                before = self.recorded()
-                changed = (*command, "--policy-changed")
-                printed = self.said(*changed, "--dry-run", policy=policy)
-                self.assertIn("would record policy sha256", printed[-1])
-                self.assertEqual(before, self.recorded())
-                printed = self.said(*changed, policy=policy)
-                self.assertIn("nothing to do", "".join(printed))
-                self.assertEqual((loader.load(policy).digest, policy), self.recorded())
+            classes["high-performance"]["former_vcpus"] = [vcpus]
+            policy = self.write_policy(classes=classes)
+            before = self.recorded()
+            changed = (*command, "--policy-changed")
+            printed = self.said(*changed, "--dry-run", policy=policy)
+            self.assertIn("would record policy sha256", printed[-1])
+            self.assertEqual(before, self.recorded())
+            printed = self.said(*changed, policy=policy)
+            self.assertIn("nothing to do", "".join(printed))
+            self.assertEqual((loader.load(policy).digest, policy), self.recorded())

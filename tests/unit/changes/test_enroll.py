@@ -148,10 +148,7 @@ class EnrollTest(PlanCase):
             {"traits": frozenset()},
             {"traits": child.traits | {units.child_trait("b")}},
         ):
-            with self.subTest(damage):
-                self.assert_same(
-                    good, self.enrolled(damaged(good, child.uuid, **damage))
-                )
+            self.assert_same(good, self.enrolled(damaged(good, child.uuid, **damage)))
         surplus = Provider("u", "h1_perfvm_c", 3, parent=ROOT, root=ROOT)
         more = having(good, providers=(*good.cloud.providers, surplus))
         fewer = self.enrolled(more)
@@ -219,8 +216,7 @@ class EnrollTest(PlanCase):
             ("is being changed (VERIFY_RESIZE)", view(resized), POLICY, backfill),
             ("what is left of one) holds units", stray, POLICY, backfill),
         ):
-            with self.subTest(words):
-                self.assert_refused(words, seen, policy, **options)
+            self.assert_refused(words, seen, policy, **options)
         self.patch(const, "UNITS_PER_CHILD", 2)
         seen = view(*map(server, "abc"))
         self.assert_refused("2 of the latter: move the others away", seen, **backfill)
@@ -241,8 +237,7 @@ class SlotsTest(PlanCase):
         ):
             parsed = shape and HostShape.parse(shape)
             seen = view(resource=resource, total=total, shape=parsed)
-            with self.subTest(f"{resource} {shape} {total}"):
-                self.assertEqual(expected, self.slots(self.enrolled(seen)))
+            self.assertEqual(expected, self.slots(self.enrolled(seen)))
 
     def test_half_of_the_threads(self):
         """With ``smt: threads`` half of the CPUs are not one of each core."""
@@ -253,8 +248,7 @@ class SlotsTest(PlanCase):
         policy = dataclasses.replace(POLICY, **changes)
         for resource in ("VCPU", "PCPU"):
             seen = view(resource=resource, total=40, shape=shape)
-            with self.subTest(resource):
-                self.assert_refused("say --slots N", seen, policy)
+            self.assert_refused("say --slots N", seen, policy)
 
     def test_as_asked_and_kept(self):
         host = self.enrolled(view(), slots=1)
@@ -364,11 +358,10 @@ class AnotherNumberTest(PlanCase):
             ({"metadata": isolating(FOUR_TRAIT)}, {old.name, AGGREGATE}),
             ({"metadata": {**old.metadata, "ssd": "1"}}, {old.name, AGGREGATE}),
         ):
-            with self.subTest(facts):
-                kept = dataclasses.replace(old, **facts)
-                seen = having(good, aggregates=(kept,))
-                host = self.changed(seen, POLICY)
-                self.assertEqual(left, {a.name for a in host.cloud.aggregates})
+            kept = dataclasses.replace(old, **facts)
+            seen = having(good, aggregates=(kept,))
+            host = self.changed(seen, POLICY)
+            self.assertEqual(left, {a.name for a in host.cloud.aggregates})
 
     def test_placement_knows_the_old_aggregate_still(self):
         """Nova only logs where it fails to tell Placement."""

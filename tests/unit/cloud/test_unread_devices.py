@@ -39,7 +39,7 @@ class UnreadDevicesTest(testtools.TestCase):
             return read
 
         down = "cell c1: down"
-        for name, readers, expected in (
+        for _name, readers, expected in (
             ("all", ([down], [down], [down]), [down]),
             ("devices", ([], [], ["cell c2: lost"]), ["cell c2: lost"]),
             ("versions", ([], ["cell c2: lost"], []), ["cell c2: lost"]),
@@ -50,11 +50,8 @@ class UnreadDevicesTest(testtools.TestCase):
                 function: fails(why, result)
                 for function, why, result in zip(names, readers, results, strict=True)
             }
-            with (
-                self.subTest(name),
-                mock.patch.multiple(
-                    nova_database, configure=mock.Mock(), aliases=dict, **patched
-                ),
+            with mock.patch.multiple(
+                nova_database, configure=mock.Mock(), aliases=dict, **patched
             ):
                 found = host_nodes.from_database("nova.conf")(self.taken)
                 gaps = [gap for gap in found.gaps if gap not in self.taken.gaps]

@@ -31,18 +31,17 @@ class LackingDevicesTest(testtools.TestCase):
                         uuid=uuid, inventories=inventories, traits=frozenset()
                     )
                 )
-        for name, last, nodes in (
+        for _name, last, nodes in (
             ("no such device", request("d", 1), ()),
             ("too few devices", request("c", 3), ()),
             ("not near", request("c", 1, REQUIRED), (0,)),
         ):
-            with self.subTest(name):
-                compute = types.SimpleNamespace(pci_pools=tuple(pools), cells=())
-                view = types.SimpleNamespace(compute=compute, tree=tree)
-                asked = [request("a", 2), request("b", 2), last]
-                with mock.patch.object(
-                    devices, "_suiting", side_effect=devices._suiting
-                ) as suiting:
-                    self.assertIsNone(devices.given(asked, view, nodes))
-                self.assertLess(suiting.call_count, 10)
-                self.assertIsNotNone(devices.given(asked[:2], view, nodes))
+            compute = types.SimpleNamespace(pci_pools=tuple(pools), cells=())
+            view = types.SimpleNamespace(compute=compute, tree=tree)
+            asked = [request("a", 2), request("b", 2), last]
+            with mock.patch.object(
+                devices, "_suiting", side_effect=devices._suiting
+            ) as suiting:
+                self.assertIsNone(devices.given(asked, view, nodes))
+            self.assertLess(suiting.call_count, 10)
+            self.assertIsNotNone(devices.given(asked[:2], view, nodes))

@@ -67,17 +67,16 @@ class MovesTest(testtools.TestCase):
             ("PCI", {"hw_pci_numa_affinity_policy": "required"}),
             ("two", {"hw_mem_page_size": "large", "hw_numa_nodes": "2"}),
         ):
-            with self.subTest(name):
-                specs = {**server.extra_specs, **FLAVOR_KEYS.get(name, {})}
-                image = Image("image", "i", properties)
-                changed = replace(server, extra_specs=specs, image="image")
-                today = replace(snapshot, images=(image,), servers=(changed,))
-                self.assertRaises(
-                    RequestError, request_for, changed.embedded, image, devices=()
-                )
-                request = moves.request_of(today, changed)
-                self.assertEqual(before.demand, request.demand)
-                self.assertEqual(before.facts.cells, request.facts.cells)
+            specs = {**server.extra_specs, **FLAVOR_KEYS.get(name, {})}
+            image = Image("image", "i", properties)
+            changed = replace(server, extra_specs=specs, image="image")
+            today = replace(snapshot, images=(image,), servers=(changed,))
+            self.assertRaises(
+                RequestError, request_for, changed.embedded, image, devices=()
+            )
+            request = moves.request_of(today, changed)
+            self.assertEqual(before.demand, request.demand)
+            self.assertEqual(before.facts.cells, request.facts.cells)
 
     def test_nova_takes_the_first_command_in_each_status(self):
         statuses = allowed()

@@ -173,14 +173,13 @@ class CheckTest(testtools.TestCase):
             ),
         ):
             read = {("perfvm", key): value for key, value in settings.items()}
-            with self.subTest(settings, code=code):
-                found = self.check(
-                    "The policy is enforced", nova_settings=read, enforced=enforced
-                )
-                self.assertEqual([code] if code else [], [f.code for f in found])
-                for word in words:
-                    self.assertIn(word, found[0].observed)
-                    self.assertTrue(found[0].remedy)
+            found = self.check(
+                "The policy is enforced", nova_settings=read, enforced=enforced
+            )
+            self.assertEqual([code] if code else [], [f.code for f in found])
+            for word in words:
+                self.assertIn(word, found[0].observed)
+                self.assertTrue(found[0].remedy)
         (found,) = self.check("The policy is enforced")
         self.assertEqual(unknown, found.code)
         for selection in (Selection.PREFLIGHT, Selection.POLICY):

@@ -139,13 +139,12 @@ class KindsTest(testtools.TestCase):
             (101, "odd: more than 100 mistakes\n", 102),
             (5000, "odd: more than 100 mistakes\n", 102),
         ):
-            with self.subTest(number=number):
-                keys = {f"key{number}": 1 for number in range(number)}
-                path.write_text(json.dumps({"schema_version": "1.0"} | keys))
-                message = self.refused("policy", path)
-                self.assertIn(words, message)
-                self.assertEqual(lines, len(message.splitlines()))
-                self.assertEqual(number > 100, message.endswith("\n  and more"))
+            keys = {f"key{number}": 1 for number in range(number)}
+            path.write_text(json.dumps({"schema_version": "1.0"} | keys))
+            message = self.refused("policy", path)
+            self.assertIn(words, message)
+            self.assertEqual(lines, len(message.splitlines()))
+            self.assertEqual(number > 100, message.endswith("\n  and more"))
 
     def test_reading_ends_after_a_hundred_mistakes(self):
         servers = json.dumps([{}] * 50_000)

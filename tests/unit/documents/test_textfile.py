@@ -39,11 +39,10 @@ class ReadTest(testtools.TestCase):
             ("a\0b", "embedded null byte"),
             ("", "an empty path: name a file"),
         ):
-            with self.subTest(reason):
-                exc = self.refused(path)
-                self.assertEqual((str(path) or "''", reason), (exc.path, exc.reason))
-                shown = exc.path.replace("\0", "\\u0000")
-                self.assertEqual(f"cannot read {shown}: {reason}", str(exc))
+            exc = self.refused(path)
+            self.assertEqual((str(path) or "''", reason), (exc.path, exc.reason))
+            shown = exc.path.replace("\0", "\\u0000")
+            self.assertEqual(f"cannot read {shown}: {reason}", str(exc))
 
     def test_size(self):
         self.path.write_text("abc")
@@ -86,13 +85,12 @@ class ReplaceTest(testtools.TestCase):
         real = self.path.with_name("real")
         self.path.symlink_to(real.name)
         for before in (None, "old"):
-            with self.subTest(before=before):
-                if before is not None:
-                    real.write_text(before)
-                textfile.replace(str(self.path), "new")
-                self.assertTrue(self.path.is_symlink())
-                self.assertEqual("new", real.read_text())
-                self.assertEqual({self.path, real}, {*self.path.parent.iterdir()})
+            if before is not None:
+                real.write_text(before)
+            textfile.replace(str(self.path), "new")
+            self.assertTrue(self.path.is_symlink())
+            self.assertEqual("new", real.read_text())
+            self.assertEqual({self.path, real}, {*self.path.parent.iterdir()})
 
     def test_standard_output_is_written_to(self):
         """Also where it is a file: /dev/stdout is such a link."""
@@ -100,18 +98,17 @@ class ReplaceTest(testtools.TestCase):
         code = "import sys; from nova_perfvm.documents import textfile as t; "
         code += "t.replace(sys.argv[1], 'new')"
         for number in (1, 2):
-            with self.subTest(descriptor=number):
-                link = self.path.with_name(f"link{number}")
-                link.symlink_to(f"/proc/self/fd/{number}")
-                out.write_text("logged before, ")
-                inode = out.stat().st_ino
-                with out.open("a") as file:
-                    streams = {"stdout" if number == 1 else "stderr": file}
-                    command = [sys.executable, "-c", code, str(link)]
-                    subprocess.run(command, check=True, **streams)
-                self.assertTrue(link.is_symlink())
-                self.assertEqual("logged before, new", out.read_text())
-                self.assertEqual(inode, out.stat().st_ino)
+            link = self.path.with_name(f"link{number}")
+            link.symlink_to(f"/proc/self/fd/{number}")
+            out.write_text("logged before, ")
+            inode = out.stat().st_ino
+            with out.open("a") as file:
+                streams = {"stdout" if number == 1 else "stderr": file}
+                command = [sys.executable, "-c", code, str(link)]
+                subprocess.run(command, check=True, **streams)
+            self.assertTrue(link.is_symlink())
+            self.assertEqual("logged before, new", out.read_text())
+            self.assertEqual(inode, out.stat().st_ino)
 
     def test_reason_is_without_the_scratch_file(self):
         path = str(self.path.parent / "none" / "file")
@@ -140,19 +137,18 @@ class ExclusivelyTest(testtools.TestCase):
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         lock = directory / ".file.lock"
         for target in (directory / "precious", directory / "absent"):
-            with self.subTest(target=target.name):
-                (directory / "precious").write_text("all that there is")
-                lock.symlink_to(target)
-                error = self.assertRaises(
-                    PerfVMError, self.refused, str(directory / "file")
-                )
-                words = f"cannot write {lock}: a symbolic link, which is not followed"
-                self.assertIn(words, str(error))
-                left = {path.name for path in directory.iterdir()}
-                self.assertEqual({".file.lock", "precious"}, left)
-                text = (directory / "precious").read_text()
-                self.assertEqual("all that there is", text)
-                lock.unlink()
+            (directory / "precious").write_text("all that there is")
+            lock.symlink_to(target)
+            error = self.assertRaises(
+                PerfVMError, self.refused, str(directory / "file")
+            )
+            words = f"cannot write {lock}: a symbolic link, which is not followed"
+            self.assertIn(words, str(error))
+            left = {path.name for path in directory.iterdir()}
+            self.assertEqual({".file.lock", "precious"}, left)
+            text = (directory / "precious").read_text()
+            self.assertEqual("all that there is", text)
+            lock.unlink()
 
     def test_a_linked_file_is_not_emptied(self):
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)

@@ -119,54 +119,52 @@ class AsNovaTest(testtools.TestCase):
             told = {("scheduler", key): str(value) for key, value in values.items()}
             for row, (specs, properties) in ROWS.items():
                 for booted in ("image", "volume"):
-                    with self.subTest(option=option, row=row, booted=booted):
-                        is_bfv = booted == "volume"
-                        theirs = as_nova(properties).obj_to_primitive()
-                        props = theirs["nova_object.data"]
-                        spec = states.request_spec("f", 4, 4096, specs, props, is_bfv)
-                        spec.image.disk_format = "qcow2"
-                        for name in prefilters.PREFILTERS.keys() & there:
-                            prefilter = getattr(request_filter, name)
-                            prefilter(context.get_admin_context(), spec)
-                        flavor = Flavor("f", "f", 4, 4096, 0, specs)
-                        image = Image("i", "i", properties, disk_format="qcow2")
-                        request = request_for(flavor, image, volume_backed=is_bfv)
-                        found = prefilters.root_traits(request.keys, told)
-                        new = tuple(
-                            prefix
-                            for name, prefix in prefilters.SINCE.items()
-                            if name not in there
-                        )
-                        self.assertEqual(
-                            set(spec.root_required),
-                            {t for t in found if not t.startswith(new or "-")},
-                        )
-                        if not told:
-                            self.assertEqual(found, request.demand.root_required)
-                        try:
-                            theirs = demand_of(RESOURCES.from_request_spec(spec))
-                        except exception.Invalid:
-                            self.assertIn(row, REFUSED_BEFORE)
-                            continue
-                        mine = ours(request.demand)
-                        if not hasattr(RESOURCES, "_translate_mem_encryption_request"):
-                            mine[""][1].difference_update(prefilters.MEMORY.values())
-                        self.assertEqual(theirs, mine)
-                        asked |= found
+                    is_bfv = booted == "volume"
+                    theirs = as_nova(properties).obj_to_primitive()
+                    props = theirs["nova_object.data"]
+                    spec = states.request_spec("f", 4, 4096, specs, props, is_bfv)
+                    spec.image.disk_format = "qcow2"
+                    for name in prefilters.PREFILTERS.keys() & there:
+                        prefilter = getattr(request_filter, name)
+                        prefilter(context.get_admin_context(), spec)
+                    flavor = Flavor("f", "f", 4, 4096, 0, specs)
+                    image = Image("i", "i", properties, disk_format="qcow2")
+                    request = request_for(flavor, image, volume_backed=is_bfv)
+                    found = prefilters.root_traits(request.keys, told)
+                    new = tuple(
+                        prefix
+                        for name, prefix in prefilters.SINCE.items()
+                        if name not in there
+                    )
+                    self.assertEqual(
+                        set(spec.root_required),
+                        {t for t in found if not t.startswith(new or "-")},
+                    )
+                    if not told:
+                        self.assertEqual(found, request.demand.root_required)
+                    try:
+                        theirs = demand_of(RESOURCES.from_request_spec(spec))
+                    except exception.Invalid:
+                        self.assertIn(row, REFUSED_BEFORE)
+                        continue
+                    mine = ours(request.demand)
+                    if not hasattr(RESOURCES, "_translate_mem_encryption_request"):
+                        mine[""][1].difference_update(prefilters.MEMORY.values())
+                    self.assertEqual(theirs, mine, option)
+                    asked |= found
         self.assertGreater(len(asked), 12, asked)
 
     def test_ephemeral_and_swap_disks(self):
         for root_gb, other_gb, is_bfv in ((20, 7, False), (20, 7, True), (0, 0, True)):
-            with self.subTest(root_gb=root_gb, other_gb=other_gb, is_bfv=is_bfv):
-                spec = states.request_spec("f", 1, 512, {}, {}, is_bfv)
-                spec.flavor.root_gb = root_gb
-                # 5 GiB, and 1.5 of swap.
-                spec.flavor.ephemeral_gb = 5 if other_gb else 0
-                spec.flavor.swap = 1536 if other_gb else 0
-                of = RESOURCES.from_request_spec
-                flavor = Flavor("f", "f", 1, 512, root_gb, {}, other_gb)
-                request = request_for(flavor, volume_backed=is_bfv)
-                self.assertEqual(demand_of(of(spec)), ours(request.demand))
+            spec = states.request_spec("f", 1, 512, {}, {}, is_bfv)
+            spec.flavor.root_gb = root_gb
+            # 5 GiB, and 1.5 of swap.
+            spec.flavor.ephemeral_gb = 5 if other_gb else 0
+            spec.flavor.swap = 1536 if other_gb else 0
+            of = RESOURCES.from_request_spec
+            flavor = Flavor("f", "f", 1, 512, root_gb, {}, other_gb)
+            request = request_for(flavor, volume_backed=is_bfv)
+            self.assertEqual(demand_of(of(spec)), ours(request.demand))
 
 
 class RefusedTest(testtools.TestCase):
@@ -178,11 +176,10 @@ class RefusedTest(testtools.TestCase):
             "hw:mem_encryption": ("true", "false"),
             "hw:ephemeral_encryption": ("true", "false"),
         }.items():
-            with self.subTest(key=key):
-                flavor = Flavor("f", "f", 2, 2048, 0, {key: values[0]})
-                props = {**UEFI, key.replace(":", "_"): values[1]}
-                image = Image("i", "i", props)
-                error = self.assertRaises(RequestError, request_for, flavor, image)
-                self.assertIn("(FlavorImageConflict)", str(error))
-                props = {**props, key.replace(":", "_"): values[0]}
-                request_for(flavor, dataclasses.replace(image, properties=props))
+            flavor = Flavor("f", "f", 2, 2048, 0, {key: values[0]})
+            props = {**UEFI, key.replace(":", "_"): values[1]}
+            image = Image("i", "i", props)
+            error = self.assertRaises(RequestError, request_for, flavor, image)
+            self.assertIn("(FlavorImageConflict)", str(error))
+            props = {**props, key.replace(":", "_"): values[0]}
+            request_for(flavor, dataclasses.replace(image, properties=props))

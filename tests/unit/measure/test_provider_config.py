@@ -183,8 +183,7 @@ class RefusalTest(testtools.TestCase):
     def test_files_as_nova_compute_takes_them(self):
         refused = {}
         for name, content in FILES.items():
-            with self.subTest(name):
-                refused[name] = self.assert_alike(text_of(content))
+            refused[name] = self.assert_alike(text_of(content))
         taken = {name for name, is_refused in refused.items() if not is_refused}
         names = list(FILES)
         expected = {*names[: names.index("unquoted version")]}
@@ -213,9 +212,8 @@ class RefusalTest(testtools.TestCase):
             ("missing total", "The provider config file 0.yaml did not pass validat"),
             ("an inventory as a name", "Invalid resource class, only custom"),
         ):
-            with self.subTest(name):
-                files = files_of(text_of(FILES[name]))
-                self.assertIn(sentence, nova_rules.refusal_of(files))
+            files = files_of(text_of(FILES[name]))
+            self.assertIn(sentence, nova_rules.refusal_of(files))
         self.assertEqual("", nova_rules.refusal_of(files_of(hosts.PROVIDER_YAML)))
         for said in (nova_rules.refusal_of, provider_config.refusal_of):
             self.assertNotEqual("", said(files_of("a: \udc80")))
@@ -312,22 +310,19 @@ class ArrangementsTest(testtools.TestCase):
 
     def test_as_nova_compute_reports(self):
         for name, entries in ARRANGEMENTS.items():
-            with self.subTest(name):
-                reported = placement_by_nova(entries)
-                if reported is None:
-                    self.assertEqual("name and UUID", name)
-                    (found,) = self.found(entries, dict.fromkeys(NAMES, ({}, ())))
-                    self.assertEqual(codes.PROVIDER_FILES_REFUSED, found.code)
-                    continue
-                self.assertEqual([], self.found(entries, reported))
-                for where, (totals, traits) in reported.items():
-                    lacking = reported | {where: ({}, set())}
-                    more = reported | {
-                        where: ({**totals, "CUSTOM_PERFVM_Y": 1}, traits)
-                    }
-                    if totals or traits:
-                        (found,) = self.found(entries, lacking)
-                        self.assertEqual(codes.PROVIDER_FILES_DIFFER, found.code)
-                    # Of nested ones others may add to what the files say.
-                    many = int(where == "compute1")
-                    self.assertEqual(many, len(self.found(entries, more)))
+            reported = placement_by_nova(entries)
+            if reported is None:
+                self.assertEqual("name and UUID", name)
+                (found,) = self.found(entries, dict.fromkeys(NAMES, ({}, ())))
+                self.assertEqual(codes.PROVIDER_FILES_REFUSED, found.code)
+                continue
+            self.assertEqual([], self.found(entries, reported))
+            for where, (totals, traits) in reported.items():
+                lacking = reported | {where: ({}, set())}
+                more = reported | {where: ({**totals, "CUSTOM_PERFVM_Y": 1}, traits)}
+                if totals or traits:
+                    (found,) = self.found(entries, lacking)
+                    self.assertEqual(codes.PROVIDER_FILES_DIFFER, found.code)
+                # Of nested ones others may add to what the files say.
+                many = int(where == "compute1")
+                self.assertEqual(many, len(self.found(entries, more)))

@@ -87,36 +87,34 @@ def policy_for(shape, size, placement="slots"):
 
 class MachinesTest(testtools.TestCase):
     def test_what_one_gets(self):
-        for machine, built, size, vms in MACHINES:
-            with self.subTest(machine):
-                host = collected(*built)
-                seen = topology.read(host)
-                shape = "x".join(map(str, built[:3])).removesuffix("x1")
-                self.assertEqual(shape, str(seen))
-                policy = policy_for(shape, size)
-                (pinned,) = policy.pinned_classes
-                self.assertEqual(vms, shape_slots(pinned, seen.shape))
+        for _machine, built, size, vms in MACHINES:
+            host = collected(*built)
+            seen = topology.read(host)
+            shape = "x".join(map(str, built[:3])).removesuffix("x1")
+            self.assertEqual(shape, str(seen))
+            policy = policy_for(shape, size)
+            (pinned,) = policy.pinned_classes
+            self.assertEqual(vms, shape_slots(pinned, seen.shape))
 
-                config = generate(HostRequest(policy, seen, "dedicated"))
-                self.assertEqual(vms, config.slots)
-                self.assertNotIn("host_shape", " ".join(config.warnings))
+            config = generate(HostRequest(policy, seen, "dedicated"))
+            self.assertEqual(vms, config.slots)
+            self.assertNotIn("host_shape", " ".join(config.warnings))
 
-                # As configured; Placement's inventories are not collected.
-                conf = {nova_conf.PATH: rendering.nova_conf(config)}
-                host = dataclasses.replace(host, files=host.files | conf)
-                policy = policy_for(shape, size, "none")
-                snapshot = as_snapshot([hypervisor.facts(host, policy)])
-                (slots,) = host_capacity(policy, snapshot)
-                self.assertEqual(vms, slots.total)
+            # As configured; Placement's inventories are not collected.
+            conf = {nova_conf.PATH: rendering.nova_conf(config)}
+            host = dataclasses.replace(host, files=host.files | conf)
+            policy = policy_for(shape, size, "none")
+            snapshot = as_snapshot([hypervisor.facts(host, policy)])
+            (slots,) = host_capacity(policy, snapshot)
+            self.assertEqual(vms, slots.total)
 
     def test_the_check_of_hosts(self):
-        for machine, built, size, _ in MACHINES:
-            with self.subTest(machine):
-                host = collected(*built)
-                policy = policy_for(str(topology.read(host)), size)
-                subject = HostSubject(host, policy)
-                levels = {one.level for one in node_shape.findings(subject)}
-                self.assertEqual({Level.OK}, levels)
+        for _machine, built, size, _ in MACHINES:
+            host = collected(*built)
+            policy = policy_for(str(topology.read(host)), size)
+            subject = HostSubject(host, policy)
+            levels = {one.level for one in node_shape.findings(subject)}
+            self.assertEqual({Level.OK}, levels)
 
 
 class OddTest(testtools.TestCase):

@@ -69,16 +69,15 @@ class RefusedTest(CloudCommandCase):
             (["host", "unenroll", "h1", "--yes"], {"others": (child,)}, drain),
             (["rollback", "--yes"], {"others": (child,)}, "rollback --strip-units"),
         ):
-            with self.subTest(arguments):
-                self.see(server("a"), service=off, **facts)
-                status, _, stderr = self.run_command(*arguments)
-                self.assertEqual(1, status)
-                self.assertIn(words, stderr)
-                self.assertIn(self.ENABLE, stderr)
-                self.see(server("a"), **facts)
-                status, _, stderr = self.run_command(*arguments)
-                self.assertEqual(1, status)
-                self.assertNotIn(self.ENABLE, stderr)
+            self.see(server("a"), service=off, **facts)
+            status, _, stderr = self.run_command(*arguments)
+            self.assertEqual(1, status)
+            self.assertIn(words, stderr)
+            self.assertIn(self.ENABLE, stderr)
+            self.see(server("a"), **facts)
+            status, _, stderr = self.run_command(*arguments)
+            self.assertEqual(1, status)
+            self.assertNotIn(self.ENABLE, stderr)
 
 
 class CollectedTest(CloudCommandCase):
@@ -143,13 +142,12 @@ class ChecksTest(CloudCommandCase):
         ):
             conf.write_text(f"[perfvm]\n{lines}\n")
             for command in (("preflight",), ("policy", "check")):
-                with self.subTest(lines, command=command):
-                    _, stdout, stderr = self.run_command(
-                        *command, "--nova-conf", str(conf), "-f", "json"
-                    )
-                    found = {row["Code"] for row in json.loads(stdout)}
-                    mine = found & {off, unlike, "options.enforced_unknown"}
-                    self.assertEqual({code} - {None}, mine, stderr)
+                _, stdout, stderr = self.run_command(
+                    *command, "--nova-conf", str(conf), "-f", "json"
+                )
+                found = {row["Code"] for row in json.loads(stdout)}
+                mine = found & {off, unlike, "options.enforced_unknown"}
+                self.assertEqual({code} - {None}, mine, stderr)
 
     def test_what_decides(self):
         cloud = Cloud(POLICY)

@@ -129,5 +129,4 @@ class HostConfigTest(CommandCase):
             (1, "0 to 19", (*MINE, "--reserve", "20")),
             (2, "--reserve", (*MINE, "--reserve", "x")),
         ):
-            with self.subTest(arguments):
-                self.assert_refused(status, words, *arguments)
+            self.assert_refused(status, words, *arguments)

@@ -114,15 +114,14 @@ class OptionsTest(CloudCommandCase):
             path = self.placement if option[0] == "placement" else self.nova
             seen = []
             for command in COMMANDS:
-                with self.subTest(code=code, command=command):
-                    self.start(placement)
-                    self.assertEqual({}, self.found(*command))
-                    self.write(path, *option, value)
-                    found = self.found(*command)
-                    if code in found:
-                        self.apply(found[code], value)
-                        self.assertEqual({}, self.found(*command), found[code])
-                        seen.append(command)
+                self.start(placement)
+                self.assertEqual({}, self.found(*command))
+                self.write(path, *option, value)
+                found = self.found(*command)
+                if code in found:
+                    self.apply(found[code], value)
+                    self.assertEqual({}, self.found(*command), found[code])
+                    seen.append(command)
             self.assertTrue(seen, f"{code} is found by no command")
 
     def test_what_to_name(self):
@@ -132,9 +131,8 @@ class OptionsTest(CloudCommandCase):
         for command in COMMANDS:
             unknown |= self.rows(*command)
         for code in UNKNOWN:
-            with self.subTest(code):
-                text = unknown[code]
-                path = self.placement if "placement" in text else self.nova
-                openstack, perfvm, *words = text.replace("FILE", str(path)).split()
-                self.assertEqual(("openstack", "perfvm"), (openstack, perfvm))
-                self.assertNotIn(code, self.rows(*words))
+            text = unknown[code]
+            path = self.placement if "placement" in text else self.nova
+            openstack, perfvm, *words = text.replace("FILE", str(path)).split()
+            self.assertEqual(("openstack", "perfvm"), (openstack, perfvm))
+            self.assertNotIn(code, self.rows(*words))

@@ -167,5 +167,4 @@ class PlanServersTest(CommandCase):
             ("gives no answer of Prometheus", "--prometheus", "http://127.0.0.1:9"),
             ("line 2: a.cpus: missing", self.file("name,servers\na,1\n")),
         ):
-            with self.subTest(words):
-                self.assert_refused(3, words, "plan", "servers", *arguments)
+            self.assert_refused(3, words, "plan", "servers", *arguments)

@@ -99,27 +99,26 @@ class RefusedTest(UnjudgedCase):
     def test_what_nova_refuses_on_hosts_that_no_rule_looks_at(self):
         filters = "AggregateInstanceExtraSpecsFilter, ComputeCapabilitiesFilter"
         for classes in ({}, {"perfvm:class": "general"}):
-            for what, (code, vcpus, memory_mb, asked) in REFUSED.items():
+            for code, vcpus, memory_mb, asked in REFUSED.values():
                 pinned = "hw:cpu_policy" in asked
                 if classes and pinned:
                     # Not of its class, which is refused everywhere.
                     continue
-                with self.subTest(what=what, **classes):
-                    self.host("dedicated" if pinned else "shared")
-                    specs = {**asked, **classes}
-                    flavor = Flavor("f", "f", vcpus, memory_mb, 0, specs)
-                    self.cloud.flavors["f"] = flavor
-                    status = self.explain(
-                        "f",
-                        "--boot-from-volume",
-                        *("-f", "json", *self.policy),
-                        filters=f"{filters}, NUMATopologyFilter",
-                    )
-                    self.assertEqual(1, status, self.stderr)
-                    (row,) = json.loads(self.stdout)
-                    self.assertEqual(code, row["Reason"])
-                    # Plans say the same of it.
-                    self.assertIn("no plan of 3 migrations or fewer", self.stderr)
+                self.host("dedicated" if pinned else "shared")
+                specs = {**asked, **classes}
+                flavor = Flavor("f", "f", vcpus, memory_mb, 0, specs)
+                self.cloud.flavors["f"] = flavor
+                status = self.explain(
+                    "f",
+                    "--boot-from-volume",
+                    *("-f", "json", *self.policy),
+                    filters=f"{filters}, NUMATopologyFilter",
+                )
+                self.assertEqual(1, status, self.stderr)
+                (row,) = json.loads(self.stdout)
+                self.assertEqual(code, row["Reason"])
+                # Plans say the same of it.
+                self.assertIn("no plan of 3 migrations or fewer", self.stderr)
 
     def test_what_it_takes(self):
         self.host("dedicated")
@@ -185,13 +184,12 @@ class UnjudgedTest(UnjudgedCase):
             ("image_metadata_prefilter", "COMPUTE_STORAGE_BUS_SCSI"),
             ("query_placement_for_image_type_support", "COMPUTE_IMAGE_TYPE_QCOW2"),
         ):
-            with self.subTest(option=option):
-                self.cloud.change_provider("c1", traits=frozenset())
-                self.assertEqual(0, self.explain(*asked), self.stderr)
-                self.assertEqual(1, self.explain(*asked, **{option: "True"}))
-                self.assertIn(f"trait {trait} is missing", self.stdout)
-                self.cloud.change_provider("c1", traits=frozenset({trait}))
-                self.assertEqual(0, self.explain(*asked, **{option: "True"}))
+            self.cloud.change_provider("c1", traits=frozenset())
+            self.assertEqual(0, self.explain(*asked), self.stderr)
+            self.assertEqual(1, self.explain(*asked, **{option: "True"}))
+            self.assertIn(f"trait {trait} is missing", self.stdout)
+            self.cloud.change_provider("c1", traits=frozenset({trait}))
+            self.assertEqual(0, self.explain(*asked, **{option: "True"}))
 
     def test_prefilters_that_lack_a_fact(self):
         self.cloud.parts["images"] = (Image("i", "i", {}),)
@@ -200,10 +198,9 @@ class UnjudgedTest(UnjudgedCase):
             ("query_placement_for_image_type_support", "require_image_type_support"),
             ("query_placement_for_routed_network_aggregates", "routed_networks_filter"),
         ):
-            with self.subTest(option=option):
-                found = self.explain(*asked, **{option: "True"})
-                self.assertEqual(3, found, self.stderr)
-                self.assertIn(f"as far as seen: {name} not judged", self.stderr)
+            found = self.explain(*asked, **{option: "True"})
+            self.assertEqual(3, found, self.stderr)
+            self.assertIn(f"as far as seen: {name} not judged", self.stderr)
 
     def test_aggregates_of_projects_in_placement(self):
         option = {"limit_tenants_to_placement_aggregate": "True"}
@@ -231,25 +228,23 @@ class NewerThanNovaTest(UnjudgedCase):
             (vtpm | {user}, 0, "1 of 1 host would take it\n"),
             (vtpm | {user.replace("USER", "HOST")}, 1, f"trait {user} is missing"),
         ):
-            with self.subTest(traits=traits):
-                self.cloud.change_provider("c1", traits=frozenset(traits))
-                found = self.explain("f", "--boot-from-volume")
-                self.assertEqual(status, found, self.stderr)
-                self.assertIn(said, self.stdout + self.stderr)
+            self.cloud.change_provider("c1", traits=frozenset(traits))
+            found = self.explain("f", "--boot-from-volume")
+            self.assertEqual(status, found, self.stderr)
+            self.assertIn(said, self.stdout + self.stderr)
 
     def test_the_trait_that_every_new_compute_reports(self):
         for versions, status in (((73, 73), 1), ((72, 73), 0), ((None, 73), 0)):
-            with self.subTest(versions=versions):
-                cloud = self.cloud = Cloud()
-                for name, version in zip(("c1", "c2"), versions, strict=True):
-                    cloud.add_host(name, "shared")
-                    cloud.change_inventories(name, DISK_GB=Inventory(9000, 9000))
-                    host = cloud.hosts[name]
-                    cloud.hosts[name] = replace(host, service_version=version)
-                cloud.change_provider("c2", traits=frozenset({"OWNER_NOVA"}))
-                found = self.explain(GENERAL, "--host", "c1")
-                self.assertEqual(status, found, self.stderr)
-                self.assertEqual(bool(status), "OWNER_NOVA is missing" in self.stdout)
+            cloud = self.cloud = Cloud()
+            for name, version in zip(("c1", "c2"), versions, strict=True):
+                cloud.add_host(name, "shared")
+                cloud.change_inventories(name, DISK_GB=Inventory(9000, 9000))
+                host = cloud.hosts[name]
+                cloud.hosts[name] = replace(host, service_version=version)
+            cloud.change_provider("c2", traits=frozenset({"OWNER_NOVA"}))
+            found = self.explain(GENERAL, "--host", "c1")
+            self.assertEqual(status, found, self.stderr)
+            self.assertEqual(bool(status), "OWNER_NOVA is missing" in self.stdout)
 
 
 class ContradictionTest(UnjudgedCase):

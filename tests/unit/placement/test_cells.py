@@ -202,7 +202,7 @@ class HostTest(testtools.TestCase):
         asked = PCIRequest("card", 1, ({"product_id": "1"},), "preferred")
         asks = dataclasses.replace(request, pci=(asked,))
         near = dataclasses.replace(asks, pci_claimed=(asked,))
-        for name, one, pools, expected in (
+        for _name, one, pools, expected in (
             ("no devices", request, (), 1),
             ("away from devices", request, ((1, 1),), 0),
             ("where the fewest are", request, ((2, 1), (1, 0)), 0),
@@ -211,23 +211,22 @@ class HostTest(testtools.TestCase):
             ("the fuller of two near ones", asks, ((2, 0), (1, 1)), 1),
             ("a device of no node", asks, ((1, None),), 1),
         ):
-            with self.subTest(name):
-                view = view_of(self.seen(), "h1")
-                first, second = view.facts.cells
-                cells = [first, second._replace(pinned_cpus={20, 21})]
-                view = dataclasses.replace(
-                    view,
-                    facts=view.facts._replace(cells=cells),
-                    compute=dataclasses.replace(
-                        view.compute,
-                        pci_pools=tuple(
-                            PCIPool(count, node, {"product_id": "1"})
-                            for count, node in pools
-                        ),
+            view = view_of(self.seen(), "h1")
+            first, second = view.facts.cells
+            cells = [first, second._replace(pinned_cpus={20, 21})]
+            view = dataclasses.replace(
+                view,
+                facts=view.facts._replace(cells=cells),
+                compute=dataclasses.replace(
+                    view.compute,
+                    pci_pools=tuple(
+                        PCIPool(count, node, {"product_id": "1"})
+                        for count, node in pools
                     ),
-                )
-                found = arrived(POLICY, one, view, settings, "vm")
-                self.assertEqual([expected], [share.cell for share in found.shares])
+                ),
+            )
+            found = arrived(POLICY, one, view, settings, "vm")
+            self.assertEqual([expected], [share.cell for share in found.shares])
 
     def test_where_a_vm_lands(self):
         """On the fullest nodes, or where nova-compute likes it without limits."""
@@ -242,18 +241,17 @@ class HostTest(testtools.TestCase):
             (24, False, [0, 1]),
             (24, True, [0, 1]),
         ):
-            with self.subTest(vcpus=vcpus, loses_limits=loses_limits):
-                found = arrived(
-                    POLICY,
-                    self.request(vcpus),
-                    view,
-                    settings,
-                    "next",
-                    loses_limits=loses_limits,
-                )
-                self.assertEqual(expected, sorted(s.cell for s in found.shares))
-                held = [c.allocations.get("next") for c in found.view.tree[1:]]
-                self.assertEqual(expected, [n for n, h in enumerate(held) if h])
+            found = arrived(
+                POLICY,
+                self.request(vcpus),
+                view,
+                settings,
+                "next",
+                loses_limits=loses_limits,
+            )
+            self.assertEqual(expected, sorted(s.cell for s in found.shares))
+            held = [c.allocations.get("next") for c in found.view.tree[1:]]
+            self.assertEqual(expected, [n for n, h in enumerate(held) if h])
 
     def test_why_a_host_has_no_room(self):
         view = view_of(self.seen(), "h1")
@@ -304,28 +302,27 @@ class HostTest(testtools.TestCase):
             )
             seen = dataclasses.replace(found, hosts=(told,))
             policy = policy_of(SIZES[0], mem_page_size=wanted)
-            with self.subTest(wanted, pages=pages):
-                plan = plan_enroll(policy, view_of(seen, "h1"))
-                shown = audit.run(
-                    audit.Subject(policy, seen, wanted=frozenset({"h1"})),
-                    audit.Selection.PREFLIGHT,
+            plan = plan_enroll(policy, view_of(seen, "h1"))
+            shown = audit.run(
+                audit.Subject(policy, seen, wanted=frozenset({"h1"})),
+                audit.Selection.PREFLIGHT,
+            )
+            told = [
+                finding.observed
+                for finding in shown.findings
+                if finding.code == codes.CHILDREN_DIFFER
+            ]
+            if memory_mb is None:
+                (refusal,) = plan.refusals
+                self.assertIn("set mem_page_size: 2MB or 1GB", refusal)
+                self.assertEqual([refusal], told)
+            else:
+                self.assertEqual((), plan.refusals)
+                self.assertEqual([], told)
+                self.assertIn(
+                    f"{const.RC_CELL_MEMORY} {memory_mb}",
+                    " ".join(map(str, plan.changes)),
                 )
-                told = [
-                    finding.observed
-                    for finding in shown.findings
-                    if finding.code == codes.CHILDREN_DIFFER
-                ]
-                if memory_mb is None:
-                    (refusal,) = plan.refusals
-                    self.assertIn("set mem_page_size: 2MB or 1GB", refusal)
-                    self.assertEqual([refusal], told)
-                else:
-                    self.assertEqual((), plan.refusals)
-                    self.assertEqual([], told)
-                    self.assertIn(
-                        f"{const.RC_CELL_MEMORY} {memory_mb}",
-                        " ".join(map(str, plan.changes)),
-                    )
 
     def test_vms_that_were_there_before(self):
         """They get what they have; and who was allocated another node is told."""

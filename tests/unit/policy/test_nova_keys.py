@@ -69,17 +69,14 @@ class OwnKeysTest(testtools.TestCase):
     def test_refused_with_the_reason(self):
         for key, why in REFUSED.items():
             for place in ((f'"{key}": "1"',), ("", "", f'"{key}": "1"')):
-                with self.subTest(key, place=place):
-                    self.assertIn(f"{key}: ", self.mistakes(*place))
-                    self.assertIn(why, self.mistakes(*place))
+                self.assertIn(f"{key}: ", self.mistakes(*place))
+                self.assertIn(why, self.mistakes(*place))
         for key, why in REFUSED_OF_IMAGES.items():
-            with self.subTest(key):
-                self.assertIn(why, self.mistakes("", f'"{key}": "1"'))
+            self.assertIn(why, self.mistakes("", f'"{key}": "1"'))
 
     def test_no_text(self):
         for text in ('"hw:boot_menu": true', '"hw:boot_menu": ""', '"a b": "c"'):
-            with self.subTest(text):
-                self.assertIn("extra_specs.", self.mistakes(text))
+            self.assertIn("extra_specs.", self.mistakes(text))
 
 
 def _two(flavor):
@@ -116,12 +113,11 @@ class DeclaredTest(testtools.TestCase):
             ({"maxphysaddr": {"mode": "passthrough", "bits": 46}}, "only for mode"),
             ({"maxphysaddr": {"mode": "emulate", "bits": 46}}, ""),
         ):
-            with self.subTest(keys=keys):
-                if words:
-                    error = self.assertRaises(DocumentError, self.high, **keys)
-                    self.assertIn(words, str(error))
-                else:
-                    self.high(**keys)
+            if words:
+                error = self.assertRaises(DocumentError, self.high, **keys)
+                self.assertIn(words, str(error))
+            else:
+                self.high(**keys)
 
     def test_realtime_shares_no_cpus(self):
         document = loader.load().as_document()

@@ -81,19 +81,18 @@ class OpenRCTest(CommandCase):
     def test_the_client_knows_no_other_cloud(self):
         for shell in self.shells():
             for others in ({}, PRODUCTION):
-                with self.subTest(shell, others=bool(others)):
-                    given = {"PATH": os.environ["PATH"], "HOME": "/", **others}
-                    found = self.variables(shell, given)
-                    self.assertEqual(
-                        {
-                            "OS_CLOUD": "perfvm",
-                            "OS_CLIENT_CONFIG_FILE": f"{self.directory}/clouds.yaml",
-                        },
-                        {k: v for k, v in found.items() if k.startswith("OS_")},
-                    )
-                    self.assertEqual(
-                        f"{self.directory}/venv/bin:{given['PATH']}", found["PATH"]
-                    )
+                given = {"PATH": os.environ["PATH"], "HOME": "/", **others}
+                found = self.variables(shell, given)
+                self.assertEqual(
+                    {
+                        "OS_CLOUD": "perfvm",
+                        "OS_CLIENT_CONFIG_FILE": f"{self.directory}/clouds.yaml",
+                    },
+                    {k: v for k, v in found.items() if k.startswith("OS_")},
+                )
+                self.assertEqual(
+                    f"{self.directory}/venv/bin:{given['PATH']}", found["PATH"]
+                )
 
     def test_without_a_sandbox_nothing_is_printed(self):
         """The shell that evaluates it keeps its variables."""
@@ -112,8 +111,7 @@ class NobodyTest(CommandCase):
 
     def test_it_is_asked_for_a_directory(self):
         for command in ("up", "status", "down", "wipe", "openrc"):
-            with self.subTest(command):
-                self.assert_refused("home directory", command)
+            self.assert_refused("home directory", command)
 
 
 class StatusTest(CommandCase):

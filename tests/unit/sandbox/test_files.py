@@ -117,6 +117,5 @@ class FilesTest(DirectoryCase):
             *("dedicated:2x20", "dedicated:2x20@fast", "dedicated:2x20@general"),
             "shared:2x20@small",
         ):
-            with self.subTest(hosts):
-                pretended = parse_hosts(hosts)
-                self.assertRaises(PerfVMError, host_configs, pretended, policy)
+            pretended = parse_hosts(hosts)
+            self.assertRaises(PerfVMError, host_configs, pretended, policy)

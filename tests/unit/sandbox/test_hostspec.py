@@ -51,7 +51,6 @@ class HostSpecTest(testtools.TestCase):
             ("1xshared:2by20", "'2by20'", "such as 2x20 or 2x20x2"),
             ("-1xshared:2x20", "'-1xshared:2x20'"),
         ):
-            with self.subTest(text):
-                error = self.assertRaises(SandboxError, parse_hosts, text)
-                for word in words:
-                    self.assertIn(word, str(error))
+            error = self.assertRaises(SandboxError, parse_hosts, text)
+            for word in words:
+                self.assertIn(word, str(error))

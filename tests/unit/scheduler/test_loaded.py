@@ -64,8 +64,7 @@ class CodeLinesTest(testtools.TestCase):
             ('"""Docs.\n\nMore.\n"""\n', 0),
             ('def f():\n    """Docs."""\n    return """\n\n"""\n', 4),
         ):
-            with self.subTest(source):
-                self.assertEqual(expected, code_lines(source))
+            self.assertEqual(expected, code_lines(source))
 
 
 class LoadedTest(testtools.TestCase):

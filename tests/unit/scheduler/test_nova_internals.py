@@ -19,17 +19,15 @@ class InternalsTest(testtools.TestCase):
     def test_each_is_the_one_of_this_release(self):
         """Where Nova has changed one, read what rests on it before the hash changes."""
         for name, internal in nova_internals.internals().items():
-            with self.subTest(name):
-                found = nova_internals.source_hash(nova_internals._named(name))
-                self.assertEqual(internal.hashes.get(RELEASE), found)
+            found = nova_internals.source_hash(nova_internals._named(name))
+            self.assertEqual(internal.hashes.get(RELEASE), found)
 
     def test_each_reason_names_modules(self):
-        for name, internal in nova_internals.internals().items():
+        for internal in nova_internals.internals().values():
             module, *others = re.findall(r"[\w/]+\.py", internal.why)
             folder = (PACKAGE / module).parent
             for path in (PACKAGE / module, *(folder / each for each in others)):
-                with self.subTest(name, path=path.name):
-                    self.assertTrue(path.exists())
+                self.assertTrue(path.exists(), path)
 
     def test_another_source_is_unknown(self):
         another = numa_filter.NUMATopologyOfOneRequest.host_passes

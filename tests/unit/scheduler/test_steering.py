@@ -197,16 +197,15 @@ class CandidatesTest(SteeringCase):
             ("migrating", None, novas),
             ("resize_prep", False, fullest),
         ):
-            with self.subTest(state, obeys=obeys):
-                server = objects.Instance(task_state=state)
-                steering = numa_filter.steering
-                self.patch(steering.instances, "find", lambda _, s=server: s)
-                self.patch(steering.nova_fixes, "has_fix", lambda _, has=obeys: has)
-                offers = ((0,), (1,), (2,))
-                host = host_of(*offers, shape="4x20", pinned=(2, 1, 3, 9))
-                found = self.steered(spec, host)
-                self.assertEqual([(node,) for node in expected], self.nodes(*found))
-                self.assert_obeyed(spec, *found)
+            server = objects.Instance(task_state=state)
+            steering = numa_filter.steering
+            self.patch(steering.instances, "find", lambda _, s=server: s)
+            self.patch(steering.nova_fixes, "has_fix", lambda _, has=obeys: has)
+            offers = ((0,), (1,), (2,))
+            host = host_of(*offers, shape="4x20", pinned=(2, 1, 3, 9))
+            found = self.steered(spec, host)
+            self.assertEqual([(node,) for node in expected], self.nodes(*found))
+            self.assert_obeyed(spec, *found)
 
     def test_without_candidates_of_nodes_all_is_as_before(self):
         for spec in (pinned_spec(), states.request_spec(**states.GENERAL)):
@@ -432,10 +431,9 @@ class DevicesTest(SteeringCase):
     def test_near_nodes_come_first_for_who_asks(self):
         self.server()
         for policy in ("preferred", "legacy", "required", "socket"):
-            with self.subTest(policy):
-                found = self.steered(self.asking(policy), self.host(1))
-                self.assertEqual((1,), self.nodes(*found)[0])
-                # Those of equal room, by the number of devices.
+            found = self.steered(self.asking(policy), self.host(1))
+            self.assertEqual((1,), self.nodes(*found)[0])
+            # Those of equal room, by the number of devices.
         host = self.host(0, 1, pinned=())
         host.pci_stats.pools[1]["count"] = 2
         self.assertEqual(
@@ -444,9 +442,8 @@ class DevicesTest(SteeringCase):
 
     def test_nodes_with_devices_come_last_for_who_asks_none(self):
         for cards, expected in (((0,), 1), ((1,), 0), ((0, 1), 0)):
-            with self.subTest(cards):
-                found = self.steered(pinned_spec(), self.host(*cards))
-                self.assertEqual((expected,), self.nodes(*found)[0])
+            found = self.steered(pinned_spec(), self.host(*cards))
+            self.assertEqual((expected,), self.nodes(*found)[0])
 
     def test_nova_compute_sees_no_devices_where_none_are_asked_for(self):
         """So it is a live migration without limits that goes to their node."""
@@ -473,7 +470,7 @@ class DevicesTest(SteeringCase):
             host=None, vm_state="shelved_offloaded", pci_requests=moved.pci_requests
         )
         near, both = [(1,)], [(1,), (0,)]
-        for name, record, own, alias, expected in (
+        for _name, record, own, alias, expected in (
             ("a new server", None, "preferred", "legacy", both),
             ("as the alias says", moved, "preferred", "legacy", near),
             ("socket", moved, "socket", "legacy", near),
@@ -483,10 +480,9 @@ class DevicesTest(SteeringCase):
             ("no alias: legacy is Nova's default", moved, "preferred", None, near),
             ("unshelve", offloaded, "preferred", "legacy", both),
         ):
-            with self.subTest(name):
-                self.server(record, alias)
-                found = self.steered(self.asking(own), self.host(1))
-                self.assertEqual(expected, self.nodes(*found))
+            self.server(record, alias)
+            found = self.steered(self.asking(own), self.host(1))
+            self.assertEqual(expected, self.nodes(*found))
 
     def test_a_move_comes_to_the_devices_that_nova_compute_claims(self):
         """Those that it makes anew are in no candidate: it takes the first card."""

@@ -46,7 +46,7 @@ class CarryTest(testtools.TestCase):
     def test_what_carries_and_what_limits(self):
         growth = {"headroom": 0.25}
         link = {"network_gbps": 25}
-        for case, keys, conditions, expected in (
+        for _case, keys, conditions, expected in (
             ("small", {"cpu_percent": 5, "used_memory_gb": 4}, {}, "1 g.2c.4g CPU"),
             (
                 "memory",
@@ -80,16 +80,13 @@ class CarryTest(testtools.TestCase):
                 "2 hp.20c.64g network",
             ),
         ):
-            with self.subTest(case):
-                found = carried(service(**keys), **conditions)
-                self.assertEqual(
-                    expected, f"{found.vms} {found.size.flavor} {found.limit}"
-                )
+            found = carried(service(**keys), **conditions)
+            self.assertEqual(expected, f"{found.vms} {found.size.flavor} {found.limit}")
 
     def test_what_stays_and_why(self):
         small = {"cpu_percent": 5, "used_memory_gb": 4}
         disk = DiskLimits(test_disk.ALONE["NAS"], (), "rule")
-        for case, keys, conditions, words in (
+        for _case, keys, conditions, words in (
             (
                 "latency",
                 {"latency_sensitive": True},
@@ -121,11 +118,10 @@ class CarryTest(testtools.TestCase):
                 "no flavor of at most 15 vCPUs fits the hosts",
             ),
         ):
-            with self.subTest(case):
-                found = carried(service(**keys), **conditions)
-                self.assertIsNone(found.size)
-                self.assertIn(words, found.reason)
-                self.assertIn("stays on its servers", found.words(VMRatios("", cpu=1)))
+            found = carried(service(**keys), **conditions)
+            self.assertIsNone(found.size)
+            self.assertIn(words, found.reason)
+            self.assertIn("stays on its servers", found.words(VMRatios("", cpu=1)))
 
     def test_latency_measured(self):
         ratios = VMRatios("test", cpu=1.0, late="")

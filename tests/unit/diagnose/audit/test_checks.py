@@ -257,19 +257,18 @@ class CleanTest(AuditTest):
                 "set --property hw_tpm_version=2.0",
             ),
         ):
-            with self.subTest(keys=keys, properties=properties):
-                high = dataclasses.replace(pinned, **keys)
-                policy = dataclasses.replace(POLICY, classes=(high, general))
-                cloud = Cloud(policy)
-                cloud.add_host("hp1")
-                cloud.add_hp("c", "hp1")
-                with_image(cloud, **properties)
-                subject = audit.Subject(policy, cloud.snapshot(), RIGHT)
-                found = list(claims.check_images(subject))
-                self.assertEqual(bool(remedy), bool(found), found)
-                for one in found:
-                    self.assertIn(remedy, one.remedy)
-                    self.assertEqual(codes.IMAGE_CONFLICT, one.code)
+            high = dataclasses.replace(pinned, **keys)
+            policy = dataclasses.replace(POLICY, classes=(high, general))
+            cloud = Cloud(policy)
+            cloud.add_host("hp1")
+            cloud.add_hp("c", "hp1")
+            with_image(cloud, **properties)
+            subject = audit.Subject(policy, cloud.snapshot(), RIGHT)
+            found = list(claims.check_images(subject))
+            self.assertEqual(bool(remedy), bool(found), found)
+            for one in found:
+                self.assertIn(remedy, one.remedy)
+                self.assertEqual(codes.IMAGE_CONFLICT, one.code)
 
     def not_of_class(self, cloud, policy):
         return [t for t in self.found(cloud, policy) if t.startswith("not_of_class")]

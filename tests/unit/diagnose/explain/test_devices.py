@@ -200,8 +200,7 @@ class ClaimsTest(DevicesCase):
             ("required", "preferred", NUMA),
             ("preferred", "required", NUMA),
         ):
-            with self.subTest(f"{own}, {alias}"):
-                self.assertEqual(expected, self.move(own, alias))
+            self.assertEqual(expected, self.move(own, alias))
 
     def test_what_is_said_and_planned(self):
         self.assertEqual(NUMA, self.move("preferred", "legacy"))
@@ -221,16 +220,15 @@ class ClaimsTest(DevicesCase):
 
     def test_an_unshelve_goes_by_the_record(self):
         for policy, expected in (("preferred", ""), ("legacy", NUMA)):
-            with self.subTest(policy):
-                record = (dataclasses.replace(GPU, policy=policy),)
-                found = self.move(
-                    "preferred",
-                    "legacy",
-                    pci_requests=record,
-                    pci_devices=(),
-                    status="SHELVED_OFFLOADED",
-                )
-                self.assertEqual(expected, found)
+            record = (dataclasses.replace(GPU, policy=policy),)
+            found = self.move(
+                "preferred",
+                "legacy",
+                pci_requests=record,
+                pci_devices=(),
+                status="SHELVED_OFFLOADED",
+            )
+            self.assertEqual(expected, found)
 
 
 class PortsTest(DevicesCase):

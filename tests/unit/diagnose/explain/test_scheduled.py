@@ -45,13 +45,12 @@ class WordsTest(testtools.TestCase):
         options = {("filter_scheduler", "max_instances_per_host"): "1"}
         settings = settings_for(POLICY, options)
         for part, (code, said) in REFUSING.items():
-            with self.subTest(part=part):
-                answer = SchedulerAnswer(offered={"p-c1": (part,)})
-                found = explain_scheduled(POLICY, taken, request, settings, answer)
-                (verdict,) = found.verdicts
-                self.assertEqual(code, verdict.code)
-                self.assertIn(said, in_words(verdict.reasons))
-                self.assertEqual((), found.unjudged)
+            answer = SchedulerAnswer(offered={"p-c1": (part,)})
+            found = explain_scheduled(POLICY, taken, request, settings, answer)
+            (verdict,) = found.verdicts
+            self.assertEqual(code, verdict.code)
+            self.assertIn(said, in_words(verdict.reasons))
+            self.assertEqual((), found.unjudged)
 
 
 class NotesTest(testtools.TestCase):

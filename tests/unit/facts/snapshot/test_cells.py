@@ -60,21 +60,20 @@ class CellsTest(testtools.TestCase):
             topology = from_shape(HostShape.parse(shape))
             if nodes == len(topology.nodes):
                 continue
-            with self.subTest(shape=shape, smt=smt, nodes=nodes, reserve=reserve):
-                request = HostRequest(
-                    POLICY, topology, "mixed", reserve=reserve, shared_nodes=nodes
-                )
-                cpus = divide_cpus(request, [dataclasses.replace(HP, smt=smt)])
-                cells = assume_cells(
-                    HostShape.parse(shape), len(cpus.dedicated), len(cpus.shared), 1000
-                )
-                self.assertEqual(
-                    [
-                        (len(node.cpus & cpus.dedicated), len(node.cpus & cpus.shared))
-                        for node in topology.nodes
-                    ],
-                    [(len(cell.pcpuset), len(cell.cpuset)) for cell in cells],
-                )
+            request = HostRequest(
+                POLICY, topology, "mixed", reserve=reserve, shared_nodes=nodes
+            )
+            cpus = divide_cpus(request, [dataclasses.replace(HP, smt=smt)])
+            cells = assume_cells(
+                HostShape.parse(shape), len(cpus.dedicated), len(cpus.shared), 1000
+            )
+            self.assertEqual(
+                [
+                    (len(node.cpus & cpus.dedicated), len(node.cpus & cpus.shared))
+                    for node in topology.nodes
+                ],
+                [(len(cell.pcpuset), len(cell.cpuset)) for cell in cells],
+            )
 
     def test_what_is_known_is_kept(self):
         # Even CPUs on node 0, odd ones on node 1, as on some machines.

@@ -160,7 +160,7 @@ class MergeTest(testtools.TestCase):
     def test_memory_that_disagrees_is_said(self):
         (host,) = self.cloud.snapshot().hosts
         self.cloud.change_inventories("hp1", MEMORY_MB=Inventory(512000, 512000))
-        for name, nodes_gb, pages, expected in (
+        for _name, nodes_gb, pages, expected in (
             ("as it is", (250, 250), 0, []),
             ("the kernel keeps some", (247, 247), 0, []),
             ("half", (125, 125), 0, ["256000 MiB of memory, and Placement counts"]),
@@ -178,25 +178,24 @@ class MergeTest(testtools.TestCase):
             ),
             ("not told", (0, 250), 0, []),
         ):
-            with self.subTest(name):
-                told = tuple(
-                    HostCell(
-                        number,
-                        frozenset(),
-                        cpus,
-                        gb * 1024,
-                        mempages=(PagePool(1048576, pages),) if not number else (),
-                    )
-                    for number, (cpus, gb) in enumerate(
-                        zip((NODE_0, NODE_1), nodes_gb, strict=True)
-                    )
+            told = tuple(
+                HostCell(
+                    number,
+                    frozenset(),
+                    cpus,
+                    gb * 1024,
+                    mempages=(PagePool(1048576, pages),) if not number else (),
                 )
-                _, remarks = inventory.with_inventory(
-                    self.cloud.snapshot(), {host.host: told}
+                for number, (cpus, gb) in enumerate(
+                    zip((NODE_0, NODE_1), nodes_gb, strict=True)
                 )
-                self.assertEqual(len(expected), len(remarks), remarks)
-                for words, remark in zip(expected, remarks, strict=True):
-                    self.assertIn(words, remark)
+            )
+            _, remarks = inventory.with_inventory(
+                self.cloud.snapshot(), {host.host: told}
+            )
+            self.assertEqual(len(expected), len(remarks), remarks)
+            for words, remark in zip(expected, remarks, strict=True):
+                self.assertIn(words, remark)
 
     def test_what_disagrees_is_said(self):
         cells = [{"dedicated": "1-19"}, {"dedicated": "20-39"}]

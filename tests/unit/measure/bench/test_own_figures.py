@@ -50,13 +50,12 @@ class OwnFiguresTest(testtools.TestCase):
     def test_threads_are_those_of_the_file(self):
         names = ("sysbench_cpu.txt", "fio.json", "iperf3_streams.json")
         for name, threads in zip(names, (2, 4, 3), strict=True):
-            with self.subTest(name=name):
-                for given in (None, threads):
-                    found = read(name, threads=given).measurements
-                    self.assertEqual({threads}, {one.threads for one in found})
-                error = self.assertRaises(OutputError, read, name, threads=20)
-                words = f"it ran with {threads} threads, not 20: omit --threads"
-                self.assertIn(words, str(error))
+            for given in (None, threads):
+                found = read(name, threads=given).measurements
+                self.assertEqual({threads}, {one.threads for one in found})
+            error = self.assertRaises(OutputError, read, name, threads=20)
+            words = f"it ran with {threads} threads, not 20: omit --threads"
+            self.assertIn(words, str(error))
 
     def test_output_that_says_no_threads(self):
         text = CPU.replace("Number of threads: 2\n", "")

@@ -189,11 +189,10 @@ class SoundTest(testtools.TestCase):
                 *(Level.UNKNOWN, "NOT PROVEN", 1),
             ),
         ):
-            with self.subTest(name):
-                judged = with_fault(name).judged()
-                self.assertIs(level, judged.level)
-                found = judged.verdict, judged.exit_status, judged.proven
-                self.assertEqual((verdict, status, False), found)
+            judged = with_fault(name).judged()
+            self.assertIs(level, judged.level)
+            found = judged.verdict, judged.exit_status, judged.proven
+            self.assertEqual((verdict, status, False), found)
 
 
 # What a check cannot tell, and need not: {(its module, the cause): how often}.

@@ -62,16 +62,15 @@ class PromisedTest(testtools.TestCase):
             (1500, 3300, [Level.OK, Level.FAILURE]),
             (3300, 1500, [Level.OK, Level.FAILURE]),
         ):
-            with self.subTest(f"{reads} reads, {writes} writes"):
-                judged = case(reads, writes, of_host=4000).judged()
-                found = findings(judged, "proof.promised_iops")
-                self.assertEqual(2, len({one.subject for one in found}))
-                worst = max(one.level for one in found)
-                self.assertEqual(levels[-1], worst)
-                line = proof.line(judged)
-                self.assertIn(" of 3000 reads per second, a VM got ", line)
-                self.assertIn(" of 3000 writes per second", line)
-                self.assertEqual(worst is Level.FAILURE, line.startswith("REFUTED"))
+            judged = case(reads, writes, of_host=4000).judged()
+            found = findings(judged, "proof.promised_iops")
+            self.assertEqual(2, len({one.subject for one in found}))
+            worst = max(one.level for one in found)
+            self.assertEqual(levels[-1], worst)
+            line = proof.line(judged)
+            self.assertIn(" of 3000 reads per second, a VM got ", line)
+            self.assertIn(" of 3000 writes per second", line)
+            self.assertEqual(worst is Level.FAILURE, line.startswith("REFUTED"))
 
     def test_page_and_record(self):
         made = case(writes=1500)
@@ -88,32 +87,30 @@ class PromisedTest(testtools.TestCase):
         self.assertIn("proof.promised_iops", codes)
 
     def test_other_media_have_no_ratio(self):
-        for name, host, vm, ratios in (
+        for _name, host, vm, ratios in (
             ("both by network", NETWORK, ON_VOLUME, 4),
             ("host's own disk", LOCAL, ON_VOLUME, 0),
             ("VM's own disk", LOCAL, LOCAL, 4),
         ):
-            with self.subTest(name):
-                judged = case(host=host, vm=vm).judged()
-                rows = [
-                    row
-                    for row in judged.comparisons
-                    if row.group.metric.startswith("disk.")
-                ]
-                self.assertEqual(ratios, len(rows))
-                told = [w.observed for w in judged.warnings]
-                said = [words for words in told if "different media" in words]
-                self.assertEqual(ratios == 0, bool(said))
-                self.assertTrue(findings(judged, "proof.promised_iops"))
+            judged = case(host=host, vm=vm).judged()
+            rows = [
+                row
+                for row in judged.comparisons
+                if row.group.metric.startswith("disk.")
+            ]
+            self.assertEqual(ratios, len(rows))
+            told = [w.observed for w in judged.warnings]
+            said = [words for words in told if "different media" in words]
+            self.assertEqual(ratios == 0, bool(said))
+            self.assertTrue(findings(judged, "proof.promised_iops"))
 
     def test_media_that_prove_nothing(self):
-        for name, vm, words in (
+        for _name, vm, words in (
             ("Nova's RBD", LOCAL, "on no volume of Cinder"),
             ("tmpfs", ON_VOLUME | {"direct": False}, "not direct"),
             ("not noted", None, "nobody noted"),
         ):
-            with self.subTest(name):
-                judged = case(vm=vm).judged()
-                found = [r for r in judged.reasons if r.code == "proof.disk_medium"]
-                self.assertEqual([Level.UNKNOWN] * 2, [one.level for one in found])
-                self.assertIn(words, found[0].observed)
+            judged = case(vm=vm).judged()
+            found = [r for r in judged.reasons if r.code == "proof.disk_medium"]
+            self.assertEqual([Level.UNKNOWN] * 2, [one.level for one in found])
+            self.assertIn(words, found[0].observed)

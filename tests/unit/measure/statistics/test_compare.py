@@ -144,12 +144,11 @@ class VerdictTest(testtools.TestCase):
             ((0.6,), Level.OK, "1 of 13 rounds in a slow mode, at 0.6: look what"),
             ((0.5, 0.6), Level.UNKNOWN, "2 of 14 rounds in a slow mode, at 0.5, 0.6"),
         ):
-            with self.subTest(slow=slow):
-                (found,) = compare(cpu(100, 100, (*slow[1:], *quick, slow[0])))
-                self.assertEqual(verdict, found.level)
-                self.assertIn(words, found.remarks[0])
-                in_reason = words if verdict is Level.UNKNOWN else ""
-                self.assertIn(in_reason, found.reason)
+            (found,) = compare(cpu(100, 100, (*slow[1:], *quick, slow[0])))
+            self.assertEqual(verdict, found.level)
+            self.assertIn(words, found.remarks[0])
+            in_reason = words if verdict is Level.UNKNOWN else ""
+            self.assertIn(in_reason, found.reason)
         (found,) = compare(cpu(100, 100, (*quick, 0.66)))
         self.assertEqual((Level.OK, ()), (found.level, found.remarks))
 
@@ -165,9 +164,8 @@ class VerdictTest(testtools.TestCase):
             *((95, 5, Level.OK), (85, 5, Level.UNKNOWN), (85, 10, Level.OK)),
             *((72, 10, Level.UNKNOWN), (72, 20, Level.OK)),
         ):
-            with self.subTest(vm=vm, rounds=rounds):
-                (found,) = compare(cpu(100, vm, (STEADY * 2)[:rounds]))
-                self.assertEqual(verdict, found.level)
+            (found,) = compare(cpu(100, vm, (STEADY * 2)[:rounds]))
+            self.assertEqual(verdict, found.level)
         (found,) = compare(cpu(100, 72))
         self.assertRegex(found.reason, "10 rounds may miss a mode .* about 1[0-9] ")
 

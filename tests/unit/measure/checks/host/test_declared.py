@@ -88,12 +88,11 @@ class HostOptionsTest(HostCase):
                 "rx_queue_size = 1024\nvolume_enforce_multipath = true\n",
             ),
         ):
-            with self.subTest(words):
-                self.assert_cases(
-                    "host_options",
-                    (status, "host", words, {CONF: head + text}),
-                    policy=policy,
-                )
+            self.assert_cases(
+                "host_options",
+                (status, "host", words, {CONF: head + text}),
+                policy=policy,
+            )
         without = having(hosts.roomy(), {CONF: None})
         row = (SKIP, "host", "was not collected", without)
         self.assert_cases("host_options", row, policy=policy)
