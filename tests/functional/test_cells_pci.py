@@ -203,20 +203,10 @@ class MovesCase(DevicesCase):
 
 
 class TestMoves(MovesCase):
-    """tests/long has the other policies."""
+    """tests/long has the other policies, and devices in Placement."""
 
     def test_preferred(self):
         self.move("preferred")
-
-
-class TestMovesInPlacement(MovesCase):
-    """Of two devices on a node, those that nova-compute will claim are allocated."""
-
-    DEVICES = {"h1": (0, 0), "h2": (1, 1)}  # noqa: RUF012
-    IN_PLACEMENT = True
-
-    def test_socket(self):
-        self.move("socket")
 
 
 class TestFullNodes(DevicesCase):
@@ -287,25 +277,6 @@ class TestFullNodes(DevicesCase):
         self.assertEqual(set(), self.found())
 
 
-class TestAliasPrefers(TestFullNodes):
-    """An alias with the policy of the flavor lets VMs move to where they may start."""
-
-    ALIAS_POLICY = "preferred"
-
-    def test_no_move_breaks_a_server(self):
-        server = self.boot(with_device("preferred"), host="h1")
-        status, states, said = self.plan()
-        self.assertEqual((0, ["done"]), (status, states), said)
-        self.assert_kept(server, "h2", 0, near=False)
-        self.cloud.run_periodics()
-        # The flavor's policy counts as well.
-        strict = self.boot(with_device("required"), host="h1")
-        error = self.assertRaises(
-            ActionFailedError, self.servers.cold_migrate, strict, "h2"
-        )
-        self.assertIn("No valid host", error.detail)
-
-
 class TestOrder(DevicesCase):
     """VMs with devices come to these, and leave room for others with devices."""
 
@@ -332,10 +303,6 @@ class TestOrder(DevicesCase):
         self.assert_kept(first, "h2", 0)
         self.assert_kept(second, "h2", 1)
         self.assertEqual(set(), self.found())
-
-
-class TestOrderInPlacement(TestOrder):
-    IN_PLACEMENT = True
 
 
 class TestAgreement(SchedulingMixin, DevicesCase):
@@ -381,7 +348,3 @@ class TestAgreement(SchedulingMixin, DevicesCase):
         taken = self.takes(admin, spec, "h2")
         self.assertEqual(taken, verdict.accepted, verdict.reasons)
         return taken
-
-
-class TestAgreementInPlacement(TestAgreement):
-    IN_PLACEMENT = True

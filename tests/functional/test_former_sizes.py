@@ -189,11 +189,9 @@ class SchemeCase(SizeCase, shell.ShellMixin):
         self.assert_found()
 
 
-class TestSlots(SchemeCase, elastic.ElasticTest):
-    PLACEMENT = "slots"
-
-
 class TestCells(SchemeCase, elastic.ElasticTest):
+    """tests/long has the other schemes."""
+
     PLACEMENT = "cells"
     ENROLL = ("--from-nova-db",)
 
@@ -223,12 +221,6 @@ class TestCells(SchemeCase, elastic.ElasticTest):
         devices = [root | {"destination_type": "volume"}]
         again = self.boot(NEW, properties={"block_device_mapping_v2": devices})
         self.assert_on(again.host, [18], again)
-
-
-class TestUnits(SchemeCase, elastic.ElasticTest):
-    PLACEMENT = "units"
-    MODE = "elastic"
-    ENROLL = ()
 
 
 class TestExclusivity(PolicyChange, base.FunctionalTest):

@@ -360,11 +360,6 @@ class TestPlan(ClientMixin, base.FunctionalTest):
         self.assertEqual({"": ["hp1"], self.TAKEN: ["hp2", "hp3"]}, found, said)
 
 
-class TestPlanInPlacement(TestPlan):
-    IN_PLACEMENT = True
-    TAKEN = f"{const.PLACEMENT_RESOURCE}, {const.NOVA_PCI}"
-
-
 class TestPorts(SchedulingMixin, ClientMixin, base.FunctionalTest):
     """Servers that move with ports of a minimum bandwidth, as Neutron counts it."""
 

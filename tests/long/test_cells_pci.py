@@ -3,7 +3,9 @@
 
 import itertools
 
+from tests.embedded import ActionFailedError
 from tests.functional import test_cells_pci
+from tests.functional.test_cells_pci import with_device
 from tests.functional.test_pci import POLICIES
 
 
@@ -24,7 +26,32 @@ class TestMoves(test_cells_pci.MovesCase):
 
 
 class TestMovesInPlacement(TestMoves):
-    DEVICES = test_cells_pci.TestMovesInPlacement.DEVICES
+    """Of two devices on a node, those that nova-compute will claim are allocated."""
+
+    DEVICES = {"h1": (0, 0), "h2": (1, 1)}  # noqa: RUF012
+    IN_PLACEMENT = True
+
+
+class TestAliasPrefers(test_cells_pci.TestFullNodes):
+    """An alias with the policy of the flavor lets VMs move to where they may start."""
+
+    ALIAS_POLICY = "preferred"
+
+    def test_no_move_breaks_a_server(self):
+        server = self.boot(with_device("preferred"), host="h1")
+        status, states, said = self.plan()
+        self.assertEqual((0, ["done"]), (status, states), said)
+        self.assert_kept(server, "h2", 0, near=False)
+        self.cloud.run_periodics()
+        # The flavor's policy counts as well.
+        strict = self.boot(with_device("required"), host="h1")
+        error = self.assertRaises(
+            ActionFailedError, self.servers.cold_migrate, strict, "h2"
+        )
+        self.assertIn("No valid host", error.detail)
+
+
+class TestOrderInPlacement(test_cells_pci.TestOrder):
     IN_PLACEMENT = True
 
 

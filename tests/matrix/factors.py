@@ -234,7 +234,7 @@ def _lacking(rows, names):
     return found
 
 
-def sample(seed, count=8):
+def sample(seed, count=4):
     """Return some rows: of other operations each, and of each scheme alike many."""
     operations = random.Random(seed).sample(FACTORS["operation"], count)
     schemes = itertools.cycle(FACTORS["scheme"])
