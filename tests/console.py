@@ -7,6 +7,7 @@ import logging
 import re
 
 import fixtures
+from osc_lib import clientmanager
 
 from nova_perfvm.osc import shell
 
@@ -14,6 +15,17 @@ from nova_perfvm.osc import shell
 _POLICY_LINE = re.compile(
     r"^(new )?policy( in use)?: .+ \(sha256 [0-9a-f]{8}.*\)\n", re.MULTILINE
 )
+
+
+def forget_clients():
+    """Let the openstack client of this process make its API clients anew.
+
+    It keeps what make_client gave, with the cloud of that run, for the life of its
+    process (osc_lib.clientmanager.ClientCache).
+    """
+    for member in vars(clientmanager.ClientManager).values():
+        if isinstance(member, clientmanager.ClientCache):
+            member._handle = None
 
 
 def without_policy(text):

@@ -17,7 +17,6 @@ import fixtures
 import openstack
 from keystoneauth1 import plugin, session
 from openstackclient import shell
-from osc_lib import clientmanager
 
 from nova_perfvm.cloud.api import API
 from tests import console
@@ -173,10 +172,7 @@ class ClientMixin(SDKMixin):
         :param stdin: a file; nobody is there if it is None
         """
         connection = self.connection(user, roles)
-        # The client keeps what make_client gave for the life of its process.
-        for member in vars(clientmanager.ClientManager).values():
-            if isinstance(member, clientmanager.ClientCache):
-                member._handle = None
+        console.forget_clients()
 
         def setup_auth(manager):
             manager.session = connection.session

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from openstackclient import shell
 
 from nova_perfvm.osc import audit, migrations  # noqa: F401 - imported once, for all
-from tests import judge
+from tests import console, judge
 from tests.processes import waiting
 from tests.sandbox import base, storms
 
@@ -282,6 +282,8 @@ def _become_client(arguments, environment, stdout, stderr):
         sys.stdout, sys.stderr = stdout, stderr
         # Nova's own tests, which others here import, log to standard output.
         logging.root.handlers.clear()
+        # Other tests of this process asked clouds of their own.
+        console.forget_clients()
         status = shell.main(list(arguments))
         stdout.flush()
         stderr.flush()
