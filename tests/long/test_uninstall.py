@@ -77,7 +77,7 @@ class TestUninstall(client.ClientMixin, base.FunctionalTest):
 
         self.assertIn("would take the units", self.run_shown("--dry-run"))
         said = self.run_shown("rollback --strip-units")
-        self.assertIn("run this then with --delete-children", said)
+        self.assertIn("run this command with --delete-children", said)
         for server in (high, general):
             self.servers.act(server, {"reboot": {"type": "HARD"}}, "ACTIVE")
         self.boot(flavors["shared.2c"], host="h2")
