@@ -16,6 +16,8 @@ OLDEST_CONSTRAINTS := tests/constraints-2025.1.txt
 # Watcher runs beside Nova, not with it.
 WATCHER := .tox/watcher
 WATCHER_CONSTRAINTS := tests/constraints-watcher.txt
+# cosmic-ray draws faults; it needs nothing of this project.
+MUTANTS := .tox/mutants
 # As many workers as there are CPUs, at least two: tests also wait for servers.
 # What runs beside the functional tests gets half of them: with all of them the
 # same work took a tenth more.
@@ -37,7 +39,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measur
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox test-long long random matrix tempest lint unit contract functional package oldest storm watcher measure guest fuzz benchmark bench overgranting recipes docs sample format clean
+.PHONY: help demo sandbox test test-sandbox test-long long random matrix tempest lint unit contract functional package oldest storm watcher measure guest fuzz mutants benchmark bench overgranting recipes docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -126,6 +128,16 @@ guest: $(STAMP)  ## real guests under emulation: collected, judged, cured
 fuzz: $(STAMP)  ## thousands of odd files, PERFVM_FUZZ_FILES of each kind (1250)
 	$(BIN)/stestr --test-path ./tests/fuzz run --concurrency $(CONCURRENCY)
 
+# The rooms that decide.
+MUTANT_ROOMS := $(addprefix nova_perfvm/,rules placement scheduler facts)
+MUTANT_SEED ?= 1128
+MUTANT_NUMBER ?= 300
+mutants: $(STAMP) $(MUTANTS)/.installed  ## MUTANT_NUMBER faults (300), drawn by MUTANT_SEED: do unit tests see them?
+	$(MUTANTS)/bin/python -m tests.mutants.draw $(MUTANT_SEED) $(MUTANT_NUMBER) \
+	    $(MUTANT_ROOMS) >$(MUTANTS)/faults.json
+	$(BIN)/python -W ignore -m tests.mutants.reach $(MUTANTS)/reach.json $(MUTANT_ROOMS)
+	$(BIN)/python -W ignore -m tests.mutants $(MUTANTS)/faults.json $(MUTANTS)/reach.json
+
 benchmark: $(STAMP)  ## the filter's cost, slots, needless refusals, intervals' coverage, large clouds
 	$(BIN)/python -m tests.benchmark.filter_cost
 	$(BIN)/python -m tests.benchmark.dry_run_cost
@@ -205,5 +217,13 @@ INSTALL_WATCHER = $(PYTHON) -m venv $(WATCHER) && \
 
 $(WATCHER)/.installed: setup.cfg requirements.txt $(CONSTRAINTS) $(WATCHER_CONSTRAINTS)
 	@log=$$(mktemp) && { { $(INSTALL_WATCHER); } >"$$log" 2>&1 || \
+	    { cat "$$log"; rm -f "$$log"; exit 1; }; } && rm -f "$$log"
+	@touch $@
+
+INSTALL_MUTANTS = $(PYTHON) -m venv $(MUTANTS) && \
+    $(MUTANTS)/bin/pip --disable-pip-version-check install 'cosmic-ray==8.7.0'
+
+$(MUTANTS)/.installed:
+	@log=$$(mktemp) && { { $(INSTALL_MUTANTS); } >"$$log" 2>&1 || \
 	    { cat "$$log"; rm -f "$$log"; exit 1; }; } && rm -f "$$log"
 	@touch $@

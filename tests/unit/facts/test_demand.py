@@ -10,6 +10,7 @@ from nova.objects import image_meta
 from nova.scheduler import utils as scheduler_utils
 from nova.virt import hardware
 
+from nova_perfvm import cpuset
 from nova_perfvm.facts.conflicts import conflicts
 from nova_perfvm.facts.demand import RequestError, request_for
 from nova_perfvm.facts.snapshot import Flavor, Image
@@ -52,6 +53,7 @@ COMPARED = {
     "hw:serial_port_count": [None] * 9 + ["2"],
 }
 COMPARED_IMAGE = {
+    "hw_cpu_realtime_mask": [None, None, "^0", "^0-1", "0-3"],
     "hw_cpu_policy": [None, None, None, "dedicated", "shared"],
     "hw_cpu_thread_policy": [None, None, None, "prefer", "isolate", "require"],
     "hw_numa_nodes": [None, None, None, "2"],
@@ -260,9 +262,13 @@ class RefusedTest(testtools.TestCase):
             self.assertIn(said, str(error))
 
         # Nova takes such a flavor, whose vCPUs no memory has room for.
-        flavor = Flavor("f", "f", 2**31 - 1, 65536, 0, {"hw:cpu_policy": "dedicated"})
-        error = self.assertRaises(RequestError, request_for, flavor)
-        self.assertIn("flavor f: more vCPUs than a host has CPUs", str(error))
+        for vcpus in (2**31 - 1, cpuset.MAX_CPU + 2):
+            flavor = Flavor("f", "f", vcpus, 65536, 0, {"hw:cpu_policy": "dedicated"})
+            error = self.assertRaises(RequestError, request_for, flavor)
+            self.assertIn("flavor f: more vCPUs than a host has CPUs", str(error))
+        # CPUs are numbered from 0.
+        flavor = Flavor("f", "f", cpuset.MAX_CPU + 1, 65536, 0, {})
+        self.assertEqual(cpuset.MAX_CPU + 1, request_for(flavor).facts.vcpus)
 
     def test_what_is_not_looked_at_is_named(self):
         flavor = Flavor("f", "f", 2, 2048, 0, {"accel:device_profile": "gpu"})

@@ -5,6 +5,7 @@ import itertools
 
 import testtools
 
+from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.host_view import view_of
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
 
@@ -34,6 +35,25 @@ class WithoutTest(testtools.TestCase):
                 found, expected = everybody.without(gone), self.view(staying)
                 for part in ("facts", "tree", "servers"):
                     self.assertEqual(getattr(expected, part), getattr(found, part))
+
+    def test_pages_of_servers_that_go(self):
+        """A server takes pages of its own size on its own NUMA node."""
+        cloud = Cloud()
+        cloud.add_host("h1")
+        cloud.add_hp("hp1", "h1", first=20, node=1)
+        view = view_of(cloud.snapshot(), "h1")
+        pools = (PagePool(2048, 100_000, 40_000), PagePool(1048576, 50, 5))
+        cells = [cell._replace(mempages=pools) for cell in view.facts.cells]
+        (server,) = view.servers
+        for size_kb, expected in (
+            (2048, [[40_000, 5], [40_000 - 32768, 5]]),
+            (4, [[40_000, 5], [40_000, 5]]),
+        ):
+            paged = dataclasses.replace(server, page_size_kb=size_kb)
+            before = dataclasses.replace(view, facts=view.facts._replace(cells=cells))
+            found = before.without([paged]).facts.cells
+            used = [[pool.used for pool in cell.mempages] for cell in found]
+            self.assertEqual(expected, used, size_kb)
 
 
 class IsolatingTest(testtools.TestCase):

@@ -22,6 +22,7 @@ from nova_perfvm.facts.snapshot.pci import PCIPool, PCIRequest
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.placement.candidates import ask
 from nova_perfvm.placement.host_schemes.cells import HOSTS, inventories_of
+from nova_perfvm.placement.host_schemes.residents import Resident
 from nova_perfvm.placement.schemes.cells import CELLS
 from nova_perfvm.policy import loader, policy_mistakes
 from tests.unit.facts.snapshot.clouds import Cloud
@@ -323,6 +324,45 @@ class HostTest(testtools.TestCase):
                     f"{const.RC_CELL_MEMORY} {memory_mb}",
                     " ".join(map(str, plan.changes)),
                 )
+
+    def test_who_may_take_a_share(self):
+        cloud = Cloud()
+        cloud.add_host("h1")
+        cloud.add_host("g1", "shared")
+        cloud.add_hp("a", "h1")
+        cloud.add_general("b", "g1")
+        pinned, shared = cloud.servers["a"], cloud.servers["b"]
+        of_class = POLICY.pinned_classes[0]
+        for name, server, vm_class, expected in (
+            ("pinned, of no class", pinned, None, True),
+            ("unpinned, of no class", shared, None, False),
+            ("of a class", shared, of_class, True),
+            ("a migration", None, None, False),
+        ):
+            resident = Resident("id", server, vm_class, {})
+            self.assertIs(expected, HOSTS.may_take(resident), name)
+
+    def test_what_cannot_be_divided_is_told(self):
+        specs = {const.CLASS_KEY: "c4", const.CPU_POLICY: "dedicated"}
+        self.cloud.flavors["c4"] = Flavor("c4", "c4", 4, 16384, 0, specs)
+        resources = {"PCPU": 4, "MEMORY_MB": 16384}
+        for number in range(6):
+            cpus = {n: 4 * (number % 5) + n for n in range(4)}
+            cell = ServerCell(0, frozenset(range(4)), 16384, cpus)
+            self.cloud.add(
+                str(number), "h1", "c4", resources, cells=(cell,), pinned=True
+            )
+        halves = [
+            ServerCell(n, frozenset({n}), 8192, {n: 20 * n + 19}) for n in range(2)
+        ]
+        self.cloud.add("split", "h1", "c4", resources, cells=tuple(halves), pinned=True)
+        found = self.cloud.snapshot()
+        (host,) = found.hosts
+        host = dataclasses.replace(host, cells_source=INVENTORY_FILE)
+        view = view_of(dataclasses.replace(found, hosts=(host,)), "h1")
+        unknown, full = divide(POLICY, view, HOSTS.children(POLICY, view, 0)).faults
+        self.assertIn("on which NUMA nodes split", unknown)
+        self.assertIn(f"has 20 {CPU}, and VMs on it take 24: move some away", full)
 
     def test_vms_that_were_there_before(self):
         """They get what they have; and who was allocated another node is told."""

@@ -4,6 +4,7 @@ import dataclasses
 
 import testtools
 
+from nova_perfvm.facts import AskedResource
 from nova_perfvm.facts.demand import request_for
 from nova_perfvm.facts.snapshot import Flavor
 from nova_perfvm.placement.contract import contract, resource_differences
@@ -117,6 +118,26 @@ class DifferencesTest(testtools.TestCase):
             facts = request_for(Flavor("f", "f", 2, 4096, 20, specs)).facts
             request = facts._replace(cells=())
             self.assertEqual((found, []), resource_differences(self.general, request))
+
+    def test_pcpus_that_nova_works_out_itself(self):
+        policy = {"hw:cpu_policy": "dedicated"}
+        isolated = policy | {"hw:emulator_threads_policy": "isolate"}
+        for specs, amounts, found in (
+            (policy, {"PCPU": "4", "VCPU": "0"}, []),
+            (policy, {"PCPU": "5"}, ["5 PCPU"]),
+            (policy, {"VCPU": "8"}, ["8 VCPU"]),
+            (isolated, {"PCPU": "5"}, []),
+            (isolated, {"PCPU": "4"}, ["4 PCPU"]),
+        ):
+            asked = specs | {f"resources:{name}": n for name, n in amounts.items()}
+            # Of PCPU in a flavor and a CPU policy nova-api takes one.
+            facts = request_for(Flavor("f", "f", 4, 4096, 20, specs)).facts
+            resources = tuple(
+                AskedResource("", name, int(n)) for name, n in amounts.items()
+            )
+            request = facts._replace(resources=resources)
+            found_differences = resource_differences(None, request)[0]
+            self.assertEqual(found, found_differences, asked)
 
 
 class AmountsTest(testtools.TestCase):

@@ -7,6 +7,8 @@ import pathlib
 import re
 import typing
 
+import testtools
+
 import nova_perfvm
 from nova_perfvm.diagnose import audit, capacity
 from nova_perfvm.facts.host_view import views_of
@@ -106,6 +108,23 @@ class NamesTest(FilterCase):
     def test_no_other_file_knows_a_scheme(self):
         self.assertEqual(set(), set(knowing_files()) - KNOWING)
         self.assertLessEqual(len(KNOWING), 11)
+
+
+class EnrolledTest(testtools.TestCase):
+    def test_another_scheme_is_told_by_its_trait_or_children(self):
+        units = dataclasses.replace(loader.load(), placement="units")
+        cloud = Cloud(units)
+        cloud.add_elastic("h1")
+        cloud.add_host("h2")
+        for policy, host, expected in (
+            (units, "h1", ""),
+            (units, "h2", ""),
+            (dataclasses.replace(units, placement="cells"), "h1", "units"),
+            (dataclasses.replace(units, placement="cells"), "h2", ""),
+        ):
+            (view,) = [v for v in views_of(cloud.snapshot()) if v.host == host]
+            found = host_schemes.enrolled_by_another(policy, view)
+            self.assertEqual(expected, found, (policy.placement, host))
 
 
 class SchemeMixin:

@@ -3,7 +3,9 @@
 import testtools
 
 from nova_perfvm import constants as const
+from nova_perfvm.facts import PagePool
 from nova_perfvm.rules import cells
+from tests.unit.rules import hosts
 
 
 class LandingRankTest(testtools.TestCase):
@@ -21,6 +23,33 @@ class LandingRankTest(testtools.TestCase):
         ):
             ranks = [cells.landing_rank(*seen, asks=asks) for seen in best_first]
             self.assertEqual(sorted(set(ranks)), ranks)
+
+
+class DescribedTest(testtools.TestCase):
+    def lines(self, host, **cell):
+        asked = hosts.hp_request(cells=(hosts.RequestCell(0, 20, 65536, **cell),))
+        return cells.describe_cells(hosts.POLICY, asked, host)
+
+    def test_free_and_needed(self):
+        few = [PagePool(2048, 1000, 0)]
+        for name, pools, page_size_kb, ends in (
+            ("no page size", (), None, "of 256000 MiB free, need 65536"),
+            ("no page size, few pages", few, None, "MiB free, need 65536"),
+            ("few pages", few, 2048, "requested size: too few are free"),
+        ):
+            host = hosts.host()
+            host = host._replace(
+                cells=[cell._replace(mempages=pools) for cell in host.cells]
+            )
+            for line in self.lines(host, page_size_kb=page_size_kb):
+                self.assertIn("20 of 20 pCPUs free, need 20; 256000", line)
+                self.assertTrue(line.endswith(ends), f"{name}: {line}")
+
+    def test_more_pins_than_usable_cpus_leave_none_free(self):
+        host = hosts.host("1x20x2", pinned=range(40))
+        cell = host.cells[0]._replace(pcpuset=frozenset(range(20)))
+        (line,) = self.lines(host._replace(cells=[cell]))
+        self.assertIn(": 0 of ", line)
 
 
 class UnnamedTest(testtools.TestCase):

@@ -213,6 +213,10 @@ class OthersTest(RulesCase):
         ):
             self.check(expected, general_request(), observed)
         self.check(None, general_request(), busy, hosts.policy(exclusive="none"))
+        tolerant = dataclasses.replace(hosts.HP, name="tolerant", exclusive="none")
+        classes = (tolerant, *POLICY.classes)
+        several = dataclasses.replace(POLICY, classes=classes)
+        self.check("host.class_conflict", general_request(), busy, several)
         # No high-performance VM is on a host that has another label only.
         for labels, expected in (
             ({"general"}, None),

@@ -110,6 +110,13 @@ class GeneralVMTest(PackingCase):
         self.assertEqual(packing.UNTOUCHED - 8, packing.score(both, request, host))
         self.assertEqual(packing.UNTOUCHED - 2, self.points(request, host))
 
+    def test_a_class_that_takes_company_hides_no_other(self):
+        tolerant = dataclasses.replace(hosts.HP, name="tolerant", exclusive="none")
+        classes = (tolerant, *hosts.POLICY.classes)
+        policy = dataclasses.replace(hosts.POLICY, classes=classes)
+        found = packing.score(policy, hosts.general_request(), open_host())
+        self.assertEqual(packing.UNTOUCHED - 2, found)
+
 
 class HighPerformanceVMTest(PackingCase):
     def test_order(self):
@@ -158,6 +165,15 @@ class HighPerformanceVMTest(PackingCase):
             self.points(hosts.hp_request(), host._replace(cells=cells)),
             self.points(hosts.hp_request(), host._replace(cells=over)),
         )
+
+    def test_pins_of_nobody_close_a_node_to_classes_that_own_nodes(self):
+        host = hosts.host("2x44", pinned=range(4))
+        for exclusive, free in (("none", 4), ("host", 4), ("cell", 2)):
+            found = self.points(
+                hosts.hp_request(), host, exclusive=exclusive, max_per_host=None
+            )
+            expected = packing.OCCUPIED + packing.RESERVED - free
+            self.assertEqual(expected, found, exclusive)
 
     def test_more_slots_than_points(self):
         """A host with any number of slots is better than one without."""

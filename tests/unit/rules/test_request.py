@@ -61,6 +61,29 @@ class CheckRequestTest(testtools.TestCase):
         request = hosts.pinned_request(class_name="general")
         self.assertEqual(["flavor.cpu_policy"], codes(request))
 
+    def test_a_former_size_is_named_where_it_is_one(self):
+        policy = hosts.policy(vcpus=18, former_vcpus=(20,))
+        for vcpus, named in ((20, True), (16, False)):
+            cells = (RequestCell(0, vcpus, 65536),)
+            reason, *_ = rules.check_request(
+                policy, hp_request(vcpus=vcpus, cells=cells)
+            )
+            self.assertEqual(named, "former size" in rules.describe(reason), vcpus)
+
+    def test_numa_nodes_of_both_cpu_policies(self):
+        two_nodes = {"cells": (RequestCell(1, 0, 2048),) * 2, "class_name": "general"}
+        one_node = two_nodes | {"cells": (RequestCell(2, 0, 4096),)}
+        for policy, request, expected in (
+            (hosts.policy({"numa_nodes": 1}), two_nodes, ["flavor.numa_nodes"]),
+            (hosts.policy({"numa_nodes": 1}), one_node, []),
+            (POLICY, two_nodes, []),
+        ):
+            found = codes(hosts.general_request(**request), policy)
+            self.assertEqual(expected, found)
+        pinned = hp_request(cells=(RequestCell(0, 10, 32768),) * 2)
+        found = codes(pinned, hosts.policy(numa_nodes=None))
+        self.assertEqual(["flavor.numa_nodes"], found)
+
     def test_memory_of_several_numa_nodes(self):
         policy = hosts.policy(numa_nodes=2)
         for memory_mb, expected in (

@@ -8,7 +8,7 @@ import testtools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nova_perfvm.facts import PagePool
+from nova_perfvm.facts import PagePool, RequestCell
 from nova_perfvm.rules import slots
 from tests.unit.rules import hosts
 
@@ -112,6 +112,26 @@ class CellTest(testtools.TestCase):
                 for now in (False, True)
             ]
             self.assertEqual([fits, free], found, (memory_gb, page_size_kb))
+
+
+class NodeFitsTest(testtools.TestCase):
+    def test_isolated_threads(self):
+        """Nova keeps sibling threads free only without cpu_dedicated_set."""
+        smt, plain = hosts.host("1x10x2", "open").cells[0], hosts.host("1x10").cells[0]
+        dedicated = hosts.host("1x10x2").cells[0]
+        used = smt._replace(pinned_cpus=frozenset(range(0, 4, 2)))
+        for name, cell, vcpus, extra, expected in (
+            ("a core each", smt, 10, 0, True),
+            ("more than cores", smt, 11, 0, False),
+            ("a core for the emulator", smt, 9, 1, True),
+            ("none for the emulator", smt, 10, 1, False),
+            ("cores in use by half", used, 8, 0, True),
+            ("one too many beside these", used, 9, 0, False),
+            ("cpu_dedicated_set", dedicated, 4, 0, False),
+            ("no threads", plain, 10, 0, True),
+        ):
+            guest = RequestCell(0, vcpus, 1024, None, "isolate")
+            self.assertEqual(expected, slots.node_fits(cell, guest, extra), name)
 
 
 class HostModeTest(testtools.TestCase):

@@ -136,6 +136,13 @@ class AttemptsTest(testtools.TestCase):
         self.assertEqual(20, self.pins(host))
         self.assertEqual(["h_a", "h_c"], children(host.allocation_candidates))
 
+    def test_a_claim_takes_the_child_of_its_first_candidate_alone(self):
+        (host,) = self.hosts("h", slots=3)
+        attempt = candidates.attempts([host], self.spec())[0]
+        attempt.allocation_candidates = [offer("h_a"), offer("h_b")]
+        kept = attempt.kept()
+        self.assertEqual([False, True, True], [kept(offer(f"h_{c}")) for c in "abc"])
+
     def test_several_servers_of_one_request_take_a_child_each(self):
         """Four slots on two cells: pins tell less than claims."""
         spec = self.spec(vcpus=10)

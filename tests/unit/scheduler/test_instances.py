@@ -7,6 +7,7 @@ from unittest import mock
 import fixtures
 import testtools
 from nova import exception, objects
+from nova.compute import task_states
 from oslo_db import exception as db_exception
 
 from nova_perfvm.scheduler import filters, instances
@@ -40,6 +41,22 @@ class LookupMixin:
                 objects.Instance, "get_by_uuid", side_effect=[found]
             )
         ).mock
+
+
+class MigratesLiveTest(LookupMixin, testtools.TestCase):
+    def test_by_ignored_hosts_and_the_task(self):
+        migrating = objects.Instance(task_state=task_states.MIGRATING)
+        resized = objects.Instance(task_state=task_states.RESIZE_PREP)
+        for name, ignored, found, expected in (
+            ("a live migration", ["hp1"], migrating, True),
+            ("a cold migration", ["hp1"], resized, False),
+            ("no host is ignored", [], migrating, False),
+        ):
+            self.databases(found)
+            spec = states.request_spec()
+            spec.ignore_hosts = ignored
+            self.assertEqual(expected, instances.migrates_live(spec), name)
+            self.assertEqual(bool(ignored), self.instances.called, name)
 
 
 class RunningVcpusTest(LookupMixin, testtools.TestCase):

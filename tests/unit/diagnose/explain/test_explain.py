@@ -337,6 +337,50 @@ class LayersTest(ExplainCase):
             self.cloud.change_flavor(HP, extra_specs=asked)
             self.assertEqual(expected, self.code())
 
+    def test_equal_groups(self):
+        """Each of them needs a provider of its own under ``isolate``."""
+        self.cloud.add_host("hp1")
+        for name in ("nic1", "nic2", "nic3"):
+            self.cloud.providers[name] = Provider(
+                uuid=f"p-{name}",
+                name=name,
+                generation=1,
+                inventories={"CUSTOM_A": Inventory(1, 1)},
+                parent="p-hp1",
+                root="p-hp1",
+            )
+        specs = self.cloud.flavors[HP].extra_specs | {"group_policy": "isolate"}
+        for number, expected in ((1, ""), (3, ""), (4, const.PLACEMENT_GROUPS)):
+            groups = {f"resources{n}:CUSTOM_A": "1" for n in range(number)}
+            self.cloud.change_flavor(HP, extra_specs=specs | groups)
+            self.assertEqual(expected, self.code(), number)
+
+    def test_resources_of_a_group_that_no_provider_has_together(self):
+        self.cloud.add_host("hp1")
+        nic = Provider(
+            uuid="p-nic",
+            name="nic",
+            generation=1,
+            inventories={"CUSTOM_B": Inventory(9, 9)},
+            parent="p-hp1",
+            root="p-hp1",
+        )
+        self.cloud.providers["nic"] = nic
+        self.cloud.change_inventories("hp1", CUSTOM_A=Inventory(9, 9))
+        specs = self.cloud.flavors[HP].extra_specs | {"group_policy": "none"}
+        for group, named, unnamed in (
+            ("AC", "C", "A"),
+            ("CD", "CD", "AB"),
+            # The host has both, but no provider of it.
+            ("AB", "AB", "CD"),
+        ):
+            asked = {f"resources1:CUSTOM_{name}": "1" for name in group}
+            self.cloud.change_flavor(HP, extra_specs=specs | asked)
+            said = self.verdict()[1]
+            for names, check in ((named, self.assertIn), (unnamed, self.assertNotIn)):
+                for name in names:
+                    check(f"CUSTOM_{name}: need 1", said)
+
     def test_no_provider_no_trait_no_inventory(self):
         self.cloud.add_host("g1", "shared")
         said = self.verdict()[1]
@@ -352,6 +396,15 @@ class LayersTest(ExplainCase):
         self.cloud.add_host("hp1")
         traits = self.cloud.providers["hp1"].traits | {"COMPUTE_STATUS_DISABLED"}
         self.cloud.change_provider("hp1", traits=traits)
+        # A nested provider does not have it.
+        self.cloud.providers["nic"] = Provider(
+            uuid="p-nic",
+            name="nic",
+            generation=1,
+            inventories={},
+            parent="p-hp1",
+            root="p-hp1",
+        )
         code, said = self.verdict()
         self.assertEqual(const.PLACEMENT_TRAIT_FORBIDDEN, code)
         self.assertIn("COMPUTE_STATUS_DISABLED is on hp1", said)

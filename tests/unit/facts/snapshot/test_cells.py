@@ -8,7 +8,7 @@ import testtools
 from hypothesis import strategies as st
 
 from nova_perfvm.facts.demand import server_facts
-from nova_perfvm.facts.snapshot import ServerCell, assume_cells, host_facts
+from nova_perfvm.facts.snapshot import ComputeHost, ServerCell, assume_cells, host_facts
 from nova_perfvm.generate.hosts.cpus import divide_cpus
 from nova_perfvm.generate.hosts.request import HostRequest
 from nova_perfvm.generate.hosts.topology import from_shape
@@ -100,6 +100,23 @@ class CellsTest(testtools.TestCase):
             if not cpus:
                 self.assertEqual(total, sum(map(len, sets)))
         self.assertLessEqual(cpus, cells[0].pcpuset)
+
+
+class CoresTest(testtools.TestCase):
+    def test_cores_of_each_node(self):
+        """Nova lists no siblings where no core has two threads."""
+        for shape, pcpus, vcpus, siblings, expected in (
+            ("2x20x2", 80, 0, True, (20, 20)),
+            ("2x20", 40, 0, False, (20, 20)),
+            ("2x20", 0, 40, False, (20, 20)),
+            ("2x20", 30, 10, False, (20, 20)),
+        ):
+            cells = assume_cells(HostShape.parse(shape), pcpus, vcpus, 1000)
+            host = ComputeHost(
+                host="h", node="h", provider="p", service="s", cells=tuple(cells)
+            )
+            self.assertEqual(siblings, bool(cells[0].siblings), shape)
+            self.assertEqual(expected, host.cores, (shape, pcpus, vcpus))
 
 
 class FactsTest(testtools.TestCase):
