@@ -2,8 +2,8 @@
 """The facts about hosts and requests that the rules judge, without Nova's objects.
 
 nova-scheduler builds the facts once per host and request.  They are named tuples, which
-Python builds three times as fast as frozen dataclasses.  Their sets are not copies of
-Nova's: treat them as read-only.
+Python builds three times as fast as frozen dataclasses.  Never change a set of the
+facts: it may be the set in Nova's object.
 """
 
 from collections.abc import Sequence
@@ -149,7 +149,8 @@ class RequestFacts(NamedTuple):
     :ivar volume_backed: whether the root disk is a volume; None if unknown
     :ivar resources: amounts for Placement that extra specs name
     :ivar traits: traits for Placement that extra specs and the image name
-    :ivar claimed: whether Nova allocates the request's resources in Placement
+    :ivar claimed: whether Nova allocates the request's resources in Placement, as for
+        all requests but rebuilds
     :ivar running_vcpus: current vCPUs of a running server of the class; None for a new
         server, and if not looked up (:func:`nova_perfvm.rules.is_former_size`)
     """

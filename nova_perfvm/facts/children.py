@@ -36,12 +36,12 @@ def child_uuid(root: str, name: str) -> str:
 
 
 def host_of_child(name: str) -> str | None:
-    """Return the host's provider that a provider's name tells; None for no child."""
+    """Return the name of the host's provider, from a child's; None for other names."""
     found = _CHILD.fullmatch(name)
     return found[1] if found else None
 
 
 def node_of(name: str) -> int | None:
-    """Return the NUMA node that the name of a child tells."""
+    """Return the ID of the NUMA node in a child's name; None for other names."""
     number = name.rpartition(f"_perfvm_{const.CELL_SUFFIX}")[2]
     return int(number) if number.isdecimal() else None

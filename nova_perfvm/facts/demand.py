@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute what a flavor and an image ask of Placement and of the rules.
 
-Nova works that out in :mod:`nova.virt.hardware` and in
-``nova.scheduler.utils.ResourceRequest``.  This module does the same without Nova,
-for all that classes are made of, and names the rest in ``Request.unseen``.  What a
-server asks for is told by the flavor that is embedded in it.
+Nova computes the same in :mod:`nova.virt.hardware` and in
+``nova.scheduler.utils.ResourceRequest``.  This module needs no Nova.  It models the
+extra specs and image properties that classes use, and lists others in
+``Request.unseen``.  For an existing server, the embedded flavor decides.
 """
 
 import re
@@ -47,8 +47,8 @@ _OF_ALIASES: Final = (_PCI_POLICY, _PCI_ALIAS)
 # service that does (MIN_COMPUTE_VERSION_OWNER_TRAIT).
 OWNED: Final = "OWNER_NOVA"
 _OWNS: Final = 73
-# Keys whose effect is not modelled: for the first Cyborg adds to the request to
-# Placement; the second, an image property, names boot volumes.
+# Keys whose effect is not modelled: an extra spec for which Cyborg extends the request
+# to Placement, and an image property that names boot volumes.
 _UNSEEN: Final = ("accel:device_profile", "block_device_mapping")
 
 
@@ -125,17 +125,18 @@ def request_for(
     devices: Sequence[PCIRequest] | None = None,
     exists: bool = False,
 ) -> Request:
-    """Return what a server of a flavor would ask for, in any zone and project.
+    """Return the request of a server with a flavor, without zone and project.
 
-    :param image: None for one that has no properties that matter
-    :param volume_backed: None where it is not known; the flavor's root disk is
-        then asked for
-    :param aliases: those of [pci]alias, None where they are not known
-    :param devices: PCI devices that a server is known to have asked for; a NUMA policy
-        of flavor or image replaces theirs
-    :param exists: whether the server exists, with this flavor: see :func:`_as_booted`
-    :raises RequestError: when nova-api refuses the flavor with the image, or no host
-        has as many CPUs as the flavor has vCPUs
+    :param image: the server's image; None for an image without relevant properties
+    :param volume_backed: whether the root disk is a volume; None if unknown, which
+        counts as a disk on the host
+    :param aliases: the aliases of [pci]alias by name; None if unknown
+    :param devices: the PCI requests of an existing server, in place of the flavor's; a
+        NUMA policy of flavor or image replaces their policy.  None for a new server, or
+        if not looked up
+    :param exists: whether a server with this flavor exists: see :func:`_as_booted`
+    :raises RequestError: nova-api refuses the flavor with the image, no host has as
+        many CPUs as the flavor has vCPUs, or the vCPUs or NUMA nodes are unequal
     """
     specs = flavor.extra_specs
     properties: Mapping[str, str] = novas(image.properties) if image else {}
@@ -205,9 +206,10 @@ def request_for(
 def _as_booted(flavor: Flavor, properties: Mapping[str, str]) -> Mapping[str, str]:
     """Return an image's properties without those that contradict a server's flavor.
 
-    The image got these after the server's boot.  Nova compares image and flavor only
-    for a new server and for a resize to another flavor (nova/compute/api.py,
-    ``same_flavor``), there with the image's properties at boot.
+    Such properties were set after the server's boot: nova-api would have refused them
+    for the new server.  For an existing server Nova compares flavor and image only in a
+    resize to another flavor (nova/compute/api.py, ``same_flavor``), and uses the
+    image's properties at boot.
     """
     left = dict(properties)
     pci = {flavor.extra_specs.get(_PCI_POLICY), left.get(_PCI_PROPERTY)}
@@ -243,11 +245,12 @@ def with_groups(request: Request, groups: Sequence[Group]) -> Request:
 
 
 def in_cloud(request: Request, snapshot: Snapshot) -> Request:
-    """Return a request as the Nova of a cloud asks Placement for it.
+    """Return a request with the traits that the prefilters of a cloud's Nova add.
 
-    ``owner_nova_filter`` asks for a trait once every nova-compute is new enough.  A
-    prefilter that older releases lack counts if a provider has any trait of its kind;
-    else the release may be too old, and the prefilter becomes a part of ``unseen``.
+    ``owner_nova_filter`` requires OWNER_NOVA once every nova-compute is new enough.  A
+    prefilter of ``SINCE`` exists only in newer releases.  If any provider has a trait
+    with its prefix, Nova is new enough; else the prefilter's traits are removed, and
+    its name is added to ``unseen``.
     """
     demands = (request.demand, request.fallback)
     owned = {OWNED} if snapshot.oldest_compute >= _OWNS else frozenset()
@@ -448,7 +451,7 @@ def _demand(
 ) -> Demand:
     """Return the request to Placement.
 
-    :param cpus: amounts of PCPU or VCPU, unless the flavor names any
+    :param cpus: amounts of PCPU or VCPU; ignored if the flavor names amounts of these
     :param threads: the thread policy
     """
     for suffix, name, amount in facts.resources:

@@ -126,7 +126,7 @@ class HostView:
 
     @property
     def enrolled(self) -> bool:
-        """Return whether the host is open to VMs with units, whatever their m."""
+        """Return whether the host has a trait of enrolled hosts, or an outdated one."""
         return bool(self.tree and self.root.elastic_traits)
 
     @property
@@ -136,7 +136,7 @@ class HostView:
 
     @property
     def closed(self) -> bool:
-        """Return whether Placement, too, has one of ``isolated_by`` for the host."""
+        """Return whether Placement, too, has the host in one of ``isolated_by``."""
         return any(a.uuid in self.root.aggregates for a in self.isolated_by)
 
     @property

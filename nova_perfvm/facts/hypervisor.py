@@ -112,9 +112,9 @@ class Hypervisor:
     offline: frozenset[int] = frozenset()
 
     def dedicated(self) -> ComputeHost:
-        """Return the host with the CPUs that VMs may own; all, where nobody told sets.
+        """Return the host with the CPUs that VMs may own; all CPUs without known sets.
 
-        :raises PerfVMError: when its NUMA nodes were not collected
+        :raises PerfVMError: the host's NUMA nodes were not collected
         """
         if isinstance(self.host, Unread):
             remedy = f": {self.host.remedy}" if self.host.remedy else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of a flavor or image with which Nova migrates no server live.
+"""Keys of a flavor or image that prevent live migration.
 
 nova.compute.api: ``reject_mem_enc_instances`` and ``reject_legacy_vtpm_live_migration``
 (before Nova 33 ``reject_vtpm_instances``).  Secure boot and a watchdog are no obstacle.
@@ -17,7 +17,7 @@ def obstacle(keys: Keys) -> str | None:
     if keys.on("hw:mem_encryption"):
         return "its memory is encrypted (hw:mem_encryption)"
     security = keys.specs.get(_SECURITY, "user")
-    # Of "deployment", too: the API of Nova 34 lets servers with "host" alone pass.
+    # Nova 34's API passes only servers with "host"; it refuses "deployment", too.
     if keys.either("hw:tpm_version") and security != "host":
         return f"its TPM is not for the host to read ({_SECURITY}={security})"
     return None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the resources and traits of a flavor and an image, as Nova reads them.
 
-Nova ignores a malformed key without a word, such as one with a blank, a colon too
-many or a suffix of more than 64 characters: the VM then runs without the claim
-(``XS_KEYPAT`` of nova.scheduler.utils.ResourceRequest).
+Nova silently ignores a malformed key, such as one with a blank, a colon too many or a
+suffix of more than 64 characters: the VM then runs without the claim (``XS_KEYPAT`` of
+nova.scheduler.utils.ResourceRequest).
 """
 
 import re
@@ -16,9 +16,9 @@ from nova_perfvm.facts import AskedResource, AskedTrait
 
 _KEY: Final = re.compile(r"^(resources|trait)([a-zA-Z0-9_-]{1,64})?:(.*)$")
 _ELASTIC: Final = re.compile(rf"{const.TRAIT_ELASTIC}_[0-9]+|{const.TRAIT_CELLS}")
-# A column of Nova's and Placement's databases holds no more.
+# Longer numbers fit no column of Nova's and Placement's databases.
 _WHOLE: Final = re.compile(r"\d{1,18}")
-# An amount that Nova refuses fulfils no contract.
+# Stands for an amount that Nova refuses: no contract has it.
 _NO_AMOUNT: Final = -1
 
 
@@ -26,9 +26,11 @@ _NO_AMOUNT: Final = -1
 class Group:
     """One group of a request to Placement.
 
-    :ivar suffix: empty for the group whose resources may come of several
-        providers; all resources of any other come of one
-    :ivar required: traits that a provider must have
+    :ivar suffix: empty for the unsuffixed group, whose resources may come from several
+        providers; all resources of a suffixed group come from one provider
+    :ivar resources: {resource class: amount}
+    :ivar required: traits that the providers must have
+    :ivar forbidden: traits that the providers must not have
     """
 
     suffix: str
@@ -111,5 +113,6 @@ def whole_number(text: str) -> int | None:
 
 
 def _amount(text: str) -> int:
+    """Return the amount that a flavor names; ``_NO_AMOUNT`` if Nova refuses it."""
     found = whole_number(text)
     return _NO_AMOUNT if found is None else found

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traits and resources that Nova asks Placement for on account of keys of a request.
+"""Traits and resources that Nova adds to a request for keys of flavor and image.
 
-``ResourceRequest`` of nova.scheduler.utils adds them to what a flavor names, and the
-prefilters of nova.scheduler.request_filter ask them of the host's own provider.
+``ResourceRequest`` of nova.scheduler.utils adds some to those that the flavor names.
+The prefilters of nova.scheduler.request_filter require others of the host's own
+provider.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,12 +13,13 @@ from typing import Final
 import os_traits
 from oslo_utils import strutils
 
-# What a file of oslo.config says: {(section, option): value}.
+# The options of an oslo.config file: {(section, option): value}.
 Options = Mapping[tuple[str, str], str]
 
 _SECURITY: Final = "COMPUTE_SECURITY_"
 _ENCRYPTION: Final = "COMPUTE_EPHEMERAL_ENCRYPTION"
-# Of image properties, the traits that [scheduler]image_metadata_prefilter makes.
+# {image property: prefix of the traits that [scheduler]image_metadata_prefilter makes
+# of its values}
 _OF_IMAGES: Final = {
     "hw_cdrom_bus": "COMPUTE_STORAGE_BUS",
     "hw_disk_bus": "COMPUTE_STORAGE_BUS",
@@ -28,7 +30,8 @@ _OF_IMAGES: Final = {
     # os-traits lacks the traits of this property; Nova then asks for no trait at all.
     "hw_viommu_model": "COMPUTE_VIOMMU",
 }
-# What Glance calls otherwise than Nova (ImageMetaProps._legacy_property_map).
+# {Glance's name of an image property: Nova's name}, as in
+# ImageMetaProps._legacy_property_map.
 _LEGACY: Final = {
     "architecture": "hw_architecture",
     "vm_mode": "hw_vm_mode",
@@ -37,7 +40,8 @@ _LEGACY: Final = {
     "vmware_ostype": "os_distro",
     "vmware_disktype": "hw_disk_type",
 }
-# Nova 31 asks for the context of encrypted memory alone, which the same hosts have.
+# {memory encryption model: trait}.  Nova 31 asks for MEM_ENCRYPTION_CONTEXT without a
+# trait; the same hosts have both.
 MEMORY: Final = {
     "amd-sev": "HW_CPU_X86_AMD_SEV",
     "amd-sev-es": "HW_CPU_X86_AMD_SEV_ES",
@@ -127,7 +131,7 @@ def memory_labels(specs: Mapping[str, str]) -> list[str]:
 def _image_type(keys: Keys, options: Options) -> Iterator[str]:
     name = f"COMPUTE_IMAGE_TYPE_{keys.disk_format.upper()}"
     by_type = _true(options, "query_placement_for_image_type_support")
-    # Of a volume Nova asks for no type (RequestSpec.is_bfv).
+    # For a root disk on a volume Nova requires no trait (RequestSpec.is_bfv).
     if by_type and keys.image and not keys.volume_backed:
         yield from _known([name])
 
@@ -182,16 +186,17 @@ PREFILTERS: Final[dict[str, _Prefilter]] = {
     ),
     "tpm_secret_security_filter": _tpm_secret,
 }
-# Judged with hosts at hand: zones, aggregates, and traits that all requests ask for.
+# Prefilters that other modules model, as they depend on hosts: zones, aggregates, and
+# traits that every request requires or forbids.
 OF_HOSTS: Final = frozenset(
     {
         *("require_tenant_aggregate", "map_az_to_placement_aggregate"),
         *("compute_status_filter", "isolate_aggregates", "owner_nova_filter"),
     }
 )
-# Ports alone tell what these ask for; a new server has none yet.
+# Prefilters that depend on the server's ports; a new server has none yet.
 OF_PORTS: Final = frozenset({"routed_networks_filter", "remote_managed_ports_filter"})
-# Prefilters that Nova 31 lacks, and the beginning of their traits.
+# {prefilter that Nova 31 lacks: prefix of its traits}
 SINCE: Final = {
     "virtio_sound_filter": "COMPUTE_SOUND_MODEL_",
     "tpm_secret_security_filter": f"{_SECURITY}TPM_SECRET_SECURITY_",
@@ -199,7 +204,7 @@ SINCE: Final = {
 
 
 def unjudged(keys: Keys, options: Options) -> Iterator[str]:
-    """Yield the prefilters that options enable and that lack a fact."""
+    """Yield the enabled prefilters whose traits are unknown for lack of a fact."""
     if _true(options, "query_placement_for_routed_network_aggregates"):
         yield "routed_networks_filter"
     by_type = _true(options, "query_placement_for_image_type_support")

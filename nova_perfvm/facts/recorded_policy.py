@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The policy by which a cloud was changed, as the cloud itself keeps it.
+"""The policy that a cloud was last changed by, as recorded in the cloud.
 
-An aggregate without hosts has its digest.  Nova asks only the aggregates of a host
-about that host, so that this one has no effect on scheduling.
+The metadata of an aggregate without hosts has the policy's digest.  As Nova considers
+an aggregate for its hosts only, this aggregate has no effect on scheduling.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from nova_perfvm import constants as const
 from nova_perfvm.facts.snapshot.resources import Aggregate
 
-# Of what people compare.
+# Length of the digests in messages, in hex digits.
 _DIGITS = 8
 
 
 @dataclass(frozen=True)
 class RecordedPolicy:
-    """A policy as it is recorded on a cloud.
+    """A policy as recorded in a cloud.
 
-    :ivar digest: SHA-256 of its meaning, as nova-scheduler logs it
-    :ivar name: of the file that had it
-    :ivar at: when it was recorded, ISO 8601, UTC
+    :ivar digest: SHA-256 of the policy's meaning, as nova-scheduler logs it
+    :ivar name: name of the policy's file
+    :ivar at: time of the record, ISO 8601, UTC
     """
 
     digest: str

@@ -91,6 +91,12 @@ def shortfall(provider: Provider, resource_class: str, amount: int) -> str | Non
 
 
 def _barred(view: HostView, demand: Demand, *, isolated: bool) -> Iterator[Reason]:
+    """Yield the reasons for which Nova's prefilters exclude the host.
+
+    The trait of a disabled service, and aggregates that require a trait.
+
+    :param isolated: see :func:`ask`
+    """
     if DISABLED in view.tree[0].traits and view.compute.enabled:
         # The service is enabled, but the trait of a disabled service remains.  For a
         # disabled service another rule gives the reason.
@@ -118,9 +124,10 @@ def _parts(demand: Demand) -> Iterator[_Part]:
 
 
 def _traits(view: HostView, group: Group) -> Iterator[Reason]:
-    """Yield the unsuffixed group's required traits that the host lacks.
+    """Yield the reasons for which traits of the unsuffixed group exclude the host.
 
-    Also yield the forbidden traits of the group that the root provider has.
+    A reason for each required trait that no provider has, and for each forbidden trait
+    that the root provider has.
     """
     everything = {trait for provider in view.providers for trait in provider.traits}
     for trait in sorted(group.required - everything):

@@ -129,7 +129,10 @@ def _groups(request: RequestFacts) -> tuple[Group, ...]:
 
 
 def _amounts(groups: Iterable[Group]) -> Iterator[str]:
-    """Yield the project's amounts in words: one by one, or by suffixed group."""
+    """Yield the project's amounts in words: a text for each suffixed group as a whole.
+
+    The unsuffixed group has a text for each amount.
+    """
     for group in groups:
         amounts = [
             f"{amount} {name}"

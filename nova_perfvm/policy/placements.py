@@ -16,7 +16,7 @@ from nova_perfvm.policy.shapes import HostShape
 
 
 def rests_on_fallback(placement: str) -> bool:
-    """Return whether pinned VMs come to its hosts by Nova's query for VCPU alone."""
+    """Return whether a scheme's pinned VMs need Nova's second query, for VCPU."""
     return placement == "units"
 
 
@@ -26,8 +26,11 @@ def problems_of(
     shapes: Sequence[HostShape],
     elastic_slots: int | None,
 ) -> Iterator[Mistake]:
-    """Yield what the scheme of a policy cannot express of its pinned classes.
+    """Yield a mistake for each value of the pinned classes that a scheme rules out.
 
+    :param placement: name of the scheme
+    :param pinned: the policy's pinned classes
+    :param shapes: the policy's host shapes
     :param elastic_slots: the policy's key ``elastic: slots``
     """
     if placement == "cells":
@@ -37,7 +40,7 @@ def problems_of(
 
 
 def _of_cells(pinned: Sequence[VMClass]) -> Iterator[Mistake]:
-    """Yield what keeps VMs of several sizes from sharing NUMA nodes that count them."""
+    """Yield the mistakes under ``cells``: NUMA nodes count the VMs of all classes."""
     several = len(pinned) > 1
     for mine in pinned:
         path, first = ("classes", mine.name), pinned[0]
@@ -67,7 +70,7 @@ def _of_cells(pinned: Sequence[VMClass]) -> Iterator[Mistake]:
 def _of_units(
     pinned: Sequence[VMClass], shapes: Sequence[HostShape], declared: int | None
 ) -> Iterator[Mistake]:
-    """Yield what units cannot tell apart."""
+    """Yield the mistakes under ``units``: a VM of the one class takes a whole child."""
     if len(pinned) != 1:
         yield Mistake(
             ("placement",),

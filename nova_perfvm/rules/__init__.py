@@ -118,8 +118,9 @@ def check_image(
     """List the rules that a server breaks when it is rebuilt with a new image.
 
     A rebuild keeps the flavor, the NUMA topology (nova-api ensures it) and the host,
-    so only two rules apply: the one on multiqueue, for a flavor with a class on a
-    managed host; and the one on traits, which the next move would ask Placement for.
+    so only rules with ``image=True`` apply: on managed hosts all of them, on other
+    hosts those that also hold for flavors of no class, as the server's next move asks
+    Placement for the new image's traits.
 
     :param labels: classes that the aggregates of the server's host name
     """

@@ -57,7 +57,7 @@ def score(policy: Policy, request: RequestFacts, host: HostFacts) -> int:
 
 
 def _score_shared(policy: Policy, host: HostFacts) -> int:
-    """Score a host for a VM that shares CPUs by the slots that the VM would take."""
+    """Score a host for a VM that shares CPUs by the slots that the VM would block."""
     # On a host with disjoint cpu sets, slots consist of dedicated CPUs only.
     if host_mode(host) != "open":
         return NEUTRAL
@@ -74,14 +74,17 @@ def _score_shared(policy: Policy, host: HostFacts) -> int:
 
 
 def _cost(vm_class: VMClass, host: HostFacts, slots: int) -> int:
-    """Score an open host for an unpinned VM by the slots of one exclusive class.
+    """Score an open host for an unpinned VM by what one exclusive class would lose.
+
+    The score is ``WORST`` if the host may run a VM of the class; ``BROKEN`` or more if
+    other VMs block the class's slots already; ``UNTOUCHED`` or less if no VM does.
 
     :param slots: slots of the class on the host when it is empty
     """
     pins = [len(cell.pinned_cpus) for cell in host.cells if cell.pinned_cpus]
     if pins and max(pins) >= vm_class.least_cell_vcpus:
         return WORST
-    # Fewer pins than one VM of the class has belong to VMs of no class.
+    # A VM of the class has more pinned CPUs, so pinned VMs without a class own these.
     strays = bool(pins) and vm_class.exclusive == "host"
     others, _ = unpinned_vms(vm_class, host)
     if others or strays:

@@ -57,7 +57,8 @@ class Refusal(NamedTuple):
     :ivar code: dotted, stable, never reused; its first word names the thing to
         change: ``request``, ``flavor`` or ``host``
     :ivar meaning: the explanation in the documentation
-    :ivar advice: the remedy in the documentation; ``none`` and why, if there is none
+    :ivar advice: the remedy in the documentation; ``none`` and the cause, where nothing
+        can be done
     :ivar words: makes the message from the figures; None to use ``meaning``
     :ivar audit: the audit's code for a running server that breaks the rule; empty for
         rules about other VMs on the host, which the audit judges by itself
@@ -81,7 +82,8 @@ class RequestRule(NamedTuple):
 
     :ivar order: position among the rules, the lowest first; reasons are listed so
     :ivar check: yields a reason for each mistake of a request
-    :ivar claimed: whether the rule applies only to flavors that name a class
+    :ivar claimed: whether the rule applies only to flavors that name ("claim") a class;
+        unlike ``RequestFacts.claimed``, which concerns Placement
     :ivar image: whether a new image alone can break the rule, so that a rebuild has to
         be checked
     """

@@ -223,7 +223,7 @@ def memory_fits(
 
     :param memory_mb: the VM's memory on this NUMA node, in MiB
     :param page_size_kb: see :class:`nova_perfvm.facts.RequestCell`
-    :param now: whether memory in use counts; False for an empty node
+    :param now: whether memory in use counts; False to judge the node as if empty
     """
     left = cell.memory_mb - (cell.memory_usage_mb if now else 0)
     if left < memory_mb:

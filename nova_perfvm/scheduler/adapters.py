@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the facts that the rules judge of Nova's scheduler objects.
+"""Turn Nova's scheduler objects into the facts that the rules judge.
 
 host_facts() runs once per host and request: it reads each field of Nova's objects once,
 copies no set, and reads page pools only when a rule asks for them.
@@ -158,7 +158,7 @@ def in_words(error: Exception) -> str:
 
 
 class _PagePools(Sequence[PagePool]):
-    """The page pools of a NUMA node, read on access: full hosts are refused without."""
+    """The page pools of a NUMA node, read on access: most full hosts need none."""
 
     __slots__ = ("_cell",)
 

@@ -117,8 +117,8 @@ class PerfVMFilter(filters.BaseHostFilter):
         rejects = "would reject" if observes else "rejected"
         at_home = None
         if scheduler_utils.request_is_rebuild(spec_obj):
-            # Nova claims nothing for a rebuild.  A user can pretend one by a scheduler
-            # hint, so look at the server's record.
+            # Nova claims nothing for a rebuild.  A user can pass off another request as
+            # a rebuild by a scheduler hint, so look at the server's record.
             request = request._replace(claimed=False)
             at_home = instances.rebuilt_on(spec_obj.instance_uuid)
         reasons = () if at_home else rules.check_request(self.policy, request)

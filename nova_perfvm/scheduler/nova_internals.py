@@ -67,6 +67,7 @@ def source_hash(part: Any) -> str | None:
 
 
 def _named(name: str) -> Any:
+    """Return the installed Nova's object of a dotted name; None without one."""
     try:
         return pkgutil.resolve_name(name)
     except (ImportError, AttributeError):

@@ -41,9 +41,9 @@ class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
     hosts if Nova's method is not a known one (``REPLACED``).
 
     :mod:`~nova_perfvm.scheduler.steering` judges candidates that take CPUs of NUMA
-    nodes (``placement: cells``), each on its nodes.  If Nova's method is unknown, it
-    judges these hosts first.  Steering applies to a rebuild that a user pretends by a
-    hint, too; a real rebuild has no candidates.
+    nodes (``placement: cells``), each on its nodes.  If Nova's method is unknown, that
+    method judges these hosts first.  Steering also applies to a new server that a user
+    passes off as a rebuild by a hint; a real rebuild has no candidates.
     """
 
     def __init__(self) -> None:

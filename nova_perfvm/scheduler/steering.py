@@ -239,7 +239,7 @@ class Steering:
 
     @functools.cached_property
     def _loses_limits(self) -> bool:
-        """Whether nova-compute will not see the limits that this module sets."""
+        """Whether the request is a live migration whose limits nova-conductor drops."""
         obeys = nova_fixes.has_fix(const.LP_LOST_LIMITS)
         return not obeys and instances.migrates_live(self._spec)
 

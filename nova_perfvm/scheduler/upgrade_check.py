@@ -188,6 +188,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
 
 
 def _of_nova(code: str, words: str) -> Finding:
+    """Return a finding about nova.conf, with the level of its code."""
     return Finding.of(code, "nova.conf", words)
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guess the NUMA nodes of a host from what the APIs show.
+"""Guess the NUMA nodes of a host from the figures that the APIs show.
 
-No API shows them.  What is shown is how many there are and how large, how many
-CPUs Placement counts of either kind, and for each pinned server on which cell it
-is and which CPUs it owns.  The number of cells and the CPUs that are known to be
-pinned are right, then; the numbers of the other CPUs are made up.
+The APIs show the number and size of the NUMA nodes, the numbers of dedicated and shared
+CPUs in Placement, and each pinned server's NUMA node and CPUs.  So the guess is right
+about the number of NUMA nodes and about CPUs that servers own; the IDs of the other
+CPUs are made up.
 """
 
 from collections import defaultdict
@@ -30,10 +30,10 @@ def assume_cells(
     thread of each core or all threads, a shared node all.  A host with VCPU alone has
     no cpu set, so each CPU may be of either kind.
 
-    :param pcpus: total of PCPU that Placement has for the host
-    :param vcpus: total of VCPU
-    :param memory_mb: of the whole host
-    :param servers: those on the host
+    :param pcpus: the host's total of PCPU in Placement
+    :param vcpus: the host's total of VCPU in Placement
+    :param memory_mb: memory of the whole host in MiB
+    :param servers: the servers on the host
     """
     dedicated, shared = _divided(shape, pcpus, vcpus)
     pins: dict[int, set[int]] = defaultdict(set)
@@ -94,11 +94,12 @@ def _evenly(cells: int, cpus: int) -> list[int]:
 
 
 def _numbers(shape: HostShape, taken: set[int]) -> list[Iterator[int]]:
-    """Return, for each NUMA node, IDs of CPUs that no known server owns."""
+    """Return, for each NUMA node, an endless sequence of IDs for its unowned CPUs."""
     per_cell = shape.cores * shape.threads
 
     def numbers(index: int) -> Iterator[int]:
-        # As the kernel counts without SMT; then those that cannot exist.
+        # The node's own IDs, as the kernel counts without SMT; when these run out, IDs
+        # above those of all CPUs.
         first = index * per_cell
         yield from (n for n in range(first, first + per_cell) if n not in taken)
         first = max({shape.cpus, *(n + 1 for n in taken)})

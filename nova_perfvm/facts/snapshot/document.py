@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Snapshots as JSON: a key is a field's name, what has its default is left out."""
+"""Snapshots as JSON: keys are names of fields; fields with defaults are left out."""
 
 from nova_perfvm.documents.document import dump_document, load_document, parse_document
 from nova_perfvm.facts.snapshot.model import Snapshot
@@ -13,8 +13,8 @@ def dumps(snapshot: Snapshot) -> str:
 def loads(text: str, source: str = "the snapshot") -> Snapshot:
     """Return the snapshot that JSON describes.
 
-    :param source: what to call the text in errors
-    :raises DocumentError: with all mistakes
+    :param source: name of the text in errors
+    :raises DocumentError: the text has mistakes; the error lists all of them
     """
     return parse_document("snapshot", Snapshot, text, source)
 
@@ -22,6 +22,6 @@ def loads(text: str, source: str = "the snapshot") -> Snapshot:
 def load(path: str) -> Snapshot:
     """Read a snapshot, from standard input if the path is ``-``; see :func:`loads`.
 
-    :raises UnreadableFileError: when it cannot be read
+    :raises UnreadableFileError: the file cannot be read
     """
     return load_document("snapshot", Snapshot, path)

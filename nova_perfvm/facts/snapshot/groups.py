@@ -11,8 +11,8 @@ from nova_perfvm.printable import one_line
 AFFINITY: Final = "affinity"
 ANTI_AFFINITY: Final = "anti-affinity"
 SOFT: Final = "soft-"
-# Without the filter of its policy Nova schedules no server of a group
-# (nova.scheduler.utils._get_group_details).
+# The filter that Nova needs for a policy: without it, Nova refuses the servers of the
+# group (nova.scheduler.utils._get_group_details).
 FILTERS: Final = {
     AFFINITY: "ServerGroupAffinityFilter",
     ANTI_AFFINITY: "ServerGroupAntiAffinityFilter",
@@ -23,10 +23,11 @@ FILTERS: Final = {
 class ServerGroup:
     """One server group.
 
-    :ivar policy: ``affinity`` or ``anti-affinity``, which filters enforce, or either
-        with ``soft-`` before it, which weighers prefer
-    :ivar members: IDs of its servers that are not deleted
-    :ivar max_server_per_host: so many of a group of anti-affinity may share a host
+    :ivar policy: ``affinity`` or ``anti-affinity``, which filters enforce; or
+        ``soft-affinity`` or ``soft-anti-affinity``, which weighers prefer
+    :ivar members: IDs of the group's servers that are not deleted
+    :ivar max_server_per_host: for ``anti-affinity``: the number of members that may
+        share a host
     """
 
     id: str

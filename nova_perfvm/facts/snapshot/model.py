@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole cloud at one time, as an audit, an explanation or a plan needs it."""
+"""The snapshot: all that Nova, Placement, Glance and Cinder show of a cloud."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,10 +23,11 @@ from nova_perfvm.facts.snapshot.resources import (
 )
 from nova_perfvm.policy import HostShape
 
-# Of a compute service that was enabled until an enroll took it out of service.
+# ``disabled_reason`` of a compute service that ``host enroll`` disables for the time of
+# its changes; an enroll that is cut off leaves it.
 DISABLED_REASON: Final = "nova-perfvm: enroll in progress, was enabled"
 
-# Where the NUMA nodes of a host are known from; no API shows them.
+# Sources of a host's NUMA nodes, which no API shows.
 NOVA_DATABASE: Final = "nova database"
 INVENTORY_FILE: Final = "inventory file"
 COLLECTED: Final = "collected on the host"
@@ -48,16 +49,17 @@ class HostCell:
 
     :ivar cpuset: CPUs that unpinned VMs share
     :ivar pcpuset: CPUs that pinned VMs may own
-    :ivar siblings: sets of threads that share a core; empty for no SMT
-    :ivar pinned_cpus: those owned now, as the compute reports them; None: what
-        its servers own
-    :ivar memory_usage_mb: as the compute reports it; None: what its servers have
-    :ivar cpu_usage: vCPUs that share its CPUs, of VMs with a NUMA topology, as the
-        compute reports it; None: what its servers have
-    :ivar mempages: pages by size; no API shows them
-    :ivar physnets: physical networks that nova-compute has affinity to it for; None:
-        nobody tells
-    :ivar socket: that it is on; None: nobody tells
+    :ivar siblings: sets of hardware threads that share a core; empty for no SMT
+    :ivar pinned_cpus: CPUs that VMs own, as nova-compute reports; None if unknown, so
+        that readers sum up the servers'
+    :ivar memory_usage_mb: memory of the VMs with a NUMA topology, as nova-compute
+        reports; None as for ``pinned_cpus``
+    :ivar cpu_usage: unpinned vCPUs of the VMs with a NUMA topology, as nova-compute
+        reports; None as for ``pinned_cpus``
+    :ivar mempages: memory pages by size; empty if unknown, as no API shows them
+    :ivar physnets: physical networks to which the NUMA node has affinity by
+        nova-compute's nova.conf; None if unknown
+    :ivar socket: ID of the NUMA node's socket; None if unknown
     """
 
     id: int
@@ -77,23 +79,27 @@ class HostCell:
 class ComputeHost:
     """One compute node and its service.
 
-    :ivar host: the service's name
-    :ivar node: the hypervisor's
-    :ivar provider: UUID of its resource provider, and of the hypervisor
+    :ivar host: name of the compute service
+    :ivar node: name of the hypervisor
+    :ivar provider: UUID of the compute node, which its resource provider has, too
+    :ivar service: ID of the compute service; empty if unknown
     :ivar up: whether the service reports
-    :ivar enabled: whether the scheduler may use it
-    :ivar vcpus: as Nova counts them, pinned ones left out
-    :ivar shape: NUMA nodes, cores and threads; None where it shows none
-    :ivar cells: its NUMA nodes; empty if unknown
+    :ivar enabled: whether the scheduler may use the service
+    :ivar vcpus: number of CPUs that VMs may share, as Nova reports; 0 without
+    :ivar shape: NUMA nodes, cores and threads; None if the API does not show them
+    :ivar cells: the host's NUMA nodes; empty if unknown
     :ivar cells_source: one of :data:`CELL_SOURCES`
-    :ivar vcpus_used: as the compute reports it; None: what its servers have
-    :ivar num_instances: as the compute reports it; None: its servers
-    :ivar pci_pools: its free PCI devices; None where nobody looked
-    :ivar unreadable: why what it reports cannot be read in Nova's database, if so
-    :ivar service_version: of its nova-compute, by Nova's database
-    :ivar reported: figures in older files, of which none is read any more
-    :ivar capabilities: what nova-scheduler's filters look at, called as it has it
-        (HostState); lists and the like as JSON; the API shows some of it
+    :ivar vcpus_used: vCPUs of the host's VMs, as nova-compute reports; None if unknown,
+        so that readers sum up the servers'
+    :ivar num_instances: number of the host's VMs, as nova-compute reports; None as for
+        ``vcpus_used``
+    :ivar pci_pools: the host's free PCI devices; None if not looked up
+    :ivar unreadable: why the host's record in Nova's database cannot be read; empty if
+        it can, or was not read
+    :ivar service_version: version of nova-compute by Nova's database; None if unknown
+    :ivar reported: figures in the files of earlier releases; ignored
+    :ivar capabilities: values that nova-scheduler's filters read, by attribute of
+        HostState; lists and dictionaries as JSON.  The API shows only some of them
     """
 
     host: str
@@ -192,32 +198,35 @@ class RootVolume:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a cloud shows.
+    """A cloud at one time, or some of its hosts with their providers and servers.
 
-    :ivar taken_at: when the last request was answered, ISO 8601, UTC
-    :ivar policy_digest: of the policy that was in use, if one was named
-    :ivar project: ID of the administrators' project that it was taken in; empty
-        for credentials without one
-    :ivar providers: of all trees that a compute host or this project has
-    :ivar images: None where they could not be listed
-    :ivar volume_types: of Cinder; None without a Cinder, or where nobody asked
-    :ivar server_groups: of all projects; None where they could not be listed, or
-        nobody asked
-    :ivar pci_aliases: those of [pci]alias, as requests of one device each; None where
-        nobody looked
-    :ivar zones_told: whether Nova tells the zones that servers are bound to
-    :ivar migrations: those that are not over, or await their source
-    :ivar names: the project's traits and resource classes that exist
-    :ivar gaps: what could not be seen, and why
-    :ivar unseen_hosts: hosts of cells that Nova could not reach: neither they nor
-        what is on them is here, but for what Placement has of them
-    :ivar unlisted: hosts of nova-compute of which Nova lists no hypervisor, as before
-        ``nova-manage cell_v2 discover_hosts``
-    :ivar recent: UUIDs of top providers without a hypervisor that changed in the last
+    :ivar taken_at: time of the last answer of an API, ISO 8601, UTC
+    :ivar providers: all resource providers but those of Ironic nodes; for some hosts,
+        the providers of their trees, and any with the name of a host's child
+    :ivar images: the cloud's images; None if they could not be listed
+    :ivar volume_types: Cinder's volume types; None without Cinder, or if not asked for
+    :ivar server_groups: server groups of all projects; None if they could not be
+        listed, or were not asked for
+    :ivar pci_aliases: aliases of [pci]alias by name, as requests of one device each;
+        None if not looked up
+    :ivar zones_told: whether Nova shows the zones that servers are bound to
+    :ivar migrations: unfinished moves, and evacuations that await their source host
+    :ivar names: nova-perfvm's traits, and resource classes of its child providers, that
+        Placement knows
+    :ivar gaps: messages about data that could not be read, with the reason
+    :ivar unseen_hosts: hosts of Nova cells that Nova could not reach; the snapshot has
+        only Placement's data of them
+    :ivar unlisted: hosts with nova-compute, but without a hypervisor in Nova's list, as
+        before ``nova-manage cell_v2 discover_hosts``
+    :ivar recent: UUIDs of root providers without a hypervisor that changed in the last
         hour
-    :ivar microversion: the newest that Nova's API takes; empty if it does not tell
-    :ivar bare_metal: how many nodes of Ironic there are; neither they nor what is on
-        them is here
+    :ivar policy_digest: digest of the policy that the snapshot was taken with; None
+        without a policy
+    :ivar project: ID of the administrators' project that the snapshot was taken with;
+        empty for credentials without a project
+    :ivar microversion: the newest microversion of Nova's API; empty if unknown
+    :ivar bare_metal: number of Ironic nodes; the snapshot leaves these and their
+        servers out
     """
 
     taken_at: Time
@@ -318,10 +327,10 @@ class Snapshot:
 
     @cached_property
     def moving_by_host(self) -> dict[str, tuple[Server, ...]]:
-        """The servers that are elsewhere, and will be or come back when they moved.
+        """The servers on other hosts that may move, or move back, to each host.
 
-        By the name of the host's service.  Records of moves stay unfinished for ever
-        where a compute died in the middle, so the server has to say it, too.
+        By the name of the host's service.  If nova-compute dies during a move, the
+        move's record stays unfinished for ever, so the server has to be busy, too.
         """
         found: dict[str, dict[str, Server]] = {}
         for move in self.migrations:
@@ -335,7 +344,7 @@ class Snapshot:
 
     @cached_property
     def trees(self) -> dict[str, tuple[Provider, ...]]:
-        """The providers below each top one, by its UUID; the top one first."""
+        """Each provider tree, the root first, by the root's UUID."""
         found: dict[str, list[Provider]] = {}
         for provider in sorted(self.providers, key=lambda p: p.parent is not None):
             found.setdefault(provider.root or provider.uuid, []).append(provider)
@@ -354,7 +363,7 @@ class Snapshot:
         return {host: tuple(children) for host, children in found.items()}
 
     def is_seen(self, provider: Provider) -> bool:
-        """Return whether the snapshot shows the host of a provider.
+        """Return whether the snapshot has a provider's host, or no Nova cell is down.
 
         While a Nova cell is down, a provider without a host may belong to a host of
         that cell, whose name can differ from the provider's.
@@ -391,9 +400,10 @@ class Snapshot:
 
     @cached_property
     def left_behind(self) -> frozenset[tuple[str, str]]:
-        """IDs of servers, and top providers of hosts that they were evacuated from.
+        """Pairs of an evacuated server's ID and its old host's root provider.
 
-        What they hold there Nova takes away when nova-compute runs there again.
+        Nova removes the server's allocations on the old host when nova-compute runs
+        there again.
         """
         evacuated = [m for m in self.migrations if m.awaits_source]
         return frozenset(

@@ -18,10 +18,10 @@ POLICIES: Final = (LEGACY, "preferred", REQUIRED, SOCKET)
 class PCIPool:
     """Equal PCI devices of a host: the free devices, or those of a server.
 
-    :ivar node: the NUMA node that they are on; None where the host does not tell
-    :ivar tags: by what else Nova tells devices apart: ``vendor_id``, ``product_id``,
-        ``dev_type``, ``address`` of the card, ``rp_uuid`` of its resource provider,
-        and those of [pci]device_spec
+    :ivar node: the devices' NUMA node; None if the host reports none
+    :ivar tags: what the devices have in common: ``vendor_id``, ``product_id``,
+        ``dev_type``, ``address`` of the card, ``rp_uuid`` of the card's resource
+        provider, and tags of [pci]device_spec
     """
 
     count: int
@@ -31,13 +31,15 @@ class PCIPool:
 
 @dataclass(frozen=True)
 class PCIRequest:
-    """Devices that a server asks for; or one device, as [pci]alias describes it.
+    """PCI devices that a server asks for; or one device, as [pci]alias describes it.
 
-    :ivar specs: a device has all tags of one of them
+    :ivar name: name of the alias; ``of a port`` for a port's devices
+    :ivar specs: alternative sets of tags: a device suits if it has all tags of one set
     :ivar policy: one of :data:`POLICIES`
-    :ivar port: whether a port asks for them, not the flavor
-    :ivar resource_class: as which Placement counts them; empty where it does not
-    :ivar traits: that their provider has to have
+    :ivar port: whether a port asks for the devices, not the flavor
+    :ivar resource_class: resource class by which Placement counts the devices; empty if
+        Placement does not count them
+    :ivar traits: traits that the devices' provider must have
     """
 
     name: str
@@ -50,7 +52,7 @@ class PCIRequest:
 
     @property
     def migrates_live(self) -> bool:
-        """Return whether Nova migrates a server live that has such devices."""
+        """Return whether Nova can live-migrate a server that has these devices."""
         return self.port or all(
             spec.get("live_migratable") == "true" for spec in self.specs
         )
@@ -67,6 +69,7 @@ def rebuilt(
     """
 
     def claimed(one: PCIRequest) -> PCIRequest:
+        """Return a flavor's request with the policy of its alias, not the server's."""
         policy = aliases[one.name].policy if one.name in aliases else LEGACY
         return PCIRequest(one.name, one.count, one.specs, policy)
 
@@ -76,10 +79,10 @@ def rebuilt(
 def returned(
     pools: Iterable[PCIPool], devices: Iterable[PCIPool]
 ) -> tuple[PCIPool, ...]:
-    """Return the free devices of a host when a server has given its own back.
+    """Return the free devices of a host after a server has given its devices back.
 
-    A card of which the last virtual function comes back stays divided: nothing tells
-    that it was the last.
+    A card stays divided into virtual functions even if all of them are free again:
+    nothing shows how many the card has.
     """
     found = list(pools)
     for device in devices:

@@ -134,10 +134,10 @@ class Provider:
 class ServerCell:
     """One NUMA node of a server.
 
-    :ivar host_node: the host's NUMA node that it is on; None where not told
-    :ivar vcpus: the server's vCPUs on it
-    :ivar cpu_pinning: the host's CPU of each pinned vCPU; empty if none is
-    :ivar siblings: sets of vCPUs that share a core, as Nova tells them
+    :ivar host_node: ID of the host's NUMA node that this one is on; None if unknown
+    :ivar vcpus: the server's vCPUs on this NUMA node
+    :ivar cpu_pinning: {pinned vCPU: the host's CPU}
+    :ivar siblings: sets of vCPUs that share a core, as Nova lists them
     """
 
     host_node: int | None
@@ -148,11 +148,11 @@ class ServerCell:
 
     @property
     def shared_vcpus(self) -> int:
-        """The number of its vCPUs without a CPU of their own."""
+        """The number of unpinned vCPUs on this NUMA node."""
         return len(self.vcpus) - len(self.cpu_pinning)
 
 
-# In these, Nova may be about to add or to remove allocations.
+# Statuses in which Nova may soon add or remove allocations of the server.
 _BUSY: Final = frozenset({"BUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING", "REBUILD"})
 
 
@@ -160,24 +160,27 @@ _BUSY: Final = frozenset({"BUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING", "REBU
 class Server:
     """A server as Nova shows it, with the flavor that is embedded in it.
 
-    :ivar pinned: whether it owns CPUs; None where that was not looked up
-    :ivar task: what Nova does with it just now, None for nothing
-    :ivar flavor: the flavor's name, as it was when the server got it
-    :ivar other_disks_gb: its ephemeral disk and its swap
-    :ivar image: ID of the image it was made of; None for a volume
-    :ivar volume_root: whether its root disk is a volume although it was made of an
-        image, as one of a snapshot of a server that boots from a volume
-    :ivar fault: message of its last fault, empty without one
-    :ivar availability_zone: that of its host, or else the requested one
-    :ivar bound_zone: the one that it keeps to when it moves; empty for none, and
-        where Snapshot.zones_told is not
-    :ivar created: when, ISO 8601; ``updated`` is when it last changed, ``launched``
-        when Nova last built, resized, cold-migrated, evacuated or unshelved it
-    :ivar cells: its NUMA topology, empty without one; None where it was not
-        looked up, as for servers that have no reason to have one
-    :ivar page_size_kb: size of its memory pages in KiB, None where not told
-    :ivar pci_requests: PCI devices that it asked for; None where nobody looked
-    :ivar pci_devices: those that it has of its host
+    :ivar pinned: whether the server owns CPUs; None if not looked up
+    :ivar task: Nova's ``task_state`` of the server; None without a task
+    :ivar flavor: name of the flavor at the server's creation or last resize
+    :ivar other_disks_gb: size of the ephemeral disk and swap
+    :ivar image: ID of the server's image; None if the server was created from a volume
+    :ivar volume_root: whether the root disk is a volume although ``image`` is set, as
+        with an image that is a snapshot of a server on a volume
+    :ivar fault: message of the server's last fault; empty without one
+    :ivar availability_zone: zone of the server's host; without a host, the requested
+        zone
+    :ivar bound_zone: zone that moves do not leave; empty without one, or if unknown
+        (``Snapshot.zones_told``)
+    :ivar created: time of the server's creation, ISO 8601
+    :ivar updated: time of the last change, ISO 8601
+    :ivar launched: time when Nova last built, resized, cold-migrated, evacuated or
+        unshelved the server, ISO 8601
+    :ivar cells: the server's NUMA topology, empty without one; None if not looked up,
+        as for servers whose flavor and image ask for none
+    :ivar page_size_kb: size of the server's memory pages in KiB; None if unknown
+    :ivar pci_requests: PCI devices that the server asked for; None if not looked up
+    :ivar pci_devices: PCI devices of the host that the server has
     """
 
     id: str

@@ -49,7 +49,10 @@ class CellsHosts(HostScheme):
     def offers(
         self, policy: Policy, vm_class: VMClass | None, mode: str, slots: int
     ) -> HostOffer:
-        """Return slots for a class with a limited number; enrolling adds the trait."""
+        """Return the inventory of slots of a class with ``max_per_host``.
+
+        Without the trait, which enrolling adds.
+        """
         return HostOffer(super().offers(policy, vm_class, mode, slots).inventories)
 
     def children(self, policy: Policy, view: HostView, slots: int) -> tuple[Child, ...]:

@@ -195,7 +195,10 @@ class HostScheme:
         return resident.vm_class is not None
 
     def completes(self, held: Holding) -> bool:
-        """Return whether missing allocations may be added to those held."""
+        """Return whether a resident may get the allocations that it lacks beside these.
+
+        By default only a resident without allocations of the children may.
+        """
         return not held
 
     def divide(
@@ -209,7 +212,7 @@ class HostScheme:
         """Return the allocations of a host's children that residents lack.
 
         :param settled: residents with complete allocations
-        :param others: servers without
+        :param others: servers that lack allocations
         """
         return Division({resident.consumer: {} for resident in others})
 

@@ -38,7 +38,11 @@ def in_words(holding: Holding) -> str:
 
 
 class Division(NamedTuple):
-    """Amounts that residents lack, by consumer UUID, and faults that forbid them."""
+    """The allocations that residents lack, and faults that rule allocations out.
+
+    :ivar needs: {consumer's UUID: lacking allocations}
+    :ivar faults: messages about VMs that cannot stay on the host
+    """
 
     needs: Mapping[str, Holding]
     faults: tuple[str, ...] = ()

@@ -45,7 +45,7 @@ class UnitsHosts(HostScheme):
         return children_named(policy, view.root.name, slots)
 
     def as_enrolled(self, policy: Policy, traits: Collection[str]) -> Policy:
-        """Return the policy with the number of children in the host's trait."""
+        """Return the policy with the number of children that the host's trait names."""
         mine = [t for t in traits if t.startswith(self.enrolled_prefix)]
         if not mine or self.scheme.enrolled_trait(policy) in mine:
             return policy
@@ -57,7 +57,7 @@ class UnitsHosts(HostScheme):
         return max((c.capped(count) for c in policy.pinned_classes), default=0)
 
     def usable_slots(self, policy: Policy, slots: int) -> int:
-        """Return the usable slots of a host: one for each child."""
+        """Return the usable slots of a host: at most one for each child."""
         return min(slots, self.most_slots(policy))
 
     def inventory(self, policy: Policy, slots: Mapping[str, int]) -> dict[str, str]:
@@ -131,7 +131,7 @@ class UnitsHosts(HostScheme):
         return Division(needs)
 
     def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
-        """Return the reason with the holders of each matching child's units."""
+        """Return the reason, with the consumers of each matching child's units."""
         if const.RC_UNIT not in wanted:
             return None
         found: list[dict[str, Any]] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What VMs ask of Placement under a scheme, and what they ask under most schemes."""
+"""The request half of a placement scheme, with the defaults of most schemes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request without allocations in Placement is a real rebuild of a server there.
+"""A request without a claim in Placement is a real rebuild of a server on the host.
 
-Nova claims nothing for a rebuild, and takes a scheduler hint for one; users set hints.
+Nova claims nothing for a rebuild, and recognizes a rebuild by a scheduler hint alone,
+which users can set for other requests.  The rule refuses all requests without a claim:
+:class:`nova_perfvm.scheduler.filters.PerfVMFilter` does not apply rules about hosts to
+a server that is being rebuilt on its host.
 """
 
 from typing import Final

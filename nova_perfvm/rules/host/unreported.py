@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No unpinned VM that Nova's figures leave out is on a pinned VM's host.
+"""A pinned VM's host has no unpinned VM, not even one that Nova's figures lack.
 
-This is the last rule: finding VMs that move takes database queries, which
-nova-scheduler makes only for a host that no other rule refuses.
+This is the last rule: nova-scheduler finds VMs that move by database queries, only for
+a host that no other rule refuses.
 """
 
 from typing import Final

@@ -77,6 +77,7 @@ def _check(case: RequestCase[VMClass | None]) -> Iterator[Reason]:
 
 
 def _names_project(request: RequestFacts) -> bool:
+    """Return whether the flavor names a resource class or trait of nova-perfvm."""
     return any(is_ours(r.name) for r in request.resources) or any(
         is_ours(t.name) and t.source == "flavor" for t in request.traits
     )

@@ -36,6 +36,11 @@ def _check(case: RequestCase[VMClass]) -> Iterator[Reason]:
 
 
 def _is_page_size(wanted: str, size_kb: int | None) -> bool:
+    """Return whether a request's page size is one that the class declares.
+
+    :param wanted: ``mem_page_size`` of the class
+    :param size_kb: see :class:`nova_perfvm.facts.RequestCell`
+    """
     if size_kb is None:
         return False
     if wanted == "small":
