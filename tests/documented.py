@@ -78,7 +78,7 @@ RUN = {
         "nova-perfvm-status": _UPGRADE,
         "nova-perfvm host config": f"{_OFFLINE}.test_hosts",
         "cat out/": f"{_OFFLINE}.test_hosts",
-        "cp out/": f"{_OFFLINE}.test_hosts",
+        "install -D out/": f"{_OFFLINE}.test_hosts",
     },
     f"{_ADMIN}/known-bugs.rst": {"": f"{_OFFLINE}.test_known_bugs"},
     f"{_ADMIN}/limits.rst": {"": f"{_SLOTS}.test_limits_in_keystone"},

@@ -152,7 +152,8 @@ def request_for(
         uneven.append(f"{const.CPU_POLICY}=mixed")
     if uneven:
         raise RequestError(
-            f"flavor {flavor.name}: what Nova makes of {', '.join(uneven)} is not known"
+            f"flavor {flavor.name}: the NUMA nodes that Nova makes of "
+            f"{', '.join(uneven)} are not known"
         )
     for name, specs_at_fault in conflicts(flavor, properties):
         both = f"{flavor.name} with the image" if image else flavor.name

@@ -94,7 +94,7 @@ FALLBACK_QUERY: Final = Setting(
     "workarounds",
     "disable_fallback_pcpu_query",
     ("False",),
-    "Elastic hosts report VCPU alone; by this second query pinned VMs get in.",
+    "Elastic hosts report VCPU alone; this second query offers them to pinned VMs.",
     SCHEDULER,
     default="False",
     otherwise="no pinned VM comes to elastic hosts",

@@ -94,16 +94,16 @@ class CellsHosts(HostScheme):
             )
         if not view.compute.cells_told:
             return (
-                f"what NUMA nodes {view.host} has is {view.compute.cells_source}, and "
-                "Placement is to count it: read it by --from-nova-db on a "
-                "controller, or name what host collect has written there "
-                "(--collected), or an --inventory"
+                f"the NUMA nodes of {view.host} are {view.compute.cells_source}, and "
+                "Placement would count them: read them by --from-nova-db on a "
+                "controller, or name the file of host collect (--collected) or an "
+                "--inventory"
             )
         pages = any(cell.mempages for cell in view.facts.cells)
         if _huge_pages(policy) and not pages:
             return (
-                "classes of the policy ask for huge pages, and how many the NUMA nodes "
-                f"of {view.host} have Nova's database alone tells: read it by "
+                "classes of the policy ask for huge pages, and the pages of "
+                f"{view.host}'s NUMA nodes are in Nova's database alone: read it by "
                 "--from-nova-db on a controller"
             )
         return self.mixed_pages(policy, view)

@@ -250,9 +250,9 @@ class RefusedTest(testtools.TestCase):
             (
                 {"hw:cpu_policy": "mixed", "hw:cpu_realtime_mask": "0-3"},
                 {},
-                "what Nova makes of hw:cpu_policy=mixed is not known",
+                "the NUMA nodes that Nova makes of hw:cpu_policy=mixed are not known",
             ),
-            ({}, {"hw_numa_mem.0": "1"}, "of hw:numa_mem.0 is not known"),
+            ({}, {"hw_numa_mem.0": "1"}, "of hw:numa_mem.0 are not known"),
             ({"resources:X": "much"}, {}, "'much' is no whole number"),
         ):
             flavor = Flavor("f", "f", 20, 65536, 0, specs)

@@ -114,7 +114,6 @@ class OfflineTest(CommandCase):
         self.assertIn("[perfvm]\n", pathlib.Path("etc/tempest.conf").read_text())
 
     def test_hosts(self):
-        pathlib.Path("provider_config").mkdir()
         # This machine may be too small for the built-in policy's VMs.
         flavors = {"name": "one", "memory_gb": [1], "root_gb": 0}
         document = rules.policy(vcpus=1).as_document()
