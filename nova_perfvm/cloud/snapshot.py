@@ -18,7 +18,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.cloud import answers, at_once, volumes
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.facts.children import child_name
-from nova_perfvm.facts.migration_states import UNFINISHED
+from nova_perfvm.facts.migration_states import REVERTED, UNFINISHED
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.printable import number_of, some_of
 
@@ -123,7 +123,7 @@ class _Reader:
         volume_types, root_volumes = self._volumes()
         if not whole:
             providers = self._providers()
-        migrations = self._migrations()
+        migrations = self._migrations(servers)
         bare_metal, unlisted, tops = 0, set[str](), set[str]()
         if whole:
             listed = {found["service"]["host"] for found in hypervisors}
@@ -372,13 +372,23 @@ class _Reader:
         except NotThereError:
             return server
 
-    def _migrations(self) -> tuple[Migration, ...]:
+    def _migrations(self, servers: Iterable[Server]) -> tuple[Migration, ...]:
         if self._some is not None and self._before is None:
             return ()
         queries = [{"status": status} for status in UNFINISHED]
         queries.append({"status": "done", "migration_type": "evacuation"})
         listed = [answers.migrations(self._api, **query) for query in queries]
-        return tuple(itertools.chain.from_iterable(listed))
+        found = list(itertools.chain.from_iterable(listed))
+        known = {migration.server for migration in found}
+        # The records of all reverts ever are many: ask for those of servers on the way.
+        on_the_way = [s for s in servers if s.resized and s.id not in known]
+        found += filter(None, self._at_once("reverts", self._reverted, on_the_way))
+        return tuple(found)
+
+    def _reverted(self, server: Server) -> Migration | None:
+        """Return the last move of a server if that move has been reverted."""
+        moves = answers.migrations(self._api, instance_uuid=server.id)
+        return moves[0] if moves and moves[0].status == REVERTED else None
 
     def _look_again(
         self,

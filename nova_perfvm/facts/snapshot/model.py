@@ -10,7 +10,6 @@ from nova_perfvm.documents.keys import Expected, Time, matching
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.children import host_of_child
-from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.facts.snapshot.groups import ServerGroup
 from nova_perfvm.facts.snapshot.pci import PCIPool, PCIRequest
 from nova_perfvm.facts.snapshot.resources import (
@@ -326,10 +325,10 @@ class Snapshot:
         found: dict[str, dict[str, Server]] = {}
         for move in self.migrations:
             server = self.server_by_id.get(move.server)
-            if server is None or not server.busy or move.status not in UNFINISHED:
+            if server is None or not server.busy:
                 continue
-            for host in (move.source, move.destination):
-                if host is not None and host != server.host:
+            for host in move.claimed_hosts:
+                if host != server.host:
                     found.setdefault(host, {})[server.id] = server
         return {host: tuple(servers.values()) for host, servers in found.items()}
 

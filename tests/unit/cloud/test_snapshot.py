@@ -249,6 +249,39 @@ class TakeTest(testtools.TestCase):
         self.assertEqual([2, 0], [len(host.cells) for host in found.hosts])
 
 
+class MigrationTest(testtools.TestCase):
+    def test_who_is_on_the_way_between_hosts(self):
+        """A revert's record ends before its server is back on the source."""
+        for status, task, host, last, expected in (
+            ("VERIFY_RESIZE", None, "h1", "finished", ["h0"]),
+            ("REVERT_RESIZE", "resize_reverting", "h1", "reverting", ["h0"]),
+            ("REVERT_RESIZE", "resize_reverting", "h1", "reverted", ["h0"]),
+            # Nova has changed the server's host, and counts it on the other no more.
+            ("REVERT_RESIZE", "resize_reverting", "h0", "reverted", []),
+            # The revert began after the servers were listed.
+            ("VERIFY_RESIZE", None, "h1", "reverted", ["h0"]),
+            ("VERIFY_RESIZE", None, "h1", "confirmed", []),
+            ("ACTIVE", None, "h1", "reverted", []),
+        ):
+            api = FakeAPI(hosts=3)
+            task = {"OS-EXT-STS:task_state": task}
+            api.add_server("s", host, status=status, **task)
+            for number, (source, destination, state) in enumerate(
+                (("h0", "h1", last), ("h2", "h1", "reverted"), ("h2", "h0", "error"))
+            ):
+                api.migrations.append(
+                    {
+                        "uuid": f"m{number}",
+                        "instance_uuid": "s",
+                        "migration_type": "resize",
+                        "status": state,
+                        "source_compute": source,
+                        "dest_compute": destination,
+                    }
+                )
+            found = read_snapshot(api)
+            self.assertEqual(expected, sorted(found.moving_by_host))
+
 class MigrationStatusTest(testtools.TestCase):
     def test_every_status_that_is_not_over_is_asked_for(self):
         modules = (
