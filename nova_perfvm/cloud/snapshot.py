@@ -17,7 +17,7 @@ from urllib.parse import quote
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import answers, at_once, volumes
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
-from nova_perfvm.facts.children import child_name
+from nova_perfvm.facts.children import child_name, host_of_child
 from nova_perfvm.facts.migration_states import REVERTED, UNFINISHED
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.printable import number_of, some_of
@@ -52,8 +52,6 @@ _NAMED: Final = 3
 # A root provider without a hypervisor that changed within these seconds may belong to a
 # host that is being added or removed.
 _RECENT_S: Final = 3600
-# The most NUMA nodes of a Linux host on x86.
-_MOST_NODES: Final = 64
 
 
 def read_snapshot(
@@ -199,27 +197,37 @@ class _Reader:
         """Return Placement's entries of all providers, or of those of some hosts."""
         if self._some is None:
             return answers.providers(self._api)
+        shapeless = any(answers.shape(found) is None for found in self._some)
+        every = answers.providers(self._api) if shapeless else []
+        read = functools.partial(self._tree, every)
         return [
             entry
-            for found in self._at_once("hosts' providers", self._tree, self._some)
+            for found in self._at_once("hosts' providers", read, self._some)
             for entry in found
         ]
 
-    def _tree(self, hypervisor: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the providers of a host's tree, and others with a child's name."""
+    def _tree(
+        self, every: list[dict[str, Any]], hypervisor: Mapping[str, Any]
+    ) -> list[dict[str, Any]]:
+        """Return the providers of a host's tree, and others with a child's name.
+
+        :param every: all providers, for hosts that do not report their NUMA nodes
+        """
         found = answers.providers(self._api, in_tree=hypervisor["id"])
-        roots = [p["name"] for p in found if p["uuid"] == hypervisor["id"]]
+        root = next((p["name"] for p in found if p["uuid"] == hypervisor["id"]), None)
+        if root is None:
+            return found
         known = {p["name"] for p in found}
         shape = answers.shape(hypervisor)
-        nodes = [f"{const.CELL_SUFFIX}{node}" for node in range(_MOST_NODES)]
+        if shape is None:
+            named = (p for p in every if host_of_child(p["name"]) == root)
+            return found + [p for p in named if p["name"] not in known]
+        nodes = (f"{const.CELL_SUFFIX}{node}" for node in itertools.count())
         # Letters have no gaps.  Children under cells have the numbers of NUMA nodes,
         # and a NUMA node without dedicated CPUs has no child.
-        for suffixes, certain in (
-            (const.CHILD_LETTERS, 0),
-            (nodes, shape.cells if shape else _MOST_NODES),
-        ):
-            for number, suffix in enumerate(suffixes if roots else ()):
-                name = child_name(roots[0], suffix)
+        for suffixes, certain in ((const.CHILD_LETTERS, 0), (nodes, shape.cells)):
+            for number, suffix in enumerate(suffixes):
+                name = child_name(root, suffix)
                 if name in known:
                     continue
                 strangers = answers.providers(self._api, name=name)

@@ -48,16 +48,23 @@ class TakeTest(testtools.TestCase):
 
     def test_detached_children_of_nodes_without_dedicated_cpus_between(self):
         """NUMA nodes without dedicated CPUs have no child under cells."""
-        for nodes in ((1,), (0, 2), (1, 3)):
-            with self.subTest(nodes=nodes):
-                api = FakeAPI(hosts=1)
-                api.shape["cells"] = 4
-                api.strangers = [f"h0_perfvm_cell_{node}" for node in nodes]
-                found = read_snapshot(api, hosts=[api._hypervisor("h0")])
-                names = [p.name for p in found.providers if p.name != "h0"]
-                self.assertEqual(api.strangers, sorted(names))
-                # One for the tree, one for letters, one for each node, and one more.
-                self.assertEqual(7, api.asked["provider list"])
+        for shape, hosts, nodes, requests in (
+            # For each host one for the tree, one for letters, one for each node, and
+            # one more.
+            ({"cells": 4}, 1, (1,), 7),
+            ({"cells": 4}, 1, (0, 2), 7),
+            ({"cells": 4}, 1, (1, 3), 7),
+            # One for each tree, and one for all providers.
+            ({"cells": None}, 1, (1, 3), 2),
+            ({"cells": None}, 3, (1, 12), 4),
+        ):
+            api = FakeAPI(hosts=hosts)
+            api.shape.update(shape)
+            api.strangers = [f"h0_perfvm_cell_{node}" for node in nodes]
+            found = read_snapshot(api, hosts=[*map(api._hypervisor, api.hosts)])
+            names = {p.name for p in found.providers if p.name not in api.hosts}
+            self.assertEqual({*api.strangers}, names)
+            self.assertEqual(requests, api.asked["provider list"])
 
     def test_who_is_asked_for_a_topology(self):
         volume = {"image": ""}
