@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The subject of an audit: a policy and a cloud, and values derived from both."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
@@ -20,7 +20,6 @@ from nova_perfvm.facts.snapshot import OFFLOADED, ComputeHost, Server, Snapshot
 from nova_perfvm.facts.snapshot import Flavor as FlavorToday
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.generate.options import FileOptions
-from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.placement.host_schemes import enrolled_by_another
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
@@ -56,7 +55,6 @@ class Subject:
     """The data that every check reads.
 
     :ivar placement_settings: options of placement.conf; None without the file
-    :ivar generators: of flavors' extra specs and images' properties
     :ivar stuck_after_min: minutes after which Nova should have finished with a server
     :ivar nova_settings: options of nova-scheduler's nova.conf; None without the file
     :ivar enforced: the policy that ``nova_settings`` name, or why it was not read
@@ -69,7 +67,6 @@ class Subject:
     policy: Policy
     snapshot: Snapshot
     placement_settings: FileOptions | None = None
-    generators: Mapping[str, Generator] = field(default_factory=lambda: BUILT_IN)
     stuck_after_min: int = STUCK_AFTER_MIN
     nova_settings: FileOptions | None = None
     enforced: Policy | DocumentError | None = None
@@ -155,7 +152,7 @@ class Subject:
         """The policy's flavors; empty if the policy lists none."""
         if not self.policy.lists_flavors:
             return ()
-        return generate_flavors(self.policy, generators=self.generators)
+        return generate_flavors(self.policy)
 
     @cached_property
     def flavors_today(self) -> dict[str, FlavorToday]:

@@ -271,9 +271,9 @@ class MigrationTest(testtools.TestCase):
             ("ACTIVE", None, "h1", "reverted", []),
         ):
             api = FakeAPI(hosts=3)
-            task = {"OS-EXT-STS:task_state": task}
-            api.add_server("s", host, status=status, **task)
-            for number, (source, destination, state) in enumerate(
+            state = {"status": status, "OS-EXT-STS:task_state": task}
+            api.add_server("s", host, **state)
+            for number, (source, destination, ended) in enumerate(
                 (("h0", "h1", last), ("h2", "h1", "reverted"), ("h2", "h0", "error"))
             ):
                 api.migrations.append(
@@ -281,13 +281,14 @@ class MigrationTest(testtools.TestCase):
                         "uuid": f"m{number}",
                         "instance_uuid": "s",
                         "migration_type": "resize",
-                        "status": state,
+                        "status": ended,
                         "source_compute": source,
                         "dest_compute": destination,
                     }
                 )
             found = read_snapshot(api)
             self.assertEqual(expected, sorted(found.moving_by_host))
+
 
 class MigrationStatusTest(testtools.TestCase):
     def test_every_status_that_is_not_over_is_asked_for(self):
