@@ -128,6 +128,11 @@ class ComputeHost:
         return self.cells_source not in {ASSUMED, UNKNOWN}
 
     @property
+    def pages_told(self) -> bool:
+        """Return whether the numbers of memory pages by size are known."""
+        return any(cell.mempages for cell in self.cells)
+
+    @property
     def cpus(self) -> frozenset[int]:
         """Return the shared and dedicated CPUs of the host's NUMA nodes."""
         none: frozenset[int] = frozenset()
