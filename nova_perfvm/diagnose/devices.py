@@ -94,7 +94,8 @@ def _alike(
     """
     matching = [set(_matching(one, pools)) for one in asked]
     suiting = [set(_suiting(one, pools, view, ())) for one in asked]
-    in_order, counted = [], []
+    in_order: list[Hashable] = []
+    counted: list[Hashable] = []
     for index, pool in enumerate(pools):
         of = tuple(
             (index in m) + (index in s) for m, s in zip(matching, suiting, strict=True)
