@@ -90,7 +90,6 @@ class ComputeHost:
     :ivar pci_pools: its free PCI devices; None where nobody looked
     :ivar unreadable: why what it reports cannot be read in Nova's database, if so
     :ivar service_version: of its nova-compute, by Nova's database
-    :ivar reported: figures in older files, of which none is read any more
     :ivar capabilities: what nova-scheduler's filters look at, called as it has it
         (HostState); lists and the like as JSON; the API shows some of it
     """
@@ -114,7 +113,6 @@ class ComputeHost:
     pci_pools: tuple[PCIPool, ...] | None = None
     unreadable: str = ""
     service_version: int | None = None
-    reported: Mapping[str, float] = field(default_factory=dict)
     capabilities: Mapping[str, str] = field(default_factory=dict)
 
     @property
