@@ -14,8 +14,10 @@ from dataclasses import dataclass, replace
 from nova_perfvm.diagnose.arrivals import arrived
 from nova_perfvm.diagnose.verdicts import SchedulerSettings, judge, settings_for
 from nova_perfvm.diagnose.words import in_words
-from nova_perfvm.facts.demand import Request, in_cloud, request_for, server_facts
+from nova_perfvm.facts.demand import Request, in_cloud
+from nova_perfvm.facts.flavor_facts import server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
+from nova_perfvm.facts.requests import request_for
 from nova_perfvm.facts.snapshot import Flavor, Snapshot
 from nova_perfvm.generate.flavors import properties_of
 from nova_perfvm.placement.host_schemes import host_scheme_of

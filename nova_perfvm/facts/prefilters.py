@@ -182,15 +182,6 @@ PREFILTERS: Final[dict[str, _Prefilter]] = {
     ),
     "tpm_secret_security_filter": _tpm_secret,
 }
-# Judged with hosts at hand: zones, aggregates, and traits that all requests ask for.
-OF_HOSTS: Final = frozenset(
-    {
-        *("require_tenant_aggregate", "map_az_to_placement_aggregate"),
-        *("compute_status_filter", "isolate_aggregates", "owner_nova_filter"),
-    }
-)
-# Ports alone tell what these ask for; a new server has none yet.
-OF_PORTS: Final = frozenset({"routed_networks_filter", "remote_managed_ports_filter"})
 # Prefilters that Nova 31 lacks, and the beginning of their traits.
 SINCE: Final = {
     "virtio_sound_filter": "COMPUTE_SOUND_MODEL_",

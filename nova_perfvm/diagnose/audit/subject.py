@@ -13,7 +13,8 @@ from nova_perfvm.diagnose.hosts import elastic_hosts
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-from nova_perfvm.facts.demand import RequestError, server_facts
+from nova_perfvm.facts.demand import RequestError
+from nova_perfvm.facts.flavor_facts import server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.hypervisor import Hypervisor, by_host
 from nova_perfvm.facts.snapshot import OFFLOADED, ComputeHost, Server, Snapshot

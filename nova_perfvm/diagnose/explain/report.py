@@ -18,9 +18,10 @@ from nova_perfvm.diagnose.verdicts import (
 )
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
-from nova_perfvm.facts.demand import OWNED, Request, RequestError, in_cloud, request_for
+from nova_perfvm.facts.demand import OWNED, Request, RequestError, in_cloud
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.live_migration import obstacle
+from nova_perfvm.facts.requests import request_for
 from nova_perfvm.facts.snapshot import (
     ASSUMED,
     ComputeHost,
