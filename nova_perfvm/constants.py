@@ -47,6 +47,8 @@ PAGE_SMALL: Final = -1
 PAGE_LARGE: Final = -2
 PAGE_ANY: Final = -3
 PAGE_KINDS: Final = {"small": PAGE_SMALL, "large": PAGE_LARGE, "any": PAGE_ANY}
+# The smallest huge page, in KiB.
+HUGE_KB: Final = 2048
 
 # The image property that lists the properties set by ``image sync``.
 IMAGE_RECORD: Final = "perfvm_properties"

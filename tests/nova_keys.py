@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derive the table of Nova's keys from the installed Nova; print it as YAML.
 
-    python -m tests.nova_keys > nova_perfvm/generate/nova_keys.yaml
+    python -m tests.nova_keys > nova_perfvm/policy/nova_keys.yaml
 
 Keys that the present table says to be of a later release stay in it.
 """
@@ -17,7 +17,7 @@ from nova.api.validation.extra_specs import validators
 from nova.objects import fields
 from nova.objects.image_meta import ImageMetaProps
 
-from nova_perfvm.generate import nova_keys
+from nova_perfvm.policy import nova_keys
 
 # os-traits and os-resource-classes have these names; perfvm: is the project's own.
 ELSEWHERE = re.compile(r"(resources|trait|perfvm|capabilities).*")

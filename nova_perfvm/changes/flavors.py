@@ -19,7 +19,7 @@ from nova_perfvm.changes.sync import Differences, assignments, differences
 from nova_perfvm.facts.snapshot.resources import Flavor
 from nova_perfvm.generate.flavors import PolicyFlavor, placement_names
 from nova_perfvm.policy import Policy
-from nova_perfvm.policy.nova_keys import refusal
+from nova_perfvm.policy.written_keys import refusal
 
 _MARK: Final = "nova-perfvm: class "
 # What sync writes to the description, after the text of somebody else if it has one.

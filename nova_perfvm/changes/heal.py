@@ -18,7 +18,7 @@ from nova_perfvm.changes.steps import Allocate
 from nova_perfvm.diagnose.allocation import LostError, root_amounts
 from nova_perfvm.diagnose.residents import shares_as_enrolled
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.demand import server_facts
+from nova_perfvm.facts.flavor_facts import server_facts
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Server, Snapshot
 from nova_perfvm.findings import Finding

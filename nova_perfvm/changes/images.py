@@ -23,7 +23,7 @@ from nova_perfvm.changes.steps import Change, Left, Plan
 from nova_perfvm.changes.sync import assignments, differences
 from nova_perfvm.facts.snapshot.resources import IMAGE_MEMBERS, Image
 from nova_perfvm.generate.flavors import generate_image_properties
-from nova_perfvm.generate.properties import Generator, PropertiesConflictError, merge
+from nova_perfvm.generate.properties import PropertiesConflictError, merge
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import one_line
 
@@ -73,23 +73,21 @@ def tag_of(class_name: str | None) -> str:
     return TAG if class_name is None else f"{TAG}:{class_name}"
 
 
-def tagged_properties(
-    policy: Policy, generators: Mapping[str, Generator]
-) -> dict[str, dict[str, str]]:
+def tagged_properties(policy: Policy) -> dict[str, dict[str, str]]:
     """Return the image properties of each tag.
 
     The tag for all classes is missing if no image can serve all classes.
 
-    :raises PropertiesError: see :func:`nova_perfvm.generate.properties.combine`
+    :raises PropertiesError: see :func:`nova_perfvm.generate.flavors.properties_of`
     """
     found = {
         tag_of(vm_class.name): generate_image_properties(
-            policy, class_name=vm_class.name, generators=generators
+            policy, class_name=vm_class.name
         )
         for vm_class in policy.classes
     }
     with contextlib.suppress(PropertiesConflictError):
-        found[TAG] = generate_image_properties(policy, generators=generators)
+        found[TAG] = generate_image_properties(policy)
     return found
 
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from nova_perfvm.documents.mistakes import Mistake
-from nova_perfvm.generate import nova_keys
 from nova_perfvm.measure import provider_config as our_own
-from nova_perfvm.policy import Policy
+from nova_perfvm.policy import Policy, nova_keys
 from nova_perfvm.printable import first_line
 
 
@@ -44,7 +43,7 @@ def key_mistakes(policy: Policy) -> Iterator[Mistake]:
     """Yield the keys of a policy's classes that Nova refuses, or reads no value of.
 
     The installed Nova is asked, or else the table of
-    :mod:`nova_perfvm.generate.nova_keys`.
+    :mod:`nova_perfvm.policy.nova_keys`.
     """
     for vm_class in policy.classes:
         for path, keys in vm_class.own_keys():

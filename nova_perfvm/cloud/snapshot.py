@@ -17,8 +17,8 @@ from urllib.parse import quote
 from nova_perfvm import constants as const
 from nova_perfvm.cloud import answers, at_once, volumes
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
-from nova_perfvm.facts.children import child_name
-from nova_perfvm.facts.migration_states import UNFINISHED
+from nova_perfvm.facts.children import child_name, host_of_child
+from nova_perfvm.facts.migration_states import REVERTED, UNFINISHED
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.printable import number_of, some_of
 
@@ -52,8 +52,6 @@ _NAMED: Final = 3
 # A root provider without a hypervisor that changed within these seconds may belong to a
 # host that is being added or removed.
 _RECENT_S: Final = 3600
-# The most NUMA nodes of a Linux host on x86.
-_MOST_NODES: Final = 64
 
 
 def read_snapshot(
@@ -123,7 +121,7 @@ class _Reader:
         volume_types, root_volumes = self._volumes()
         if not whole:
             providers = self._providers()
-        migrations = self._migrations()
+        migrations = self._migrations(servers)
         bare_metal, unlisted, tops = 0, set[str](), set[str]()
         if whole:
             listed = {found["service"]["host"] for found in hypervisors}
@@ -199,27 +197,37 @@ class _Reader:
         """Return Placement's entries of all providers, or of those of some hosts."""
         if self._some is None:
             return answers.providers(self._api)
+        shapeless = any(answers.shape(found) is None for found in self._some)
+        every = answers.providers(self._api) if shapeless else []
+        read = functools.partial(self._tree, every)
         return [
             entry
-            for found in self._at_once("hosts' providers", self._tree, self._some)
+            for found in self._at_once("hosts' providers", read, self._some)
             for entry in found
         ]
 
-    def _tree(self, hypervisor: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the providers of a host's tree, and others with a child's name."""
+    def _tree(
+        self, every: list[dict[str, Any]], hypervisor: Mapping[str, Any]
+    ) -> list[dict[str, Any]]:
+        """Return the providers of a host's tree, and others with a child's name.
+
+        :param every: all providers, for hosts that do not report their NUMA nodes
+        """
         found = answers.providers(self._api, in_tree=hypervisor["id"])
-        roots = [p["name"] for p in found if p["uuid"] == hypervisor["id"]]
+        root = next((p["name"] for p in found if p["uuid"] == hypervisor["id"]), None)
+        if root is None:
+            return found
         known = {p["name"] for p in found}
         shape = answers.shape(hypervisor)
-        nodes = [f"{const.CELL_SUFFIX}{node}" for node in range(_MOST_NODES)]
+        if shape is None:
+            named = (p for p in every if host_of_child(p["name"]) == root)
+            return found + [p for p in named if p["name"] not in known]
+        nodes = (f"{const.CELL_SUFFIX}{node}" for node in itertools.count())
         # Letters have no gaps.  Children under cells have the numbers of NUMA nodes,
         # and a NUMA node without dedicated CPUs has no child.
-        for suffixes, certain in (
-            (const.CHILD_LETTERS, 0),
-            (nodes, shape.cells if shape else _MOST_NODES),
-        ):
-            for number, suffix in enumerate(suffixes if roots else ()):
-                name = child_name(roots[0], suffix)
+        for suffixes, certain in ((const.CHILD_LETTERS, 0), (nodes, shape.cells)):
+            for number, suffix in enumerate(suffixes):
+                name = child_name(root, suffix)
                 if name in known:
                     continue
                 strangers = answers.providers(self._api, name=name)
@@ -372,13 +380,23 @@ class _Reader:
         except NotThereError:
             return server
 
-    def _migrations(self) -> tuple[Migration, ...]:
+    def _migrations(self, servers: Iterable[Server]) -> tuple[Migration, ...]:
         if self._some is not None and self._before is None:
             return ()
         queries = [{"status": status} for status in UNFINISHED]
         queries.append({"status": "done", "migration_type": "evacuation"})
         listed = [answers.migrations(self._api, **query) for query in queries]
-        return tuple(itertools.chain.from_iterable(listed))
+        found = list(itertools.chain.from_iterable(listed))
+        known = {migration.server for migration in found}
+        # The records of all reverts ever are many: ask for those of servers on the way.
+        on_the_way = [s for s in servers if s.resized and s.id not in known]
+        found += filter(None, self._at_once("reverts", self._reverted, on_the_way))
+        return tuple(found)
+
+    def _reverted(self, server: Server) -> Migration | None:
+        """Return the last move of a server if that move has been reverted."""
+        moves = answers.migrations(self._api, instance_uuid=server.id)
+        return moves[0] if moves and moves[0].status == REVERTED else None
 
     def _look_again(
         self,

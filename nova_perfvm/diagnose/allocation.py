@@ -9,8 +9,8 @@ from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.demand import request_for
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.requests import request_for
 from nova_perfvm.facts.snapshot import Server
 
 # Extra specs that request resources of providers which Nova chooses.

@@ -8,17 +8,18 @@ service.
 """
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from nova_perfvm.diagnose.arrivals import arrived
 from nova_perfvm.diagnose.verdicts import SchedulerSettings, judge, settings_for
 from nova_perfvm.diagnose.words import in_words
-from nova_perfvm.facts.demand import Request, in_cloud, request_for, server_facts
+from nova_perfvm.facts.demand import Request, in_cloud
+from nova_perfvm.facts.flavor_facts import server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
+from nova_perfvm.facts.requests import request_for
 from nova_perfvm.facts.snapshot import Flavor, Snapshot
 from nova_perfvm.generate.flavors import properties_of
-from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.printable import some_of
@@ -55,18 +56,14 @@ def host_capacity(
     policy: Policy,
     snapshot: Snapshot,
     settings: SchedulerSettings | None = None,
-    generators: Mapping[str, Generator] = BUILT_IN,
 ) -> tuple[Slots, ...]:
     """Return the slots of each pinned class on each host.
 
     A host that never has slots of a class has a total of 0.
-
-    :param generators: of the extra specs of the class's flavors
     """
     settings = settings or settings_for(policy)
     requests = [
-        (c, request_of_class(policy, c, snapshot, generators))
-        for c in policy.pinned_classes
+        (c, request_of_class(policy, c, snapshot)) for c in policy.pinned_classes
     ]
     wrong = {c.name for c, r in requests if check_request(policy, r.facts)}
     return tuple(
@@ -111,7 +108,6 @@ def request_of_class(
     policy: Policy,
     vm_class: VMClass,
     snapshot: Snapshot,
-    generators: Mapping[str, Generator] = BUILT_IN,
 ) -> Request:
     """Return the request of the smallest flavor that the policy makes for a class."""
     size = smallest_size(vm_class)
@@ -122,9 +118,7 @@ def request_of_class(
         vcpus=vm_class.vcpus or 0,
         memory_mb=memory_mb,
         disk_gb=size.root_gb if size else 0,
-        extra_specs=properties_of(
-            policy, vm_class, generators, memory_mb=memory_mb
-        ).flavor,
+        extra_specs=properties_of(policy, vm_class, memory_mb=memory_mb).flavor,
     )
     request = request_for(flavor, volume_backed=vm_class.disk.source == "volume")
     return in_cloud(request, snapshot)

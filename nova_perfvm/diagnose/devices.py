@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -43,31 +43,69 @@ def given(
     asked: Sequence[PCIRequest],
     view: HostView,
     nodes: Collection[int] = (),
-    now: Given | None = None,
 ) -> Given | None:
     """Return the devices that a server gets on a host; None if the host lacks any.
 
     :param nodes: the server's NUMA nodes; empty for a server without a NUMA topology
-    :param now: the devices given and left so far; None before the first request
     """
-    if now is None:
-        # Nova sorts the pools too: it takes devices with the fewest tags first.
-        pools = sorted(view.compute.pci_pools or (), key=lambda pool: len(pool.tags))
-        now = Given(tuple(pools), ())
-        # Most hosts without room lack one kind of device.  Trying each way to serve the
-        # other requests takes exponential time.
-        if any(_lacks(one, now.pools, view, nodes) for one in asked):
-            return None
+    # Nova sorts the pools too: it takes devices with the fewest tags first.
+    pools = sorted(view.compute.pci_pools or (), key=lambda pool: len(pool.tags))
+    # Most hosts without room lack one kind of device.
+    if any(_lacks(one, pools, view, nodes) for one in asked):
+        return None
+    return _given(asked, view, nodes, Given(tuple(pools), ()), set())
+
+
+def _given(
+    asked: Sequence[PCIRequest],
+    view: HostView,
+    nodes: Collection[int],
+    now: Given,
+    dead_ends: set[Hashable],
+) -> Given | None:
+    """Return the devices for requests, after other requests got theirs.
+
+    :param now: the devices given and left so far
+    :param dead_ends: what was left where later requests found no devices: most ways to
+        serve the same requests leave devices that are alike
+    """
     if not asked:
         return now
+    left_over = _alike(asked, now.pools, view)
+    if left_over in dead_ends:
+        return None
     for taken in _ways(asked[0], now.pools, view, nodes):
         pairs = [(pool, taken.get(index, 0)) for index, pool in enumerate(now.pools)]
         left = (replace(p, count=p.count - n) for p, n in pairs if p.count > n)
         mine = (replace(p, count=n) for p, n in pairs if n)
         after = Given(tuple(left), (*now.devices, *mine))
-        if found := given(asked[1:], view, nodes, after):
+        if found := _given(asked[1:], view, nodes, after, dead_ends):
             return found
+    dead_ends.add(left_over)
     return None
+
+
+def _alike(
+    asked: Sequence[PCIRequest], pools: Sequence[PCIPool], view: HostView
+) -> Hashable:
+    """Return a key that free devices share which serve these requests equally well.
+
+    Nova takes devices in the order of the pools where Placement does not count them.
+    """
+    matching = [set(_matching(one, pools)) for one in asked]
+    suiting = [set(_suiting(one, pools, view, ())) for one in asked]
+    in_order: list[Hashable] = []
+    counted: list[Hashable] = []
+    for index, pool in enumerate(pools):
+        of = tuple(
+            (index in m) + (index in s) for m, s in zip(matching, suiting, strict=True)
+        )
+        placed = all(
+            one.resource_class for one, use in zip(asked, of, strict=True) if use
+        )
+        if any(of):
+            (counted if placed else in_order).append((of, pool.node, pool.count))
+    return len(asked), tuple(in_order), frozenset(Counter(counted).items())
 
 
 def _lacks(
@@ -126,11 +164,7 @@ def _suiting(
     As in Nova the NUMA policy comes second: when it counts whether near devices are
     enough, it includes devices that later conditions drop.
     """
-    found = [
-        index
-        for index, pool in enumerate(pools)
-        if any(_has(pool, spec) for spec in asked.specs)
-    ]
+    found = _matching(asked, pools)
     if nodes:
         found = _near(asked, pools, found, view, nodes)
     kinds = {spec.get("dev_type") for spec in asked.specs}
@@ -152,6 +186,15 @@ def _suiting(
         if not counting or tags.get("rp_uuid") in providers
         if migratable not in ({"true"}, {"false"})
         or tags.get(_MIGRATABLE) in migratable
+    ]
+
+
+def _matching(asked: PCIRequest, pools: Sequence[PCIPool]) -> list[int]:
+    """Return the indices of the pools that have all tags of one of the specs."""
+    return [
+        index
+        for index, pool in enumerate(pools)
+        if any(_has(pool, spec) for spec in asked.specs)
     ]
 
 

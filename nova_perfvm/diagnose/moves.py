@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from nova_perfvm.facts.demand import Request, in_cloud, request_for, with_groups
+from nova_perfvm.facts.demand import Request, in_cloud, with_groups
 from nova_perfvm.facts.placement_request import Group
+from nova_perfvm.facts.requests import request_for
 from nova_perfvm.facts.snapshot import OFFLOADED, Server, Snapshot
 from nova_perfvm.facts.snapshot.pci import rebuilt
 from nova_perfvm.microversions import LIVE_MIGRATION

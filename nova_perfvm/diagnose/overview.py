@@ -2,7 +2,7 @@
 """Judge a cloud in every way at once: slots, audit, and verdicts of each host."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,7 +20,6 @@ from nova_perfvm.diagnose.verdicts import (
 from nova_perfvm.facts.demand import RequestError
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import REASON_CODES
 
@@ -89,22 +88,20 @@ def look(
     settings: SchedulerSettings | None = None,
     *,
     flavors: Sequence[str] | None = None,
-    generators: Mapping[str, Generator] = BUILT_IN,
 ) -> Overview:
     """Judge a cloud.
 
     :param flavors: names or IDs of the cloud's flavors to judge hosts for; None for the
         flavors that the policy lists
-    :param generators: of flavors' extra specs and images' properties
     :raises NotFoundError: when the cloud has no flavor or several flavors of a name
     """
-    subject = Subject(policy, snapshot, generators=generators)
+    subject = Subject(policy, snapshot)
     views = subject.views
     settings = settings or settings_for(policy)
     return Overview(
         subject=subject,
         views=views,
-        slots=host_capacity(policy, snapshot, settings, generators),
+        slots=host_capacity(policy, snapshot, settings),
         report=audit.run(subject),
         flavors=tuple(_judged(subject, views, settings, flavors)),
     )

@@ -11,7 +11,6 @@ from nova_perfvm.facts.prefilters import Keys
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.findings import Finding
 from nova_perfvm.generate.flavors import generate_flavors, properties_of
-from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.generate.properties.declared import declared
 from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.policy import HostShape, Policy, VMClass, shape_slots
@@ -35,12 +34,10 @@ class Difference(NamedTuple):
     new: str
 
 
-def compare(
-    old: Policy, new: Policy, generators: Mapping[str, Generator] = BUILT_IN
-) -> list[Difference]:
+def compare(old: Policy, new: Policy) -> list[Difference]:
     """List the differences between two policies, and between their effects."""
     shapes = dict.fromkeys((*old.host_shapes, *new.host_shapes))
-    before, after = (_derived(policy, shapes, generators) for policy in (old, new))
+    before, after = (_derived(policy, shapes) for policy in (old, new))
     found = []
     for kind, name in dict.fromkeys((*before, *after)):
         one, other = (side.get((kind, name)) for side in (before, after))
@@ -57,7 +54,7 @@ def compare(
 
 
 def _derived(
-    policy: Policy, shapes: Iterable[HostShape], generators: Mapping[str, Generator]
+    policy: Policy, shapes: Iterable[HostShape]
 ) -> dict[tuple[str, str], dict[str, str]]:
     """Return a policy's keys and the figures derived from them, by kind and name.
 
@@ -69,12 +66,12 @@ def _derived(
     for name, keys in classes.items():
         found["class", name] = _flat({k: v for k, v in keys.items() if k != "flavors"})
     if policy.lists_flavors:
-        for flavor in generate_flavors(policy, generators=generators):
+        for flavor in generate_flavors(policy):
             size = f"{flavor.vcpus} vCPUs, {flavor.memory_mb} MiB, "
             size += f"{flavor.root_gb} GiB disk"
             found["flavor", flavor.name] = {"size": size, **flavor.extra_specs}
     for vm_class in policy.classes:
-        given = properties_of(policy, vm_class, generators)
+        given = properties_of(policy, vm_class)
         found["image", f"class {vm_class.name}"] = dict(given.image)
         why = obstacle(Keys(given.flavor, given.image))
         live = f"no: {why}" if why else "yes"

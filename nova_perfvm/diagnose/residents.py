@@ -9,7 +9,7 @@ from nova_perfvm.diagnose.allocation import root_amounts
 from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import Reason, RequestCell
-from nova_perfvm.facts.demand import server_facts
+from nova_perfvm.facts.flavor_facts import server_facts
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Provider, Server
 from nova_perfvm.placement.host_schemes import Child, HostScheme, host_scheme_of

@@ -10,3 +10,7 @@ UNFINISHED: Final = (
     *("running", "running (post-copy)", "post-migrating", "finished"),
     *("reverting", "confirming"),
 )
+
+# drop_move_claim_at_dest() of nova.compute.resource_tracker ends the record of a move
+# so before finish_revert_resize() takes the server back to its old host.
+REVERTED: Final = "reverted"

@@ -186,16 +186,6 @@ PREFILTERS: Final[dict[str, _Prefilter]] = {
     ),
     "tpm_secret_security_filter": _tpm_secret,
 }
-# Prefilters that other modules model, as they depend on hosts: zones, aggregates, and
-# traits that every request requires or forbids.
-OF_HOSTS: Final = frozenset(
-    {
-        *("require_tenant_aggregate", "map_az_to_placement_aggregate"),
-        *("compute_status_filter", "isolate_aggregates", "owner_nova_filter"),
-    }
-)
-# Prefilters that depend on the server's ports; a new server has none yet.
-OF_PORTS: Final = frozenset({"routed_networks_filter", "remote_managed_ports_filter"})
 # {prefilter that Nova 31 lacks: prefix of its traits}
 SINCE: Final = {
     "virtio_sound_filter": "COMPUTE_SOUND_MODEL_",

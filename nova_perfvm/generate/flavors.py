@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.generate.properties import BUILT_IN, Properties, combine, merge
+from nova_perfvm.generate.properties import Properties, combine, extensions, merge
 from nova_perfvm.generate.properties.declared import declared
 from nova_perfvm.placement.contract import contract
 from nova_perfvm.placement.schemes import scheme_of
@@ -60,7 +60,6 @@ class PolicyFlavor:
 def properties_of(
     policy: Policy,
     vm_class: VMClass,
-    generators: Mapping[str, Generator] = BUILT_IN,
     *,
     memory_mb: int = 0,
     isolated_aggregates: bool = False,
@@ -68,11 +67,14 @@ def properties_of(
 ) -> Properties:
     """Return the extra specs of a class's flavor and the properties of its images.
 
-    :param generators: see :func:`nova_perfvm.generate.properties.combine`, also for
-        the errors
+    They come from all generators that are installed.
+
     :param memory_mb: the flavor's memory in MiB
     :param isolated_aggregates: see :func:`generate_flavors`
     :param extra_specs: of this flavor, in place of those that the class has
+    :raises PropertiesConflictError: when two generators give one key different values
+    :raises PropertiesError: when a generator cannot be loaded, fails, or returns a key
+        or value that is no printable text
     """
     carried = contract(policy, vm_class, memory_mb).extra_specs(
         isolated_aggregates=isolated_aggregates
@@ -88,7 +90,7 @@ def properties_of(
             {**vm_class.extra_specs, **(extra_specs or {})}, vm_class.image_properties
         ),
     }
-    return combine(own | dict(generators), policy, vm_class)
+    return combine(own | extensions.load_generators(), policy, vm_class)
 
 
 def classes_of(policy: Policy, name: str | None) -> tuple[VMClass, ...]:
@@ -103,7 +105,6 @@ def generate_image_properties(
     policy: Policy,
     *,
     class_name: str | None = None,
-    generators: Mapping[str, Generator] = BUILT_IN,
 ) -> dict[str, str]:
     """Return the properties of an image that serves one class, or all classes.
 
@@ -113,7 +114,7 @@ def generate_image_properties(
     return merge(
         "image property",
         {
-            f"class {vm_class.name}": properties_of(policy, vm_class, generators).image
+            f"class {vm_class.name}": properties_of(policy, vm_class).image
             for vm_class in classes_of(policy, class_name)
         },
     )
@@ -126,7 +127,6 @@ def generate_flavors(
     memory_gb: Sequence[int] | None = None,
     prefix: str = "",
     isolated_aggregates: bool = False,
-    generators: Mapping[str, Generator] = BUILT_IN,
 ) -> tuple[PolicyFlavor, ...]:
     """Return the policy's flavors, in the policy's order.
 
@@ -155,7 +155,6 @@ def generate_flavors(
             given = properties_of(
                 policy,
                 vm_class,
-                generators,
                 memory_mb=size.memory_gb * 1024,
                 isolated_aggregates=isolated_aggregates,
                 extra_specs=size.extra_specs,

@@ -13,7 +13,6 @@ from nova_perfvm.diagnose.audit import AuditReport, Subject
 from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts.recorded_policy import RecordedPolicy
-from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import Table, options_of
@@ -73,7 +72,6 @@ class Audit(FindingsLister, ChangingCommand):
         return Subject(
             policy,
             snapshots.look_by(self, parsed_args, policy),
-            generators=extensions.load_generators(),
             placement_settings=placement,
             stuck_after_min=parsed_args.stuck_after,
             collected=collected,

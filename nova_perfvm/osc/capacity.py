@@ -12,7 +12,6 @@ from nova_perfvm.diagnose import capacity
 from nova_perfvm.diagnose.capacity import Slots
 from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.facts.snapshot import Snapshot
-from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.judging import LookingCommand
@@ -38,8 +37,7 @@ def counted(
 
     :param by: the value of ``--by``
     """
-    generators = extensions.load_generators()
-    found = capacity.host_capacity(policy, snapshot, settings, generators)
+    found = capacity.host_capacity(policy, snapshot, settings)
     if by == "aggregate":
         return capacity.aggregate_capacity(snapshot, found)
     return capacity.cloud_capacity(found) if by == "cloud" else found

@@ -10,7 +10,6 @@ from typing import Final
 
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.generate.formats import document, shell, tools
-from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.base import PolicyCommand
 from nova_perfvm.policy import Policy
@@ -49,7 +48,6 @@ def flavors_of(
         memory_gb=parsed_args.memory_gb,
         prefix=parsed_args.prefix,
         isolated_aggregates=parsed_args.isolated_aggregates,
-        generators=extensions.load_generators(),
     )
 
 

@@ -9,7 +9,6 @@ from typing import Final
 
 from nova_perfvm.generate.flavors import generate_image_properties
 from nova_perfvm.generate.formats import document, shell
-from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.base import PolicyCommand
 from nova_perfvm.osc.flavor import FORMAT_HELP
@@ -34,6 +33,5 @@ class GenerateImage(PolicyCommand):
         properties = generate_image_properties(
             self.policy(parsed_args),
             class_name=parsed_args.class_name,
-            generators=extensions.load_generators(),
         )
         self.write(_FORMATS[parsed_args.format](properties))

@@ -8,7 +8,6 @@ import argparse
 from nova_perfvm.diagnose import cloud_map, overview
 from nova_perfvm.diagnose.formats import cloud_map as page
 from nova_perfvm.diagnose.overview import Overview
-from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.formats import monitoring
 from nova_perfvm.osc.judging import LookingCommand
@@ -40,7 +39,6 @@ class OverviewCommand(LookingCommand):
             snapshot,
             settings,
             flavors=parsed_args.flavors,
-            generators=extensions.load_generators(),
         )
         self.write(self.render(found), parsed_args.output)
         if parsed_args.output is not None:

@@ -11,7 +11,6 @@ from cliff.lister import Lister
 
 from nova_perfvm.diagnose.policy_diff import Difference, compare, compare_servers
 from nova_perfvm.generate.formats import document
-from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.base import (
     PerfVMCommand,
@@ -77,7 +76,7 @@ class DiffPolicy(PerfVMCommand, Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[tuple[str, ...], list[Difference]]:
         old, new = loader.load(parsed_args.old), read_policy(parsed_args.new)
-        found = compare(old, new, extensions.load_generators())
+        found = compare(old, new)
         if parsed_args.snapshot is not None or self.has_cloud:
             seen = look(self, parsed_args.snapshot)
             found += compare_servers(old, new, seen)

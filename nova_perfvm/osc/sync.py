@@ -15,7 +15,6 @@ from nova_perfvm.changes.steps import Change, Left, Plan
 from nova_perfvm.cloud import flavors, images, limits, sync
 from nova_perfvm.cloud.errors import RefusedError
 from nova_perfvm.cloud.sync import Failed
-from nova_perfvm.generate.properties import extensions
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.changing import ChangingCommand
@@ -117,7 +116,7 @@ class SyncImages(SyncCommand):
 
     def plan(self, parsed_args: argparse.Namespace) -> Plan:
         policy = self.checked_policy(parsed_args)
-        desired = tagged_properties(policy, extensions.load_generators())
+        desired = tagged_properties(policy)
         tag = tag_of(parsed_args.class_name)
         if parsed_args.class_name is not None:
             policy.get_class(parsed_args.class_name)

@@ -25,7 +25,7 @@ from nova_perfvm.documents.mistakes import KeyPath, Mistake
 from nova_perfvm.policy import guest
 from nova_perfvm.policy.flavors import FlavorTemplate, VCPUs
 from nova_perfvm.policy.limits import PAGE_SIZES_KB, even_share, even_sizes, name_fault
-from nova_perfvm.policy.nova_keys import NovaKeys, refusal
+from nova_perfvm.policy.written_keys import NovaKeys, refusal
 
 Name = Annotated[
     str, Expected("a name of 1 to 255 characters", lambda name: 0 < len(name) < 256)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from nova_perfvm.documents.keys import EACH_ONCE, LEFT_OUT, count, some
 from nova_perfvm.policy.limits import NAME_PATTERN
-from nova_perfvm.policy.nova_keys import NovaKeys
+from nova_perfvm.policy.written_keys import NovaKeys
 
 VCPUs = Annotated[int, count(1, 4096, "vCPUs")]
 MemoryGB = Annotated[int, count(1, 1048576, "GiB")]

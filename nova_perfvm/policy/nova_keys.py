@@ -1,86 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
-"""List Nova's keys that classes write, and refuse others in ``extra_specs``.
+"""Nova's extra specs and image properties, and the values that Nova takes for them.
 
-A line of :data:`WRITTEN` makes an extra spec of a key of the class: the generator
-writes it, ``extra_specs`` and ``image_properties`` are refused it, ``flavor sync``
-removes it where the class does not declare it.
+The table is made of Nova's validators (nova.api.validation.extra_specs) and of the
+fields of ImageMetaProps, for machines without Nova.  Where Nova is installed,
+:mod:`nova_perfvm.cloud.nova_rules` asks Nova itself.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
-from typing import Annotated, Final
+from importlib.resources import files
+from typing import Any, Final, Literal
 
-from nova_perfvm import constants as const
-from nova_perfvm.documents.keys import Expected, matching
+import os_resource_classes
+import os_traits
+import yaml
+from oslo_utils import strutils
 
-_MOST: Final = 255
-# nova-api's schema of extra specs (nova.api.validation.parameter_types); Glance takes
-# more characters, and Nova reads no such properties.
-_Key = Annotated[
-    str,
-    matching(r"[A-Za-z0-9_.:-]{1,255}", "a key of Nova, such as hw:watchdog_action"),
-]
-_Value = Annotated[
-    str,
-    Expected(
-        f'a text of 1 to {_MOST} printable characters, in quotes, such as "true"',
-        lambda text: 0 < len(text) <= _MOST and text.isprintable(),
-    ),
-]
-NovaKeys = Mapping[_Key, _Value]
+Kind = Literal["extra_specs", "image_properties"]
 
-# Extra specs, and the key of the class that each is made of.
-WRITTEN: Final[Mapping[str, str]] = {
-    const.CPU_POLICY: "cpu_policy",
-    const.CPU_THREAD_POLICY: "cpu_thread_policy",
-    const.EMULATOR_THREADS: "emulator_threads",
-    const.NUMA_NODES: "numa_nodes",
-    const.MEM_PAGE_SIZE: "mem_page_size",
-    const.VIF_MULTIQUEUE: "vif_multiqueue",
-    "hw:cpu_max_sockets": "guest_topology.sockets",
-    "hw:cpu_sockets": "guest_topology.sockets",
-    "hw:cpu_threads": "guest_topology.threads",
-    "hw:locked_memory": "locked_memory",
-    "hw:virtio_packed_ring": "packed_ring",
-    "hw:pmu": "pmu",
-    "hw:cpu_realtime": "realtime",
-    "hw:cpu_realtime_mask": "realtime.mask",
-    "hw:maxphysaddr_mode": "maxphysaddr.mode",
-    "hw:maxphysaddr_bits": "maxphysaddr.bits",
-}
-# Extra specs that divide a VM unevenly; the number of a guest's node may follow.
-_UNEVEN: Final = re.compile(r"hw:cpu_dedicated_mask|hw:numa_(cpus|mem)\.\d+")
-_ASKS: Final = re.compile(r"(?:resources|trait)[^:]*:(.*)")
-# Amounts that Nova derives from the flavor's size.
-_NOVAS: Final = ("PCPU", "VCPU", "MEMORY_MB")
-_THROTTLES: Final = ("quota:cpu_quota", "quota:cpu_period")
-# Image properties without an extra spec of that name, and the key of the class.
-_OF_IMAGES: Final = {
-    "hw_disk_bus": "disk.bus",
-    "hw_scsi_model": "disk.bus",
-    "hw_vif_model": "vif_multiqueue",
-}
+_GROUP: Final = r"(?:[a-zA-Z0-9_-]{1,64})?"
+_TRAIT: Final = re.compile(rf"trait{_GROUP}:(.+)")
+_RESOURCE: Final = re.compile(rf"resources{_GROUP}:(.+)")
+_CUSTOM: Final = re.compile(r"CUSTOM_[A-Z0-9_]+")
+# Namespaces whose unknown keys Nova refuses.
+_NAMESPACES: Final = (
+    *("accel", "hw", "hw_rng", "hw_video", "os", "pci_passthrough", "quota", "vmware"),
+)
 
 
-def refusal(key: str, *, pinned: bool) -> str | None:
-    """Return why a key of Nova is not for ``extra_specs`` or ``image_properties``.
+@functools.cache
+def table() -> dict[str, dict[str, dict[str, Any]]]:
+    """Return {kind: {name: type, limits, and the release that has it first}}."""
+    text = files(__package__).joinpath("nova_keys.yaml").read_text(encoding="utf-8")
+    return yaml.safe_load(text) or {}
 
-    None for a key that an operator may set on flavors and images of a class.
 
-    :param pinned: whether VMs of the class own their CPUs
-    """
-    spec = key if ":" in key else key.replace("_", ":", 1)
-    asked = _ASKS.fullmatch(key)
-    name = asked[1] if asked else ""
-    own = WRITTEN.get(spec) or _OF_IMAGES.get(key)
-    reasons = {
-        f"the class's key {own} decides it": own is not None,
-        "the class's name decides it": spec.startswith(f"{const.NAMESPACE}:"),
-        "the policy's key placement decides it": name.startswith(const.CUSTOM_PREFIX),
-        "Nova derives it from the flavor's size": name in _NOVAS,
-        "the class's key numa_nodes splits VMs evenly": _UNEVEN.fullmatch(spec),
-        "it throttles CPUs that the VM owns": pinned and key in _THROTTLES,
-    }
-    return next((reason for reason, holds in reasons.items() if holds), None)
+def fault(kind: Kind, key: str, value: str) -> str | None:
+    """Return why Nova refuses a key or its value, or drops a property; else None."""
+    if kind == "image_properties":
+        takes = table()[kind].get(key)
+        if takes is None and not _TRAIT.fullmatch(key):
+            return "Nova reads no such image property"
+        return _misfit(takes or {"values": ["required"]}, value)
+    for pattern, names, takes in (
+        (_TRAIT, os_traits.get_traits(), {"values": ["required", "forbidden"]}),
+        (_RESOURCE, os_resource_classes.STANDARDS, {"type": "int"}),
+    ):
+        if asked := pattern.fullmatch(key):
+            known = asked[1] in names or bool(_CUSTOM.fullmatch(asked[1]))
+            return _misfit(takes, value) if known else _unknown(key)
+    for name, takes in table()[kind].items():
+        if re.fullmatch(takes.get("name", re.escape(name)), key):
+            return _misfit(takes, value)
+    namespace, colon, _ = key.partition(":")
+    return _unknown(key) if colon and namespace in _NAMESPACES else None
+
+
+def since(kind: Kind, key: str) -> int | None:
+    """Return the first Nova that has a key, None if all supported releases have it."""
+    return table()[kind].get(key, {}).get("since")
+
+
+def _unknown(key: str) -> str:
+    return f"Nova has no extra spec {key}"
+
+
+def _misfit(takes: Mapping[str, Any], value: str) -> str | None:
+    """Return the values that Nova expects; None if Nova accepts `value`."""
+    if "values" in takes:
+        words = f"expected one of {', '.join(takes['values'])}"
+        return None if value in takes["values"] else words
+    if "pattern" in takes:
+        fits = re.fullmatch(takes["pattern"], value)
+        return None if fits else f"expected the form {takes['pattern']}"
+    if takes.get("type") == "bool":
+        try:
+            strutils.bool_from_string(value, strict=True)
+        except ValueError:
+            return "expected true or false"
+    if takes.get("type") == "int":
+        least, most = takes.get("min"), takes.get("max")
+        try:
+            number = int(value)
+        except ValueError:
+            return "expected a whole number"
+        if (least is not None and number < least) or (
+            most is not None and number > most
+        ):
+            return f"expected a whole number from {least} to {most or 'any'}"
+    return None

@@ -20,7 +20,7 @@ from nova.scheduler.host_manager import HostState
 from oslo_db import exception as db_exception
 from oslo_utils import timeutils
 
-from nova_perfvm.facts.migration_states import UNFINISHED
+from nova_perfvm.facts.migration_states import REVERTED, UNFINISHED
 from nova_perfvm.scheduler.unreadable import name_of
 
 # UUID of a server, and the NUMA topology that counts on the host: the server's own, or
@@ -118,10 +118,8 @@ def _moves(context: nova_context.RequestContext) -> Iterator[tuple[str, _Stay]]:
     for move in objects.MigrationList.get_by_filters(context, unfinished):
         yield move.source_compute, (move.instance_uuid, "old")
         yield move.dest_compute, (move.instance_uuid, "new")
-    # drop_move_claim_at_dest() of nova.compute.resource_tracker ends the record of a
-    # move before finish_revert_resize() takes the server back to its old host.
     since = timeutils.utcnow() - _LONGEST_REVERT
-    reverted = {"status": ["reverted"], "changes-since": since}
+    reverted = {"status": [REVERTED], "changes-since": since}
     for move in objects.MigrationList.get_by_filters(context, reverted):
         yield move.source_compute, (move.instance_uuid, "old")
 

@@ -84,6 +84,7 @@ class TestMovesInSight(client.ClientMixin, base.FunctionalTest):
             finishing.wait()
             # The move counts as reverted, and the server is still on the other host.
             self.assert_refused("1 host.class_conflict", host="open1")
+            self.assert_explained({"host.class_conflict": ["open1", "open2"]})
             finish.set()
             self.assertEqual("open1", revert.result().host)
         self.assert_refused("1 host.class_conflict", host="open1")

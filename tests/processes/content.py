@@ -13,7 +13,6 @@ from nova_perfvm.cloud import converge, policy_record, sync
 from nova_perfvm.cloud import flavors as flavors_of_cloud
 from nova_perfvm.cloud.api import API
 from nova_perfvm.generate.flavors import generate_flavors, generate_image_properties
-from nova_perfvm.generate.properties import extensions
 from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.policy import Policy
 from tests.processes.hostspec import PretendedHost
@@ -80,7 +79,7 @@ def make_content(
     _make_image(connection.image, policy)
     tell(f"network {NETWORK}, image {IMAGE}")
     api = API(connection)
-    flavors = generate_flavors(policy, generators=extensions.load_generators())
+    flavors = generate_flavors(policy)
     found = flavors_of_cloud.plan(api, flavors, policy=policy)
     sync.make(api, flavors_of_cloud.apply, found.changes)
     tell(f"flavors {', '.join(flavor.name for flavor in flavors)}")
@@ -110,14 +109,13 @@ def _make_network(network: Any) -> None:
 
 def _make_image(image: Any, policy: Policy) -> None:
     if image.find_image(IMAGE) is None:
-        generators = extensions.load_generators()
         image.create_image(
             IMAGE,
             data=_IMAGE_BYTES,
             disk_format="raw",
             container_format="bare",
             visibility="public",
-            **generate_image_properties(policy, generators=generators),
+            **generate_image_properties(policy),
         )
 
 

@@ -200,7 +200,6 @@ def _best(
             generating.properties_of(
                 subject.policy,
                 vm_class,
-                subject.generators,
                 memory_mb=flavor.memory_mb,
                 isolated_aggregates=isolated,
                 extra_specs=listed.own_specs if listed else None,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The subject of an audit: a policy and a cloud, and values derived from both."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
@@ -13,14 +13,14 @@ from nova_perfvm.diagnose.hosts import elastic_hosts
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import HostFacts, Reason, RequestFacts
-from nova_perfvm.facts.demand import RequestError, server_facts
+from nova_perfvm.facts.demand import RequestError
+from nova_perfvm.facts.flavor_facts import server_facts
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.hypervisor import Hypervisor, by_host
 from nova_perfvm.facts.snapshot import OFFLOADED, ComputeHost, Server, Snapshot
 from nova_perfvm.facts.snapshot import Flavor as FlavorToday
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
 from nova_perfvm.generate.options import FileOptions
-from nova_perfvm.generate.properties import BUILT_IN, Generator
 from nova_perfvm.placement.host_schemes import enrolled_by_another
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy, VMClass
@@ -56,7 +56,6 @@ class Subject:
     """The data that every check reads.
 
     :ivar placement_settings: options of placement.conf; None without the file
-    :ivar generators: of flavors' extra specs and images' properties
     :ivar stuck_after_min: minutes after which Nova should have finished with a server
     :ivar nova_settings: options of nova-scheduler's nova.conf; None without the file
     :ivar enforced: the policy that ``nova_settings`` name, or why it was not read
@@ -69,7 +68,6 @@ class Subject:
     policy: Policy
     snapshot: Snapshot
     placement_settings: FileOptions | None = None
-    generators: Mapping[str, Generator] = field(default_factory=lambda: BUILT_IN)
     stuck_after_min: int = STUCK_AFTER_MIN
     nova_settings: FileOptions | None = None
     enforced: Policy | DocumentError | None = None
@@ -155,7 +153,7 @@ class Subject:
         """The policy's flavors; empty if the policy lists none."""
         if not self.policy.lists_flavors:
             return ()
-        return generate_flavors(self.policy, generators=self.generators)
+        return generate_flavors(self.policy)
 
     @cached_property
     def flavors_today(self) -> dict[str, FlavorToday]:

@@ -18,9 +18,10 @@ from nova_perfvm.diagnose.verdicts import (
 )
 from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts import Reason
-from nova_perfvm.facts.demand import OWNED, Request, RequestError, in_cloud, request_for
+from nova_perfvm.facts.demand import OWNED, Request, RequestError, in_cloud
 from nova_perfvm.facts.host_view import HostView, views_of
 from nova_perfvm.facts.live_migration import obstacle
+from nova_perfvm.facts.requests import request_for
 from nova_perfvm.facts.snapshot import (
     ASSUMED,
     ComputeHost,
@@ -270,6 +271,7 @@ def explain(
     fixer = Fixer(policy, snapshot, request, everything, settings)
     fixes = tuple(map(fixer.fix, verdicts))
     notes = [*assumed_cells(verdict.view.compute for verdict in verdicts)]
+    notes += _huge_pages_unknown(request, verdicts)
     notes += stays_put(request)
     notes += _not_owned(everything)
     if not settings.told:
@@ -350,6 +352,21 @@ def assumed_cells(hosts: Iterable[ComputeHost]) -> Iterator[str]:
         yield (
             f"NUMA nodes of {number_of(count, 'host')} are {ASSUMED}: no API shows "
             "them; --from-nova-db reads them on a controller, --inventory from a file"
+        )
+
+
+def _huge_pages_unknown(
+    request: Request, verdicts: Iterable[HostVerdict]
+) -> Iterator[str]:
+    """Yield a note if a request asks for huge pages and those of hosts are unknown."""
+    sizes = [cell.page_size_kb or 0 for cell in request.facts.cells]
+    asked = any(s == const.PAGE_LARGE or s >= const.HUGE_KB for s in sizes)
+    hosts = [verdict.view.compute for verdict in verdicts]
+    count = sum(bool(host.cells) and not host.pages_told for host in hosts)
+    if asked and count:
+        yield (
+            f"huge pages of {number_of(count, 'host')} are not known and count as "
+            "none: --from-nova-db reads them on a controller"
         )
 
 

@@ -99,7 +99,7 @@ def hosts_of(policy: Policy | None, snapshot: Snapshot) -> tuple[HostUse, ...]:
 
 def pages_are_known(snapshot: Snapshot) -> bool:
     """Return whether any host tells its numbers of memory pages by size."""
-    return any(cell.mempages for host in snapshot.hosts for cell in host.cells)
+    return any(host.pages_told for host in snapshot.hosts)
 
 
 def _all_dedicated(cell: NUMACell) -> NUMACell:

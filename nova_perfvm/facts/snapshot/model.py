@@ -10,7 +10,6 @@ from nova_perfvm.documents.keys import Expected, Time, matching
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.children import host_of_child
-from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.facts.snapshot.groups import ServerGroup
 from nova_perfvm.facts.snapshot.pci import PCIPool, PCIRequest
 from nova_perfvm.facts.snapshot.resources import (
@@ -97,7 +96,6 @@ class ComputeHost:
     :ivar unreadable: why the host's record in Nova's database cannot be read; empty if
         it can, or was not read
     :ivar service_version: version of nova-compute by Nova's database; None if unknown
-    :ivar reported: figures in the files of earlier releases; ignored
     :ivar capabilities: values that nova-scheduler's filters read, by attribute of
         HostState; lists and dictionaries as JSON.  The API shows only some of them
     """
@@ -121,7 +119,6 @@ class ComputeHost:
     pci_pools: tuple[PCIPool, ...] | None = None
     unreadable: str = ""
     service_version: int | None = None
-    reported: Mapping[str, float] = field(default_factory=dict)
     capabilities: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -133,6 +130,11 @@ class ComputeHost:
     def cells_told(self) -> bool:
         """Return whether the host's NUMA nodes are known, not assumed."""
         return self.cells_source not in {ASSUMED, UNKNOWN}
+
+    @property
+    def pages_told(self) -> bool:
+        """Return whether the numbers of memory pages by size are known."""
+        return any(cell.mempages for cell in self.cells)
 
     @property
     def cpus(self) -> frozenset[int]:
@@ -335,10 +337,10 @@ class Snapshot:
         found: dict[str, dict[str, Server]] = {}
         for move in self.migrations:
             server = self.server_by_id.get(move.server)
-            if server is None or not server.busy or move.status not in UNFINISHED:
+            if server is None or not server.busy:
                 continue
-            for host in (move.source, move.destination):
-                if host is not None and host != server.host:
+            for host in move.claimed_hosts:
+                if host != server.host:
                     found.setdefault(host, {})[server.id] = server
         return {host: tuple(servers.values()) for host, servers in found.items()}
 

@@ -1,9 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the facts of hosts that the rules judge of a snapshot."""
 
-from nova_perfvm.facts import HostFacts, NUMACell
+from collections.abc import Iterator
+from typing import Final
+
+from nova_perfvm import constants as const
+from nova_perfvm.facts import HostFacts, NUMACell, PagePool
 from nova_perfvm.facts.placement_request import isolating_traits
-from nova_perfvm.facts.snapshot.model import ComputeHost, Snapshot
+from nova_perfvm.facts.snapshot.model import (
+    NOVA_DATABASE,
+    ComputeHost,
+    HostCell,
+    Snapshot,
+)
+
+# Small pages of x86.
+_SMALL_KB: Final = 4
 
 
 def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
@@ -29,6 +41,13 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
         cpu_usage = cell.cpu_usage
         if cpu_usage is None:
             cpu_usage = sum(found.shared_vcpus for found in mine)
+        used_kb = sum(
+            found.memory_mb * 1024
+            for server in servers
+            if server.page_size_kb == _SMALL_KB
+            for found in server.cells or ()
+            if found.host_node == cell.id
+        )
         cells.append(
             NUMACell(
                 id=cell.id,
@@ -38,7 +57,7 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
                 memory_mb=cell.memory_mb,
                 memory_usage_mb=memory_usage_mb,
                 siblings=cell.siblings,
-                mempages=cell.mempages,
+                mempages=(*_assumed_pool(host, cell, used_kb), *cell.mempages),
                 cpu_usage=cpu_usage,
             )
         )
@@ -60,3 +79,22 @@ def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
         unpinned=sum(not server.owns_cpus for server in (*servers, *moving)),
         unreadable=host.unreadable,
     )
+
+
+def _assumed_pool(
+    host: ComputeHost, cell: HostCell, used_kb: int
+) -> Iterator[PagePool]:
+    """Yield the pool of small pages of a NUMA node if no source tells that pool.
+
+    nova-compute reports the pool for every node, and Nova gives pages to no VM that
+    asks for a page size on a node without pools.  Only Nova's database has the pools.
+
+    :param used_kb: memory of the node's VMs that ask for small pages
+    """
+    if host.cells_source == NOVA_DATABASE:
+        return
+    if any(pool.size_kb < const.HUGE_KB for pool in cell.mempages):
+        return
+    huge_kb = sum(pool.size_kb * pool.total for pool in cell.mempages)
+    total_kb = max(0, cell.memory_mb * 1024 - huge_kb)
+    yield PagePool(_SMALL_KB, total_kb // _SMALL_KB, used_kb // _SMALL_KB)

@@ -14,6 +14,7 @@ from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts.labels import labels_of
+from nova_perfvm.facts.migration_states import REVERTED
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
 from nova_perfvm.facts.snapshot.pci import PCIPool, PCIRequest
 from nova_perfvm.printable import one_line
@@ -154,6 +155,9 @@ class ServerCell:
 
 # Statuses in which Nova may soon add or remove allocations of the server.
 _BUSY: Final = frozenset({"BUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING", "REBUILD"})
+# nova.api.openstack.common shows these from the end of a resize to its confirmation or
+# the end of its revert.
+_RESIZED: Final = frozenset({"VERIFY_RESIZE", "REVERT_RESIZE"})
 
 
 @dataclass(frozen=True)
@@ -247,6 +251,11 @@ class Server:
         The snapshot's migrations show further changes.
         """
         return self.task is not None or not self.known or self.status in _BUSY
+
+    @property
+    def resized(self) -> bool:
+        """Return whether a resize or cold migration of the server can be reverted."""
+        return self.status in _RESIZED
 
     @property
     def owns_cpus(self) -> bool:
@@ -396,6 +405,8 @@ class Image:
 class Migration:
     """An unfinished move, or an evacuation that awaits its source host.
 
+    A reverted move is unfinished until its server is back on the source.
+
     :ivar id: UUID of the migration, the consumer of the allocations on the source; for
         an evacuation awaiting its source, the consumer is the server
     :ivar kind: migration, resize, live-migration or evacuation
@@ -412,3 +423,11 @@ class Migration:
     def awaits_source(self) -> bool:
         """Whether this evacuation ends when nova-compute runs again on the source."""
         return (self.kind, self.status) == ("evacuation", "done")
+
+    @property
+    def claimed_hosts(self) -> tuple[str, ...]:
+        """The hosts on which nova-compute counts the server until the move is over."""
+        if self.awaits_source:
+            return ()
+        hosts = (self.source, None if self.status == REVERTED else self.destination)
+        return tuple(filter(None, hosts))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from nova_perfvm.generate.properties.combine import Properties
 from nova_perfvm.policy import Policy, VMClass
-from nova_perfvm.policy.nova_keys import WRITTEN
+from nova_perfvm.policy.written_keys import WRITTEN
 
 # Extra specs whose value is the value of the class's key; null and false write none,
 # so that the image decides.

@@ -24,8 +24,6 @@ from nova_perfvm.placement.settings import (
 from nova_perfvm.policy import PAGE_SIZES_KB, Policy, VMClass
 from nova_perfvm.policy.room import groups_of
 
-# The smallest huge page, in KiB.
-_HUGE_KB: Final = 2048
 _ISOLATED: Final = replace(
     ISOLATED_AGGREGATES,
     why="Keeps VMs whose flavors ask for no NUMA node off enrolled hosts.",
@@ -99,8 +97,7 @@ class CellsHosts(HostScheme):
                 "controller, or name the file of host collect (--collected) or an "
                 "--inventory"
             )
-        pages = any(cell.mempages for cell in view.facts.cells)
-        if _huge_pages(policy) and not pages:
+        if _huge_pages(policy) and not view.compute.pages_told:
             return (
                 "classes of the policy ask for huge pages, and the pages of "
                 f"{view.host}'s NUMA nodes are in Nova's database alone: read it by "
@@ -111,7 +108,7 @@ class CellsHosts(HostScheme):
     def mixed_pages(self, policy: Policy, view: HostView) -> str:
         """Return why Placement cannot count a host's huge pages; empty if it can."""
         pools = (pool for cell in view.facts.cells for pool in cell.mempages)
-        sizes = {p.size_kb for p in pools if p.total and p.size_kb >= _HUGE_KB}
+        sizes = {p.size_kb for p in pools if p.total and p.size_kb >= const.HUGE_KB}
         if "large" not in _huge_pages(policy) or len(sizes) < 2:
             return ""
         named = [name for name, size in PAGE_SIZES_KB.items() if size in sizes]
@@ -270,7 +267,7 @@ def inventories_of(policy: Policy, cell: NUMACell) -> dict[str, Inventory]:
         known = {PAGE_SIZES_KB.get(size or "") for size in sizes} - {None}
         memory_mb = 0
         for pool in cell.mempages:
-            if pool.size_kb in known or (not known and pool.size_kb >= _HUGE_KB):
+            if pool.size_kb in known or (not known and pool.size_kb >= const.HUGE_KB):
                 memory_mb = max(memory_mb, pool.size_kb * pool.total // 1024)
     cpus = len(cell.pcpuset)
     if cell.siblings and all(c.smt == "cores" for c in policy.pinned_classes):

@@ -13,15 +13,12 @@ from nova_perfvm.changes.images import (
 )
 from nova_perfvm.facts.snapshot import Image
 from nova_perfvm.generate.flavors import generate_image_properties
-from nova_perfvm.generate.properties import (
-    BUILT_IN,
-    Properties,
-    PropertiesConflictError,
-)
+from nova_perfvm.generate.properties import Properties, PropertiesConflictError
 from nova_perfvm.policy import loader
+from tests.unit.generate import plugins
 
 POLICY = loader.load()
-DESIRED = tagged_properties(POLICY, BUILT_IN)
+DESIRED = tagged_properties(POLICY)
 ALL = generate_image_properties(POLICY)
 HIGH = tag_of("high-performance")
 
@@ -145,7 +142,8 @@ class TaggedPropertiesTest(testtools.TestCase):
         def differ(policy, vm_class):
             return Properties(image={"hw_x": vm_class.name})
 
-        desired = tagged_properties(POLICY, {"differ": differ})
-        self.assertEqual({HIGH, tag_of("general")}, desired.keys())
         single = dataclasses.replace(POLICY, classes=POLICY.classes[:1])
-        self.assertIn(TAG, tagged_properties(single, {"differ": differ}))
+        with plugins.installed(differ=differ):
+            desired = tagged_properties(POLICY)
+            self.assertIn(TAG, tagged_properties(single))
+        self.assertEqual({HIGH, tag_of("general")}, desired.keys())

@@ -39,6 +39,8 @@ class FakeAPI:
         self._counting = threading.Lock()
         self.hosts = [f"h{number}" for number in range(hosts)]
         self.servers = []
+        # Nova's entries, the newest first.
+        self.migrations = []
         self.allocations = collections.defaultdict(dict)
         self.later = {}
         self.glance = [
@@ -99,6 +101,9 @@ class FakeAPI:
         self._count(path.split("?")[0])
         if key == "hypervisors":
             return iter(self._hypervisors("1000"))
+        if key == "migrations":
+            query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(path).query))
+            return iter([m for m in self.migrations if query.items() <= m.items()])
         servers = [server for server in self.servers if "name" in server]
         return iter({"servers": servers}.get(key, []))
 

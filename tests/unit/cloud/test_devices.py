@@ -4,6 +4,7 @@
 import collections
 import itertools
 import random
+from dataclasses import replace
 
 import testtools
 from nova import objects
@@ -14,7 +15,7 @@ from nova_perfvm.cloud import nova_database
 from nova_perfvm.diagnose import devices
 from nova_perfvm.facts import HostFacts
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import ComputeHost, HostCell
+from nova_perfvm.facts.snapshot import ComputeHost, HostCell, Inventory, Provider
 from nova_perfvm.facts.snapshot.pci import POLICIES
 
 CASES = 700
@@ -101,6 +102,97 @@ class AgreementTest(testtools.TestCase):
                         self.assertEqual(left, mine, where)
         for policy, taken in itertools.product(POLICIES, (True, False)):
             self.assertGreater(counts[policy, taken], CASES // 10, counts)
+
+
+class CountedByPlacementTest(testtools.TestCase):
+    """Requests together, with [filter_scheduler]pci_in_placement."""
+
+    def test_random_requests(self):
+        objects.register_all()
+        rng, counts = random.Random(2), collections.Counter()
+        for _ in range(CASES):
+            pools = [
+                {"vendor_id": rng.choice("aab"), "product_id": "p"}
+                | {"address": str(number), "numa_node": rng.choice((0, 0, 1, None))}
+                | {"count": rng.randint(1, 2), "rp_uuid": f"rp{number}"}
+                for number in range(rng.randint(2, 4))
+            ]
+            requests = [
+                objects.InstancePCIRequest(
+                    count=rng.choice((1, 1, 2)),
+                    spec=[{"vendor_id": rng.choice("aab"), "product_id": "p"}],
+                    # A port's devices are not counted.
+                    alias_name=rng.choice(("a", "a", "a", None)),
+                    numa_policy=rng.choice((*POLICIES, None)),
+                    request_id=uuidutils.generate_uuid(),
+                )
+                for _ in range(rng.randint(1, 3))
+            ]
+            nodes = rng.choice(((), (0,), (1,), (0, 1)))
+            expected = any(
+                taken_as_asked(pools, requests, mapping, nodes)
+                for mapping in candidates(pools, requests)
+            )
+            found = devices.given(*asked_of(pools, requests), nodes)
+            self.assertEqual(expected, found is not None, (pools, requests, nodes))
+            counts[len(requests), expected] += 1
+        for number, taken in itertools.product((1, 2, 3), (True, False)):
+            self.assertGreater(counts[number, taken], CASES // 20, counts)
+
+
+def candidates(pools, requests):
+    """Yield {request group: [provider]} for each allocation candidate of Placement."""
+    groups = [
+        (f"{request.request_id}-{number}", request.spec[0]["vendor_id"])
+        for request in requests
+        if request.alias_name
+        for number in range(request.count)
+    ]
+    of = [[p["rp_uuid"] for p in pools if p["vendor_id"] == kind] for _, kind in groups]
+    free = {pool["rp_uuid"]: pool["count"] for pool in pools}
+    for chosen in itertools.product(*of):
+        used = collections.Counter(chosen)
+        if all(used[provider] <= free[provider] for provider in used):
+            yield {
+                group: [uuid] for (group, _), uuid in zip(groups, chosen, strict=True)
+            }
+
+
+def taken_as_asked(pools, requests, mapping, nodes):
+    """Return whether Nova gives all devices of the requests.
+
+    Where near devices are enough, Nova passes candidates with far devices and then
+    gives fewer devices than were asked for.
+    """
+    topology = objects.NUMATopology(
+        cells=[objects.NUMACell(id=node, socket=node) for node in (0, 1)]
+    )
+    listed = [objects.PciDevicePool.from_dict(dict(pool)) for pool in pools]
+    theirs = stats.PciDeviceStats(topology, objects.PciDevicePoolList(objects=listed))
+    cells = [objects.InstanceNUMACell(id=node) for node in nodes]
+    if not theirs.support_requests(requests, mapping, cells or None):
+        return False
+    before = sum(pool["count"] for pool in theirs.pools)
+    theirs.apply_requests(requests, mapping, cells or None)
+    left = sum(pool["count"] for pool in theirs.pools)
+    return before - left == sum(request.count for request in requests)
+
+
+def asked_of(pools, requests):
+    """Return the requests and the host as the model has them."""
+    asked = []
+    for request in requests:
+        one = nova_database._request(request)
+        kind = request.spec[0]["vendor_id"]
+        asked.append(replace(one, resource_class=kind if request.alias_name else ""))
+    listed = [objects.PciDevicePool.from_dict(dict(pool)) for pool in pools]
+    view = view_of([0, 1], objects.PciDevicePoolList(objects=listed))
+    inventory = Inventory(2, 2)
+    tree = tuple(
+        Provider(p["rp_uuid"], p["rp_uuid"], 1, {p["vendor_id"]: inventory})
+        for p in pools
+    )
+    return asked, replace(view, tree=tree)
 
 
 def view_of(sockets, pools):

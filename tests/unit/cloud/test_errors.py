@@ -12,7 +12,7 @@ from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
 from nova_perfvm.cloud.rollback import plan_rollback
 from nova_perfvm.cloud.snapshot import read_snapshot
 from nova_perfvm.diagnose.verdicts import settings_for
-from nova_perfvm.facts.demand import request_for
+from nova_perfvm.facts.requests import request_for
 from nova_perfvm.facts.snapshot import Flavor
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.policy import loader

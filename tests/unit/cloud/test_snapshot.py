@@ -48,15 +48,23 @@ class TakeTest(testtools.TestCase):
 
     def test_detached_children_of_nodes_without_dedicated_cpus_between(self):
         """NUMA nodes without dedicated CPUs have no child under cells."""
-        for nodes in ((1,), (0, 2), (1, 3)):
-            api = FakeAPI(hosts=1)
-            api.shape["cells"] = 4
+        for shape, hosts, nodes, requests in (
+            # For each host one for the tree, one for letters, one for each node, and
+            # one more.
+            ({"cells": 4}, 1, (1,), 7),
+            ({"cells": 4}, 1, (0, 2), 7),
+            ({"cells": 4}, 1, (1, 3), 7),
+            # One for each tree, and one for all providers.
+            ({"cells": None}, 1, (1, 3), 2),
+            ({"cells": None}, 3, (1, 12), 4),
+        ):
+            api = FakeAPI(hosts=hosts)
+            api.shape.update(shape)
             api.strangers = [f"h0_perfvm_cell_{node}" for node in nodes]
-            found = read_snapshot(api, hosts=[api._hypervisor("h0")])
-            names = [p.name for p in found.providers if p.name != "h0"]
-            self.assertEqual(api.strangers, sorted(names))
-            # One for the tree, one for letters, one for each node, and one more.
-            self.assertEqual(7, api.asked["provider list"])
+            found = read_snapshot(api, hosts=[*map(api._hypervisor, api.hosts)])
+            names = {p.name for p in found.providers if p.name not in api.hosts}
+            self.assertEqual({*api.strangers}, names)
+            self.assertEqual(requests, api.asked["provider list"])
 
     def test_who_is_asked_for_a_topology(self):
         volume = {"image": ""}
@@ -246,6 +254,40 @@ class TakeTest(testtools.TestCase):
         self.assertEqual(["h0"], [provider.name for provider in found.providers])
         # Its hypervisor is listed still; of its cells nothing is known.
         self.assertEqual([2, 0], [len(host.cells) for host in found.hosts])
+
+
+class MigrationTest(testtools.TestCase):
+    def test_who_is_on_the_way_between_hosts(self):
+        """A revert's record ends before its server is back on the source."""
+        for status, task, host, last, expected in (
+            ("VERIFY_RESIZE", None, "h1", "finished", ["h0"]),
+            ("REVERT_RESIZE", "resize_reverting", "h1", "reverting", ["h0"]),
+            ("REVERT_RESIZE", "resize_reverting", "h1", "reverted", ["h0"]),
+            # Nova has changed the server's host, and counts it on the other no more.
+            ("REVERT_RESIZE", "resize_reverting", "h0", "reverted", []),
+            # The revert began after the servers were listed.
+            ("VERIFY_RESIZE", None, "h1", "reverted", ["h0"]),
+            ("VERIFY_RESIZE", None, "h1", "confirmed", []),
+            ("ACTIVE", None, "h1", "reverted", []),
+        ):
+            api = FakeAPI(hosts=3)
+            state = {"status": status, "OS-EXT-STS:task_state": task}
+            api.add_server("s", host, **state)
+            for number, (source, destination, ended) in enumerate(
+                (("h0", "h1", last), ("h2", "h1", "reverted"), ("h2", "h0", "error"))
+            ):
+                api.migrations.append(
+                    {
+                        "uuid": f"m{number}",
+                        "instance_uuid": "s",
+                        "migration_type": "resize",
+                        "status": ended,
+                        "source_compute": source,
+                        "dest_compute": destination,
+                    }
+                )
+            found = read_snapshot(api)
+            self.assertEqual(expected, sorted(found.moving_by_host))
 
 
 class MigrationStatusTest(testtools.TestCase):

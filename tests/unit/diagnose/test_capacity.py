@@ -7,10 +7,11 @@ import testtools
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import capacity, overview
 from nova_perfvm.facts.snapshot import Aggregate, Inventory
-from nova_perfvm.generate.properties import BUILT_IN, Properties
+from nova_perfvm.generate.properties import Properties
 from nova_perfvm.policy import Disk, FlavorSize, FlavorTemplate
 from tests.unit.diagnose.explain.test_explain import UNITS, UnitsCase
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
+from tests.unit.generate import plugins
 from tests.unit.rules import hosts
 
 
@@ -93,11 +94,11 @@ class CapacityCase(testtools.TestCase):
         """Slots are those of the flavors that are generated with them."""
         self.cloud.add_host("empty")
         asks = {"trait:CUSTOM_ACME": "required"}
-        plugin = BUILT_IN | {"acme": lambda *_: Properties(asks)}
         snapshot = self.cloud.snapshot()
-        found = capacity.host_capacity(POLICY, snapshot, generators=plugin)
+        with plugins.installed(acme=lambda *_: Properties(asks)):
+            found = capacity.host_capacity(POLICY, snapshot)
+            slots = overview.look(POLICY, snapshot).slots
         self.assertEqual({"empty": (2, 0, 0, 2)}, figures(found))
-        slots = overview.look(POLICY, snapshot, generators=plugin).slots
         self.assertEqual(found, slots)
 
     def test_by_aggregate(self):

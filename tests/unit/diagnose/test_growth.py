@@ -9,7 +9,6 @@ import testtools
 
 from nova_perfvm.diagnose import audit, capacity, explain
 from nova_perfvm.diagnose.verdicts import settings_for
-from nova_perfvm.generate.properties import extensions
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud
 
 SETTINGS = settings_for(POLICY)
@@ -55,7 +54,7 @@ def counted(snapshot):
 
 def audited(snapshot):
     """Audit."""
-    audit.run(audit.Subject(POLICY, snapshot, None, extensions.load_generators()))
+    audit.run(audit.Subject(POLICY, snapshot))
 
 
 def steps(work, *arguments):

@@ -9,7 +9,8 @@ from nova.api.openstack import common
 from nova.compute import api
 
 from nova_perfvm.diagnose import moves
-from nova_perfvm.facts.demand import RequestError, request_for
+from nova_perfvm.facts.demand import RequestError
+from nova_perfvm.facts.requests import request_for
 from nova_perfvm.facts.snapshot import Image
 from tests.unit.facts.snapshot.clouds import Cloud
 

@@ -21,8 +21,8 @@ from nova_perfvm.cloud import answers, nova_database
 from nova_perfvm.diagnose.nova_filters import FILTERS, FilterCase
 from nova_perfvm.diagnose.nova_filters.case import differs, not_judged
 from nova_perfvm.diagnose.words import words
-from nova_perfvm.facts.demand import request_for
 from nova_perfvm.facts.host_view import views_of
+from nova_perfvm.facts.requests import request_for
 from nova_perfvm.facts.snapshot import (
     Aggregate,
     ComputeHost,

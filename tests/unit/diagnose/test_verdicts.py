@@ -22,8 +22,9 @@ from nova_perfvm.diagnose.nova_filters import FILTERS, FilterCase
 from nova_perfvm.diagnose.nova_filters.numa import match_cells
 from nova_perfvm.diagnose.verdicts import judge, settings_for
 from nova_perfvm.facts import HostFacts, NUMACell, RequestCell, RequestFacts
-from nova_perfvm.facts.demand import Demand, Request, RequestError, request_for
+from nova_perfvm.facts.demand import Demand, Request, RequestError
 from nova_perfvm.facts.host_view import HostView, views_of
+from nova_perfvm.facts.requests import request_for
 from nova_perfvm.facts.snapshot import (
     INVENTORY_FILE,
     NOVA_DATABASE,

@@ -18,6 +18,7 @@ from nova_perfvm.generate.flavors import (
 )
 from nova_perfvm.generate.properties import Properties, PropertiesConflictError
 from nova_perfvm.policy import loader
+from tests.unit.generate import plugins
 
 POLICY = loader.load()
 HIGH = POLICY.get_class("high-performance")
@@ -164,10 +165,8 @@ class GenerateFlavorsTest(testtools.TestCase):
             # No image serves classes that differ.
             (generate_image_properties, by_class, "'general' from class general"),
         ):
-            acme = {"acme": extension}
-            error = self.assertRaises(
-                PropertiesConflictError, generate, POLICY, generators=acme
-            )
+            with plugins.installed(acme=extension):
+                error = self.assertRaises(PropertiesConflictError, generate, POLICY)
             self.assertIn(words, str(error))
 
 

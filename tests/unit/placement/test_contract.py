@@ -5,7 +5,7 @@ import dataclasses
 import testtools
 
 from nova_perfvm.facts import AskedResource
-from nova_perfvm.facts.demand import request_for
+from nova_perfvm.facts.requests import request_for
 from nova_perfvm.facts.snapshot import Flavor
 from nova_perfvm.placement.contract import contract, resource_differences
 from nova_perfvm.placement.schemes import scheme_of

@@ -1,126 +1,116 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of Nova that an operator adds to a class, and those that are refused."""
+"""The table of Nova's keys, beside the Nova that is installed."""
 
-import json
+import pathlib
+import sys
+from unittest import mock
 
+import fixtures
 import testtools
+from nova import exception
+from nova.api.validation.extra_specs import validators
 
+from nova_perfvm.cloud import nova_rules
 from nova_perfvm.documents.mistakes import DocumentError
-from nova_perfvm.generate.flavors import generate_flavors, generate_image_properties
-from nova_perfvm.policy import loader
+from nova_perfvm.osc.base import read_policy
+from nova_perfvm.policy import loader, nova_keys
+from tests import nova_keys as made
 
-TEXT = """
+# The table is of this Nova, and the first that the project supports is 31.
+TABLE_OF = 34
+POLICY = """
 schema_version: "1.0"
 classes:
-  hp:
-    vcpus: 20
-    cpu_policy: dedicated
+  c:
+    default: true
     extra_specs: {%s}
     image_properties: {%s}
-    flavors:
-      name: hp.{memory_gb}
-      sizes:
-        - {vcpus: 20, memory_gb: 64, root_gb: 1}
-        - {vcpus: 20, memory_gb: 128, root_gb: 1, extra_specs: {%s}}
-  general: {default: true, extra_specs: {"quota:cpu_quota": "50000"}}
 """
-REFUSED = {
-    "hw:cpu_policy": "cpu_policy decides",
-    "hw:numa_nodes": "numa_nodes decides",
-    "perfvm:class": "class's name decides",
-    "resources:CUSTOM_PERFVM_SLOT": "placement decides",
-    "resources_perfvm_a:CUSTOM_PERFVM_UNIT": "placement decides",
-    "trait:CUSTOM_PERFVM_HIGH_PERFORMANCE": "placement decides",
-    "resources:PCPU": "Nova derives it",
-    "hw:numa_mem.0": "splits VMs evenly",
-    "hw:cpu_dedicated_mask": "splits VMs evenly",
-    "quota:cpu_quota": "throttles CPUs",
-}
-REFUSED_OF_IMAGES = {
-    "hw_disk_bus": "disk.bus decides",
-    "hw_vif_model": "vif_multiqueue decides",
-    "hw_cpu_policy": "cpu_policy decides",
-    "perfvm_class": "class's name decides",
-}
+# (extra specs, image properties, the mistake or nothing)
+CASES = (
+    ("hw:watchdog_action", "reset", ""),
+    ("hw:watchdog_action", "explode", "expected one of"),
+    ("hw:wachdog_action", "reset", "Nova has no extra spec"),
+    ("hw:numa_cpus.7x", "1", "Nova has no extra spec"),
+    ("quota:vif_inbound_average", "7", ""),
+    ("quota:vif_inbound_average", "many", "expected a whole number"),
+    ("hw:serial_port_count", "-1", "from 0 to any"),
+    ("hw:redirected_usb_ports", "99", "from 0 to 15"),
+    ("pci_passthrough:alias", "a", "expected the form"),
+    ("accounting:code", "7", ""),
+    ("trait:HW_CPU_X86_AVX", "required", ""),
+    ("trait1:HW_CPU_X86_AVX", "wanted", "expected one of"),
+    ("trait:HW_CPU_X86_AVVX", "required", "Nova has no extra spec"),
+    ("resources:VGPU", "1", ""),
+    ("resources:VGPU", "one", "expected a whole number"),
+    ("resources:CUSTOM_GPU", "1", ""),
+    ("resources:GPU", "1", "Nova has no extra spec"),
+)
+OF_IMAGES = (
+    ("hw_watchdog_action", "reset", ""),
+    ("hw_watchdog_action", "explode", "expected one of"),
+    ("hw_boot_menu", "perhaps", "expected true or false"),
+    ("hw_video_ram", "much", "expected a whole number"),
+    ("my_own", "1", "Nova reads no such image property"),
+    ("trait:HW_CPU_X86_AVX", "required", ""),
+    ("trait:HW_CPU_X86_AVX", "forbidden", "expected one of required"),
+)
 
 
-def parse(specs="", properties="", of_flavor=""):
-    return loader.parse(TEXT % (specs, properties, of_flavor))
+class TableTest(testtools.TestCase):
+    def test_it_is_the_installed_novas(self):
+        """As ``python -m tests.nova_keys`` makes it."""
+        release = made.release()
+        for kind, keys in made.derived().items():
+            listed = {
+                name: {what: told for what, told in takes.items() if what != "since"}
+                for name, takes in nova_keys.table()[kind].items()
+                if takes.get("since", 0) <= release
+            }
+            if release == TABLE_OF:
+                self.assertEqual(keys, listed)
+            # Other releases take other values for some keys.
+            self.assertEqual(sorted(keys), sorted(listed))
 
 
-class OwnKeysTest(testtools.TestCase):
-    def mistakes(self, *given):
-        return str(self.assertRaises(DocumentError, parse, *given))
+class MistakesTest(testtools.TestCase):
+    def found(self, specs, properties):
+        policy = loader.parse(POLICY % (specs, properties))
+        return [str(mistake) for mistake in nova_rules.key_mistakes(policy)]
 
-    def test_flavors_and_images_have_them(self):
-        policy = parse(
-            '"quota:cpu_shares": "5", "a:b": "c"',
-            '"hw_watchdog_action": "reset"',
-            '"a:b": "d"',
-        )
-        small, large = generate_flavors(policy, class_name="hp")
-        self.assertEqual(("5", "c"), _two(small))
-        self.assertEqual(("5", "d"), _two(large))
-        self.assertEqual(
-            "reset", generate_image_properties(policy)["hw_watchdog_action"]
-        )
-        self.assertEqual(policy, loader.parse(loader.dump(policy)))
+    def both(self, specs="", properties=""):
+        """Return the mistakes that Nova says, and those that the table says."""
+        with mock.patch.dict(sys.modules, {"nova": None}):
+            listed = self.found(specs, properties)
+        return self.found(specs, properties), listed
 
-    def test_refused_with_the_reason(self):
-        for key, why in REFUSED.items():
-            for place in ((f'"{key}": "1"',), ("", "", f'"{key}": "1"')):
-                self.assertIn(f"{key}: ", self.mistakes(*place))
-                self.assertIn(why, self.mistakes(*place))
-        for key, why in REFUSED_OF_IMAGES.items():
-            self.assertIn(why, self.mistakes("", f'"{key}": "1"'))
+    def test_extra_specs(self):
+        for key, value, words in CASES:
+            for found in self.both(f'"{key}": "{value}"'):
+                self.assertEqual(bool(words), bool(found), found)
+                self.assertIn(words, "".join(found))
+            try:
+                validators.validate(key, value)
+                refused = False
+            except exception.ValidationError:
+                refused = True
+            self.assertEqual(bool(words), refused)
 
-    def test_no_text(self):
-        for text in ('"hw:boot_menu": true', '"hw:boot_menu": ""', '"a b": "c"'):
-            self.assertIn("extra_specs.", self.mistakes(text))
+    def test_image_properties(self):
+        for key, value, words in OF_IMAGES:
+            for found in self.both("", f'"{key}": "{value}"'):
+                self.assertEqual(bool(words), bool(found), found)
+                self.assertIn(words, "".join(found))
 
+    def test_commands_read_no_such_policy(self):
+        path = self.useFixture(fixtures.TempDir()).join("perfvm.yaml")
+        pathlib.Path(path).write_text(POLICY % ('"hw:wachdog": "reset"', ""))
+        error = self.assertRaises(DocumentError, read_policy, path)
+        self.assertIn("line 6: classes.c.extra_specs.hw:wachdog", str(error))
 
-def _two(flavor):
-    return tuple(flavor.extra_specs[key] for key in ("quota:cpu_shares", "a:b"))
-
-
-class DeclaredTest(testtools.TestCase):
-    """Keys of the class that are keys of Nova; a real Nova boots them elsewhere."""
-
-    def high(self, **keys):
-        document = loader.load().as_document()
-        document["host_shape"] = ["2x20", "2x20x2"]
-        document["classes"]["high-performance"] |= keys
-        return loader.parse(json.dumps(document)).get_class("high-performance")
-
-    def test_what_does_not_go_together(self):
-        smt = {"smt": "threads"}
-        sockets = {"sockets": "numa_nodes"}
-        for keys, words in (
-            ({"guest_topology": sockets}, ""),
-            ({"guest_topology": {"threads": 2}}, "smt: threads"),
-            ({"guest_topology": {"threads": 2}} | smt, ""),
-            ({"guest_topology": {"threads": 3}} | smt, "not whole cores"),
-            ({"guest_topology": {"threads": 4}, "numa_nodes": 2} | smt, "10 vCPUs"),
-            ({"locked_memory": True}, "set mem_page_size"),
-            ({"locked_memory": True, "mem_page_size": "small"}, ""),
-            ({"realtime": {"mask": "^0-1"}}, ""),
-            ({"realtime": {"mask": "0-19"}}, "QEMU's own threads"),
-            ({"realtime": {"mask": "0-19"}, "emulator_threads": "share"}, ""),
-            ({"realtime": {"mask": "20"}}, "names no vCPUs of 20"),
-            ({"realtime": {"mask": "all"}}, "'^0-1'"),
-            ({"realtime": {}}, "realtime.mask: missing"),
-            ({"maxphysaddr": {"mode": "emulate"}}, "missing with mode: emulate"),
-            ({"maxphysaddr": {"mode": "passthrough", "bits": 46}}, "only for mode"),
-            ({"maxphysaddr": {"mode": "emulate", "bits": 46}}, ""),
-        ):
-            if words:
-                error = self.assertRaises(DocumentError, self.high, **keys)
-                self.assertIn(words, str(error))
-            else:
-                self.high(**keys)
-
-    def test_realtime_shares_no_cpus(self):
-        document = loader.load().as_document()
-        document["classes"]["general"]["realtime"] = {"mask": "0"}
-        error = self.assertRaises(DocumentError, loader.parse, json.dumps(document))
-        self.assertIn("general.realtime: is for pinned VMs", str(error))
+    def test_an_older_nova(self):
+        """Its refusal names the first Nova that has the key."""
+        one = validators.VALIDATORS.pop("hw:tpm_secret_security")
+        self.addCleanup(validators.VALIDATORS.__setitem__, one.name, one)
+        (found,) = self.found('"hw:tpm_secret_security": "host"', "")
+        self.assertIn("Nova has it from 33 on", found)

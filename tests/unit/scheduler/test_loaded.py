@@ -27,8 +27,10 @@ for name, module in sys.modules.items():
 FOR_COMMANDS = (
     "facts.conflicts",
     "facts.demand",
+    "facts.flavor_facts",
     "facts.host_view",
     "facts.prefilters",
+    "facts.requests",
     "facts.snapshot",
     "generate",
     "placement.host_schemes",

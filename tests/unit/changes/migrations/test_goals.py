@@ -18,7 +18,9 @@ from nova_perfvm.diagnose.verdicts import judge, settings_for
 from nova_perfvm.facts.host_view import views_of
 from nova_perfvm.facts.snapshot import Migration
 from nova_perfvm.findings import Level
+from nova_perfvm.generate.properties import Properties
 from tests.unit.changes.migrations import clouds
+from tests.unit.generate import plugins
 
 
 def planning_of(policy, snapshot, **wishes):
@@ -265,6 +267,19 @@ class FreeTest(FewHostsCase):
         hosts["a"] = dataclasses.replace(hosts["a"], up=False)
         plan = goals.drain(self.planning(), "a")
         self.assertIn("nova-compute on a does not run", plan.reasons[0])
+
+
+class PluginTest(FewHostsCase):
+    def test_flavors_of_a_plugin(self):
+        """No host has the trait that a plugin adds to the class's flavors."""
+        asks = Properties({"trait:CUSTOM_ACME": "required"})
+        (vm_class,) = self.policy.pinned_classes
+        self.build(a=(2, 48, 48), b=(1, 64))
+        plan = goals.defragment(self.planning(), vm_class)
+        self.assertEqual([("a-48", "a", "b")], self.steps(plan))
+        with plugins.installed(acme=lambda *_: asks):
+            plan = goals.defragment(self.planning(), vm_class)
+        self.assertEqual([], self.steps(plan))
 
 
 class SimpleSearchTest(FreeTest):

@@ -585,6 +585,24 @@ class LabelledTest(ExplainCase):
             self.assertEqual(const.NOVA_NUMA_TOPOLOGY, code, name)
             self.assertIn(words, said, name)
 
+    def test_pages_that_no_api_shows(self):
+        """Every node has small pages; its huge pages are in Nova's database only."""
+        self.cloud.add_host("h1")
+        pinned = {"hw:cpu_policy": "dedicated"}
+        for size, code, noted in (
+            ("small", "", False),
+            ("4", "", False),
+            ("any", "", False),
+            ("large", const.NOVA_NUMA_TOPOLOGY, True),
+            ("1GB", const.NOVA_NUMA_TOPOLOGY, True),
+        ):
+            specs = pinned | {const.MEM_PAGE_SIZE: size}
+            self.cloud.flavors["f"] = Flavor("f", "f", 4, 1024, 0, specs)
+            found = self.explain("f")
+            self.assertEqual(code, found.verdicts[0].code)
+            said = "huge pages of 1 host are not known" in "; ".join(found.notes)
+            self.assertEqual(noted, said, found.notes)
+
     def test_threads_that_cores_do_not_have(self):
         """The image asks for SMT, and Placement finds the host by VCPU."""
         self.cloud.add_host("h1")

@@ -7,7 +7,7 @@ import hypothesis
 import testtools
 from hypothesis import strategies as st
 
-from nova_perfvm.facts.demand import server_facts
+from nova_perfvm.facts.flavor_facts import server_facts
 from nova_perfvm.facts.snapshot import ComputeHost, ServerCell, assume_cells, host_facts
 from nova_perfvm.generate.hosts.cpus import divide_cpus
 from nova_perfvm.generate.hosts.request import HostRequest

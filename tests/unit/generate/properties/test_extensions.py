@@ -48,16 +48,15 @@ class ExtensionsTest(testtools.TestCase):
         )
 
     def test_an_operators_package_adds_one(self):
+        before = flavors.properties_of(POLICY, HIGH).flavor
         self.install("acme_perfvm:sockets")
         loaded = extensions.load_generators()
         for name, generate in BUILT_IN.items():
             label = f"{name} (nova_perfvm.generate.properties.built_in:{name})"
             self.assertIs(generate, loaded[label])
+        found = flavors.properties_of(POLICY, HIGH).flavor
         added = {"hw:cpu_max_sockets": "1"}
-        self.assertEqual(
-            flavors.properties_of(POLICY, HIGH).flavor | added,
-            flavors.properties_of(POLICY, HIGH, loaded).flavor,
-        )
+        self.assertEqual(found, before | added)
 
     def test_one_that_cannot_be_loaded(self):
         for target, words in (

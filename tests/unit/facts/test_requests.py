@@ -12,7 +12,8 @@ from nova.virt import hardware
 
 from nova_perfvm import cpuset
 from nova_perfvm.facts.conflicts import conflicts
-from nova_perfvm.facts.demand import RequestError, request_for
+from nova_perfvm.facts.demand import RequestError
+from nova_perfvm.facts.requests import request_for
 from nova_perfvm.facts.snapshot import Flavor, Image
 from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.scheduler import adapters
