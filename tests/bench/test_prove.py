@@ -27,6 +27,7 @@ from nova_perfvm.measure.prove.plan import Machines
 from nova_perfvm.policy import loader
 from tests.bench import machine
 from tests.bench.test_run import PATIENCE_S, TOOLS, RunCase
+from tests.unit.measure.prove import proof_file
 
 ROLES = ("host", "vm1", "vm2")
 # Ends the connection that it was started through, as often as there are letters.
@@ -124,7 +125,7 @@ class MachinesTest(RunCase):
         codes = {one.code for one in judged.reasons}
         self.assertNotIn("proof.same_time", codes, judged.reasons)
         self.assertNotIn("proof.baseline_alone", codes, judged.reasons)
-        again = proof.judged(proof.read(path))
+        again = proof.judged(proof_file.read(path))
         self.assertEqual(judged.reasons, again.reasons)
 
     def test_what_cannot_be_proven(self):

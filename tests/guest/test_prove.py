@@ -21,6 +21,7 @@ from nova_perfvm.measure.prove.session import ProofOptions
 from nova_perfvm.policy import loader
 from tests.bench import machine as machines
 from tests.guest import image, machine, reached
+from tests.unit.measure.prove import proof_file
 
 HOST, VCPUS = "host-x", 2 * reached.VCPUS
 
@@ -93,7 +94,7 @@ class ProveTest(machine.GuestCase):
         )
         judged = proof.judged(made)
         proof.write(path, made, judged)
-        self.assert_of_the_guest(proof.read(path))
+        self.assert_of_the_guest(proof_file.read(path))
         self.assert_reasons(judged)
         self.assertIs(Level.FAILURE, judged.level)
         line = proof.line(judged)

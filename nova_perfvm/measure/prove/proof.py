@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from nova_perfvm.documents import textfile
-from nova_perfvm.documents.document import dump_document, load_document
+from nova_perfvm.documents.document import dump_document
 from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.bench.medium import Medium
 from nova_perfvm.measure.bench.record import reading_run
@@ -114,15 +114,6 @@ def _plain(one: Finding) -> dict[str, str]:
     found = one._asdict() | {"level": one.level.value}
     del found["accepted"], found["cause"]
     return found
-
-
-def read(path: str) -> ProofRecord:
-    """Return the record of a proof.
-
-    :raises DocumentError: when it is none
-    :raises UnreadableFileError: when it cannot be read
-    """
-    return load_document("proof", ProofRecord, path)
 
 
 def line(of: Judged) -> str:

@@ -20,13 +20,12 @@ from nova_perfvm.known_bugs import model as known_bug
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import scenario
 from nova_perfvm.measure.collect import reading
-from nova_perfvm.measure.prove import proof
 from nova_perfvm.policy import loader
 from nova_perfvm.sizing import services
 from nova_perfvm.sizing.fio_results import read_fio
 from tests.unit.changes.migrations.test_execution import execution
 from tests.unit.measure import hosts
-from tests.unit.measure.prove import test_proof
+from tests.unit.measure.prove import proof_file, test_proof
 from tests.unit.measure.prove.sound import Case
 from tests.unit.sizing import test_disk
 
@@ -35,7 +34,7 @@ SCENARIO = pathlib.Path(__file__).parents[3] / "etc/nova_perfvm/scenario.yaml"
 LOADERS = {
     "host": lambda path: reading.read(path, "host"),
     "guest": lambda path: reading.read(path, "guest"),
-    "proof": proof.read,
+    "proof": proof_file.read,
     "plan-record": plan_record.read,
     "measurements": lambda path: samples.load([path]),
     "snapshot": snapshot.load,

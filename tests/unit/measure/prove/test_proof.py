@@ -9,7 +9,7 @@ from nova_perfvm.measure.prove import page, proof
 from nova_perfvm.measure.samples import Samples
 from tests.directory import DirectoryCase
 from tests.unit.measure import hosts
-from tests.unit.measure.prove import faults
+from tests.unit.measure.prove import faults, proof_file
 from tests.unit.measure.prove.sound import FLAVOR, Case
 from tests.unit.measure.prove.test_judge import with_fault
 from tests.unit.page_elements import Elements
@@ -56,7 +56,7 @@ class ProofTest(DirectoryCase):
         for case in (Case(), with_fault("vm1: 4 queues on the host")):
             write_to(str(self.path), case)
             judged = case.judged()
-            again = proof.judged(proof.read(str(self.path)))
+            again = proof.judged(proof_file.read(str(self.path)))
             self.assertEqual(judged.inputs, again.inputs)
             self.assertEqual(judged.verdict, again.verdict)
             verdict = json.loads(self.path.read_text())["verdict"]
@@ -83,7 +83,7 @@ class ProofTest(DirectoryCase):
             text = json.dumps({k: v for k, v in whole.items() if k != key})
             (self.directory / "other.json").write_text(text)
             path = str(self.directory / "other.json")
-            error = self.assertRaises(DocumentError, proof.read, path)
+            error = self.assertRaises(DocumentError, proof_file.read, path)
             self.assertIn(key, str(error))
 
 
