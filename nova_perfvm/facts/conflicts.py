@@ -39,6 +39,9 @@ HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 _SMT_TRAIT: Final = f"trait:{HYPERTHREADING}"
 _REALTIME: Final = "hw:cpu_realtime"
 _MASK: Final = "hw:cpu_realtime_mask"
+# Parts of a guest's CPU topology, in Nova's order.
+KINDS: Final = ("sockets", "cores", "threads")
+LIMITS_OF_CPUS: Final = frozenset(f"hw:cpu_max_{kind}" for kind in KINDS)
 # The name of Nova's exception, and the extra specs in conflict.
 Conflict = tuple[str, tuple[str, ...]]
 # Returns the flavor's and the image's value of an extra spec; empty if not set.
@@ -146,7 +149,7 @@ def _of_topology(pair: _Pair) -> Iterator[Conflict]:
     ports, more = (whole_number(text) or 0 for text in pair("hw:serial_port_count"))
     if ports and more > ports:
         yield "ImageSerialPortNumberExceedFlavorValue", ("hw:serial_port_count",)
-    for kind in ("sockets", "cores", "threads"):
+    for kind in KINDS:
         most, own = f"hw:cpu_max_{kind}", f"hw:cpu_{kind}"
         flavor_most, image_most = (whole_number(text) or 0 for text in pair(most))
         if flavor_most and image_most > flavor_most:

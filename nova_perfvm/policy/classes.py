@@ -25,7 +25,12 @@ from nova_perfvm.documents.mistakes import KeyPath, Mistake
 from nova_perfvm.policy import guest
 from nova_perfvm.policy.flavors import FlavorTemplate, VCPUs
 from nova_perfvm.policy.limits import PAGE_SIZES_KB, even_share, even_sizes, name_fault
-from nova_perfvm.policy.written_keys import NovaKeys, refusal
+from nova_perfvm.policy.written_keys import (
+    OTHER_TOPOLOGY,
+    NovaKeys,
+    as_extra_spec,
+    refusal,
+)
 
 Name = Annotated[
     str, Expected("a name of 1 to 255 characters", lambda name: 0 < len(name) < 256)
@@ -274,12 +279,16 @@ class VMClass:
         """Return why a key of Nova is no operator's to set; None for other keys."""
         if key in {f"trait:{name}" for name in self.host_traits}:
             return "the class's key host_traits decides it"
+        if self.guest_topology and as_extra_spec(key) in OTHER_TOPOLOGY:
+            return "the class's key guest_topology decides it"
         return refusal(key, pinned=self.pinned)
 
     def _guest_mistakes(self) -> Iterator[Mistake]:
         found: dict[str, Iterable[Mistake]] = {}
         if self.guest_topology:
-            cells = [size // self.cells_per_vm for size in self.sizes]
+            flavors = self.flavors.sizes if self.flavors else ()
+            sizes = self.sizes or [size.vcpus for size in flavors]
+            cells = [size // self.cells_per_vm for size in sizes]
             found["guest_topology"] = self.guest_topology.misfits(self.smt, cells)
         if self.realtime:
             emulated = self.emulator_threads is not None

@@ -34,6 +34,10 @@ class GuestTopology:
     sockets: Literal["numa_nodes"] | None = None
     threads: Annotated[int, count(1, 8, "threads per core")] | None = None
 
+    def declared(self, cells: int) -> tuple[int | None, int]:
+        """Return sockets, None for any number, and threads of VMs on so many nodes."""
+        return cells if self.sockets else None, self.threads or 1
+
     def misfits(self, smt: str, cell_sizes: Iterable[int]) -> Iterator[Mistake]:
         """Yield why VMs cannot have such threads.
 

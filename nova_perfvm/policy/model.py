@@ -201,12 +201,14 @@ class Policy:
             isolates = vm_class.emulator_threads == "isolate"
             threads = replace(vm_class, smt="threads")
             of_threads = any(shape_slots(threads, shape) for shape in self.host_shapes)
+            nodes = self._fitting_nodes(vm_class)
             yield Mistake(
                 (*path, "emulator_threads" if isolates else "vcpus"),
                 f"a VM needs {vm_class.cell_pcpus} CPUs on each of "
                 f"{vm_class.cells_per_vm} NUMA nodes (one more with emulator_threads: "
                 "isolate), and no host of "
                 f"{', '.join(map(str, self.host_shapes))} offers that"
+                + (f"; numa_nodes: {nodes} would fit" if nodes else "")
                 + ("; smt: threads lets a vCPU own a thread" if of_threads else ""),
             )
         smt_hosts = any(shape.threads > 1 for shape in self.host_shapes)
@@ -217,6 +219,17 @@ class Policy:
                 "that have cpu sets: use smt: cores with one thread per core in "
                 "cpu_dedicated_set instead",
             )
+
+    def _fitting_nodes(self, vm_class: VMClass) -> int | None:
+        """Return the fewest NUMA nodes over which VMs of a class would fit a host."""
+        shapes, elastic = self.host_shapes, self.elastic.slots
+        for nodes in range(1, max(shape.cells for shape in shapes) + 1):
+            other = replace(vm_class, numa_nodes=nodes)
+            problems = placements.problems_of(self.placement, (other,), shapes, elastic)
+            fits = any(shape_slots(other, shape) for shape in shapes)
+            if fits and not any(other.mistakes()) and not any(problems):
+                return nodes
+        return None
 
     def _name_mistakes(self) -> Iterator[Mistake]:
         """Yield the classes whose names of flavors or in Placement collide."""

@@ -50,6 +50,11 @@ WRITTEN: Final[Mapping[str, str]] = {
     "hw:maxphysaddr_mode": "maxphysaddr.mode",
     "hw:maxphysaddr_bits": "maxphysaddr.bits",
 }
+# Limits and preferences beside those of ``guest_topology``: Nova would find another
+# topology, or none.
+OTHER_TOPOLOGY: Final = frozenset(
+    {"hw:cpu_cores", "hw:cpu_max_cores", "hw:cpu_max_threads"}
+)
 # Extra specs that divide a VM unevenly; the number of a guest's node may follow.
 _UNEVEN: Final = re.compile(r"hw:cpu_dedicated_mask|hw:numa_(cpus|mem)\.\d+")
 _ASKS: Final = re.compile(r"(?:resources|trait)[^:]*:(.*)")
@@ -64,6 +69,11 @@ _OF_IMAGES: Final = {
 }
 
 
+def as_extra_spec(key: str) -> str:
+    """Return the extra spec of an image property, or the extra spec that it is."""
+    return key if ":" in key else key.replace("_", ":", 1)
+
+
 def refusal(key: str, *, pinned: bool) -> str | None:
     """Return why a key of Nova is not for ``extra_specs`` or ``image_properties``.
 
@@ -71,7 +81,7 @@ def refusal(key: str, *, pinned: bool) -> str | None:
 
     :param pinned: whether VMs of the class own their CPUs
     """
-    spec = key if ":" in key else key.replace("_", ":", 1)
+    spec = as_extra_spec(key)
     asked = _ASKS.fullmatch(key)
     name = asked[1] if asked else ""
     own = WRITTEN.get(spec) or _OF_IMAGES.get(key)

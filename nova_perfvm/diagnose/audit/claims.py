@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that servers, flavors and images match the class that they claim."""
+"""Check that servers and flavors match the class that they claim."""
 
 import difflib
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from shlex import quote
 from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import moves
+from nova_perfvm.diagnose.audit.images import code_for
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts import HostFacts
-from nova_perfvm.facts.conflicts import conflicts
-from nova_perfvm.facts.prefilters import novas
-from nova_perfvm.facts.snapshot import Flavor, Image, Server
+from nova_perfvm.facts.snapshot import Flavor, Server
 from nova_perfvm.findings import Finding
 from nova_perfvm.generate import flavors as generating
 from nova_perfvm.generate.flavors import PolicyFlavor
@@ -30,12 +29,6 @@ _KNOWN_KEYS: Final = frozenset(
     {
         *(const.CLASS_KEY, const.CREATED_BY_KEY, const.IMAGE_RECORD, _WEIGHT_KEY),
         *(const.POLICY_KEY, const.POLICY_NAME_KEY, const.POLICY_AT_KEY),
-    }
-)
-_OF_PLACES: Final = frozenset(
-    {
-        *(const.CPU_POLICY, const.CPU_THREAD_POLICY, const.NUMA_NODES),
-        *(const.EMULATOR_THREADS, const.MEM_PAGE_SIZE),
     }
 )
 # Two keys at least this similar are taken for one key, misspelled.
@@ -217,62 +210,6 @@ def _best(
     return min(found, key=len)
 
 
-def check_images(subject: Subject) -> Iterator[Finding]:
-    """List images that Nova refuses with flavors of a class, for a key of the class.
-
-    Keys of pinning, NUMA nodes and page sizes aside: images that set these are made for
-    other flavors.
-    """
-    kinds = {
-        frozenset(flavor.extra_specs.items()): Flavor(
-            id=flavor.name,
-            name=flavor.name,
-            vcpus=flavor.vcpus,
-            memory_mb=flavor.memory_mb,
-            disk_gb=flavor.root_gb,
-            extra_specs=flavor.extra_specs,
-        )
-        for flavor in subject.flavors
-    }
-    for image in subject.snapshot.images or ():
-        properties = novas(image.properties)
-        found = {
-            keys
-            for flavor in kinds.values()
-            for _, keys in conflicts(flavor, properties)
-            if not _OF_PLACES.intersection(keys)
-        }
-        for keys in sorted(found):
-            yield _contradiction(subject, image, keys, kinds.values())
-
-
-def _contradiction(
-    subject: Subject, image: Image, keys: tuple[str, ...], flavors: Iterable[Flavor]
-) -> Finding:
-    """Return the finding of an image whose property contradicts an extra spec.
-
-    :param keys: extra specs: that of the property first, that of the flavor last
-    """
-    name, spec = keys[0].replace(":", "_"), keys[-1]
-    told = next((f.extra_specs[spec] for f in flavors if spec in f.extra_specs), "")
-    change = f"unset --property {name}"
-    if name == spec.replace(":", "_"):
-        change = f"set --property {quote(f'{name}={told}')}"
-    return Finding.of(
-        _of_image(subject, image, codes.IMAGE_CONFLICT),
-        f"image {image.title}",
-        f"{name}={image.properties.get(name, '')}: Nova refuses it together with "
-        f"flavors that have {spec}={told}",
-        f"openstack image {change} {image.id}",
-    )
-
-
-def _of_image(subject: Subject, image: Image, code: str) -> str:
-    """Return the code for a finding about an image; tenants' images get a note only."""
-    tenants = image.belongs_to_tenant(subject.snapshot.project)
-    return codes.TENANT_IMAGE if tenants else code
-
-
 def check_spelling(subject: Subject) -> Iterator[Finding]:
     """List keys that look like a misspelled key of the project."""
     snapshot = subject.snapshot
@@ -294,7 +231,7 @@ def check_spelling(subject: Subject) -> Iterator[Finding]:
     for image in snapshot.images or ():
         for key in filter(_is_near, image.properties):
             remedy = f"openstack image unset --property {quote(key)} {image.id}"
-            code = _of_image(subject, image, codes.NEAR_MISS)
+            code = code_for(subject, image, codes.NEAR_MISS)
             yield _near_miss(f"image {image.title}", key, remedy, code)
 
 

@@ -205,14 +205,16 @@ def _measured_here(inputs: Inputs, machine: CollectedMachine) -> Seen:
     # Kernel and CPU of the measurements must be those of the collected files.
     machines = [m.machine for m in inputs.samples.measurements if m.who in machine.who]
     kernel = machine.collected.files.get(_KERNEL, "").strip()
-    for label, seen, measured in (
+    # A target tells the model of its first CPU; a host may have several.
+    for label, told, measured in (
         ("kernel", {kernel}, {m.kernel for m in machines}),
         ("CPU", cpu_models(machine.collected), {m.cpu_model for m in machines}),
     ):
-        now, then = (", ".join(sorted(filter(None, of))) for of in (seen, measured))
+        now, then = (set(filter(None, of)) for of in (told, measured))
         if now and then:
-            level = Level.OK if now == then else Level.FAILURE
-            yield level, f"{label} {then} measured, {now} collected"
+            level = Level.OK if then <= now else Level.FAILURE
+            shown = (", ".join(sorted(of)) for of in (then, now))
+            yield level, "{} {} measured, {} collected".format(label, *shown)
         else:
             yield NotReadError(_SAMPLES, f"its {label} is not told on both sides")
 

@@ -101,6 +101,18 @@ class DeclaredTest(testtools.TestCase):
             ({"guest_topology": {"threads": 2}} | smt, ""),
             ({"guest_topology": {"threads": 3}} | smt, "not whole cores"),
             ({"guest_topology": {"threads": 4}, "numa_nodes": 2} | smt, "10 vCPUs"),
+            (
+                {"guest_topology": sockets, "extra_specs": {"hw:cpu_max_cores": "4"}},
+                "guest_topology decides",
+            ),
+            (
+                {
+                    "guest_topology": sockets,
+                    "image_properties": {"hw_cpu_max_cores": "4"},
+                },
+                "guest_topology decides",
+            ),
+            ({"extra_specs": {"hw:cpu_max_cores": "4"}}, ""),
             ({"locked_memory": True}, "set mem_page_size"),
             ({"locked_memory": True, "mem_page_size": "small"}, ""),
             ({"realtime": {"mask": "^0-1"}}, ""),
@@ -118,6 +130,13 @@ class DeclaredTest(testtools.TestCase):
                 self.assertIn(words, str(error))
             else:
                 self.high(**keys)
+
+    def test_threads_of_a_class_of_any_size(self):
+        document = loader.load().as_document()
+        threads = {"guest_topology": {"threads": 2}, "smt": "threads"}
+        document["classes"]["general"] |= threads
+        error = self.assertRaises(DocumentError, loader.parse, json.dumps(document))
+        self.assertIn("threads: 1 vCPUs of a NUMA node are not whole", str(error))
 
     def test_realtime_shares_no_cpus(self):
         document = loader.load().as_document()

@@ -75,14 +75,15 @@ def _wanted_realtime(vm_class: VMClass, domain: Domain) -> str | None:
     return cpuset.format_cpus(found or ())
 
 
-def _sockets(vm_class: VMClass, _domain: Domain) -> str | None:
-    topology = vm_class.guest_topology
-    return str(vm_class.cells_per_vm) if topology and topology.sockets else None
+def _topology(index: int) -> Callable[[VMClass, Domain], str | None]:
+    """Return a reader of the sockets (0) or threads (1) that a class declares."""
 
+    def wanted(vm_class: VMClass, _domain: Domain) -> str | None:
+        declared = vm_class.guest_topology
+        number = declared and declared.declared(vm_class.cells_per_vm)[index]
+        return str(number) if number else None
 
-def _threads(vm_class: VMClass, _domain: Domain) -> str | None:
-    topology = vm_class.guest_topology
-    return str(topology.threads) if topology and topology.threads else None
+    return wanted
 
 
 def _bits(vm_class: VMClass, _domain: Domain) -> str | None:
@@ -98,8 +99,8 @@ def _shown_bits(domain: Domain) -> list[str]:
 _TOPOLOGY: Final = "cpu/topology"
 _DISK_BUSES: Final = {"virtio": "virtio", "scsi": "scsi of virtio-scsi"}
 _ROWS: Final = (
-    _Row("guest_topology.sockets", _sockets, _of(_TOPOLOGY, "sockets")),
-    _Row("guest_topology.threads", _threads, _of(_TOPOLOGY, "threads")),
+    _Row("guest_topology.sockets", _topology(0), _of(_TOPOLOGY, "sockets")),
+    _Row("guest_topology.threads", _topology(1), _of(_TOPOLOGY, "threads")),
     _Row(
         "locked_memory",
         lambda vm_class, _: "on" if vm_class.locked_memory else None,

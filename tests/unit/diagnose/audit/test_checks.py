@@ -24,7 +24,6 @@ from nova_perfvm.facts.snapshot import (
 from nova_perfvm.findings import LEVELS, Level
 from nova_perfvm.placement.schemes import units
 from nova_perfvm.policy import Disk
-from nova_perfvm.policy.guest import GuestTopology
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud, blind
 from tests.unit.rules import hosts
 
@@ -237,38 +236,6 @@ class CleanTest(AuditTest):
             cloud.change_flavor(HP, extra_specs=specs)
             subject = audit.Subject(POLICY, cloud.snapshot(), RIGHT)
             self.assertEqual(wrong, bool(list(claims.check_flavors(subject))), key)
-
-    def test_images_that_contradict_a_key_of_a_class(self):
-        topology = GuestTopology("numa_nodes")
-        pinned, general = POLICY.classes
-        for keys, properties, remedy in (
-            ({}, {"hw_pmu": "true"}, None),
-            ({}, {"hw_cpu_policy": "dedicated"}, None),
-            ({"pmu": False}, {"hw_pmu": "true"}, "set --property hw_pmu=false"),
-            ({"guest_topology": topology}, {"hw_cpu_sockets": "1"}, None),
-            (
-                {"guest_topology": topology},
-                {"hw_cpu_sockets": "4"},
-                "unset --property hw_cpu_sockets",
-            ),
-            (
-                {"extra_specs": {"hw:tpm_version": "2.0"}},
-                {"hw_tpm_version": "1.2"},
-                "set --property hw_tpm_version=2.0",
-            ),
-        ):
-            high = dataclasses.replace(pinned, **keys)
-            policy = dataclasses.replace(POLICY, classes=(high, general))
-            cloud = Cloud(policy)
-            cloud.add_host("hp1")
-            cloud.add_hp("c", "hp1")
-            with_image(cloud, **properties)
-            subject = audit.Subject(policy, cloud.snapshot(), RIGHT)
-            found = list(claims.check_images(subject))
-            self.assertEqual(bool(remedy), bool(found), found)
-            for one in found:
-                self.assertIn(remedy, one.remedy)
-                self.assertEqual(codes.IMAGE_CONFLICT, one.code)
 
     def not_of_class(self, cloud, policy):
         return [t for t in self.found(cloud, policy) if t.startswith("not_of_class")]

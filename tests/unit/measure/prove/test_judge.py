@@ -17,7 +17,7 @@ from nova_perfvm.measure.prove.inputs import UUID, cpu_models
 from nova_perfvm.measure.prove.judge import CHECKS
 from tests.unit.measure import guests, hosts
 from tests.unit.measure.prove import faults, planted
-from tests.unit.measure.prove.sound import Case
+from tests.unit.measure.prove.sound import CPU, Case
 from tests.unit.rules.hosts import HP
 
 ARM = """\
@@ -95,6 +95,20 @@ class SoundTest(testtools.TestCase):
             replace(m, machine=replace(m.machine, cpu_model="0x41 0xd0c"))
             for m in case.measured
         ]
+        self.assert_proven(case)
+
+    def test_a_host_of_two_cpu_models(self):
+        """A target tells the model of its first CPU alone."""
+        case = Case()
+        path = "/proc/cpuinfo"
+        text = case.host.files[path]
+        other = text.replace(CPU, "Xeon Gold 6230")
+        self.assertNotEqual(text, other)
+        cpus = {path: f"{text}\n{other}"}
+        faults.host(cpus)(case)
+        for session in case.run["sessions"]:
+            for name in ("node0", "node1"):
+                session["targets"][name]["collected"]["files"] |= cpus
         self.assert_proven(case)
 
     def test_a_host_that_isolates_vms_so_well_that_no_time_is_stolen(self):

@@ -59,6 +59,14 @@ class DeclaredKeysTest(HostCase):
                 policy=policy,
             )
 
+    def test_threads_that_no_class_declares(self):
+        policy = with_class(guest_topology=GuestTopology("numa_nodes"))
+        halves = TOPOLOGY[0], "sockets='1' dies='1' cores='10'"
+        xml = hosts.edited(hosts.roomy(), 1, halves)
+        xml = hosts.edited(xml, 1, ("cores='10' threads='1'", "cores='10' threads='2'"))
+        row = (FAIL, FIRST, "guest_topology.threads: 2, declared 1", xml)
+        self.assert_cases("declared_keys", row, policy=policy)
+
     def test_devices(self):
         scsi, ring = Disk(source="volume", bus="scsi"), {"packed_ring": True}
         for keys, words in (
