@@ -39,7 +39,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measur
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox test-long long random matrix tempest lint unit contract functional package oldest storm watcher measure guest fuzz mutants benchmark bench overgranting recipes docs sample format clean
+.PHONY: help demo sandbox test test-sandbox test-long long random matrix tempest lint unit contract functional package oldest storm watcher measure guest fuzz mutants benchmark bench savings overgranting recipes docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -149,6 +149,9 @@ benchmark: $(STAMP)  ## the filter's cost, slots, needless refusals, intervals' 
 
 bench: $(STAMP)  ## what scheduling costs, on real schedulers, Placement and MariaDB: half an hour
 	$(BIN)/python -m tests.benchmark.scheduling $(BENCH_ARGUMENTS)
+
+savings: $(STAMP)  ## hosts that the same VMs need with Nova's weighers and with ours: some minutes
+	$(BIN)/python -m tests.benchmark.savings $(SAVINGS_ARGUMENTS)
 
 overgranting: $(STAMP)  ## how often Placement grants too much, on a MariaDB
 	$(BIN)/python -m tests.benchmark.overgranting $(OVERGRANTING_ARGUMENTS)

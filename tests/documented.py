@@ -186,6 +186,9 @@ NOT_RUN = (
     NotRun("python -m tests.benchmark.dry_run_cost", "minutes; make benchmark"),
     NotRun("python -m tests.benchmark.overgranting", "hours; make overgranting"),
     NotRun("PBR_VERSION=0.1.0 python -m build", "tests/package builds an archive so"),
+    NotRun(
+        "make savings", "minutes; tests/unit/benchmark/test_savings.py has fewer VMs"
+    ),
     NotRun("make bench", "half an hour; tests/bench/test_scheduling.py has a part"),
     NotRun(
         "PERFVM_DRAWN_VERDICTS=",

@@ -10,14 +10,15 @@ of what VMs take.
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import math
+import operator
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from nova_perfvm import solver
 from nova_perfvm.sizing.hosts import Cell
 
 # A limit of a host: its name, and the number of the NUMA node or the kind of VM.
@@ -90,10 +91,9 @@ def pack(kinds: Sequence[VMKind], host: Bin, limit_s: float = 5.0) -> Packing:
     hosts, bound = sum(patterns.values()), _volume(counts, places, limits)
     if hosts <= bound:
         return Packing(hosts, hosts, solved=True)
-    try:
-        search = _Search(places, limits, list(patterns), limit_s)
-    except ImportError:
+    if not solver.installed():
         return Packing(hosts, bound, solved=False)
+    search = _Search(places, limits, list(patterns), limit_s)
     relaxed, _ = search.relaxed(counts)
     bound = max(bound, math.ceil(relaxed - _NEAR_0 * hosts))
     if hosts > bound:
@@ -188,14 +188,6 @@ def _fill(
         yield tuple(pattern), times
 
 
-class _Column(NamedTuple):
-    """A variable of a program: its cost, its largest value, its part of each row."""
-
-    cost: float
-    most: float
-    rows: Mapping[int, float]
-
-
 class _Search:
     """The search for few hosts by HiGHS, within a time."""
 
@@ -206,35 +198,32 @@ class _Search:
         patterns: list[_Pattern],
         limit_s: float,
     ) -> None:
-        """Begin with some patterns.
-
-        :raises ImportError: when HiGHS is not installed
-        """
-        self._highs = importlib.import_module("highspy")
         self._places, self._limits, self._patterns = places, limits, patterns
         self._end = time.monotonic() + limit_s
 
     def relaxed(self, counts: Sequence[int]) -> tuple[float, Sequence[float]]:
         """Add patterns until none improves the linear program of some VMs.
 
-        :returns: a lower bound of the hosts, and how often each pattern is used
+        :returns: a lower bound of the hosts, and how often each pattern is used: none
+            when the time is over
         """
         best = 0.0
         while True:
-            columns = [
-                _Column(
-                    1.0, math.inf, {n: many for n, many in enumerate(pattern) if many}
-                )
-                for pattern in self._patterns
-            ]
-            model = self._solved([(n, math.inf) for n in counts], columns, whole=False)
-            solution = model.getSolution()
-            worth, pattern = self._best_pattern(solution.row_dual, counts)
+            program = solver.Program()
+            hosts = [program.column(whole=False) for _ in self._patterns]
+            for kind, vms in enumerate(counts):
+                found = {n: self._patterns[n][kind] for n in hosts}
+                program.row({n: many for n, many in found.items() if many}, least=vms)
+            solution = program.most(dict.fromkeys(hosts, -1.0), self._left_s)
+            if not solution.values:
+                return best, ()
+            prices = [max(0.0, -worth) for worth in solution.duals]
+            worth, pattern = self._best_pattern(prices, counts)
             # No pattern is worth more, so prices / worth solve the dual (Farley, 1990).
-            objective = model.getInfo().objective_function_value
-            best = max(best, objective / max(1.0, worth))
+            total = math.fsum(map(operator.mul, prices, counts))
+            best = max(best, total / max(1.0, worth))
             if worth <= 1 + _NEAR_0 or pattern is None or pattern in self._patterns:
-                return best, list(solution.col_value)
+                return best, solution.values
             self._patterns.append(pattern)
 
     def hosts(self, counts: Sequence[int]) -> int:
@@ -244,9 +233,9 @@ class _Search:
         """
         hosts, most_hosts = 0, sum(counts)
         while any(counts):
-            if time.monotonic() > self._end:
-                return most_hosts
             _, used = self.relaxed(counts)
+            if not used or time.monotonic() > self._end:
+                return most_hosts
             most = max(range(len(used)), key=lambda number: used[number])
             times = max(1, math.floor(used[most] + _NEAR_0))
             hosts += times
@@ -256,20 +245,19 @@ class _Search:
 
     def fits(self, counts: Sequence[int], hosts: int) -> bool | None:
         """Return whether the VMs fit so many hosts; None when the time is over."""
-        rows = [(float(n), math.inf) for n in counts]
-        columns = []
+        program = solver.Program()
+        columns: list[dict[int, float]] = [{} for _ in counts]
         for _ in range(hosts):
-            taken = self._host(counts, len(rows), [0.0] * len(counts))
-            columns += [
-                column._replace(rows={place.kind: 1.0, **column.rows})
-                for place, column in zip(self._places, taken, strict=True)
-            ]
-            rows += [(-math.inf, limit) for limit in self._limits.values()]
-        model = self._solved(rows, columns, whole=True)
-        if self._feasible(model):
+            for column, place in zip(
+                self._host(program, counts), self._places, strict=True
+            ):
+                columns[place.kind][column] = 1.0
+        for terms, vms in zip(columns, counts, strict=True):
+            program.row(terms, least=vms)
+        solution = program.most({}, self._left_s)
+        if solution.values:
             return True
-        infeasible = self._highs.HighsModelStatus.kInfeasible
-        return False if model.getModelStatus() == infeasible else None
+        return False if solution.infeasible else None
 
     def _best_pattern(
         self, prices: Sequence[float], counts: Sequence[int]
@@ -278,57 +266,27 @@ class _Search:
 
         :returns: an infinite bound and no pattern when the time is over
         """
-        rows = [(-math.inf, limit) for limit in self._limits.values()]
-        model = self._solved(rows, self._host(counts, 0, prices), whole=True)
-        if time.monotonic() > self._end or not self._feasible(model):
+        program = solver.Program()
+        columns = self._host(program, counts)
+        kinds = [place.kind for place in self._places]
+        worth = {c: prices[kind] for c, kind in zip(columns, kinds, strict=True)}
+        solution = program.most(worth, self._left_s)
+        if time.monotonic() > self._end or not solution.values:
             return math.inf, None
         pattern = [0] * len(counts)
-        chosen = model.getSolution().col_value
-        for place, many in zip(self._places, chosen, strict=True):
-            pattern[place.kind] += round(many)
-        return -model.getInfo().mip_dual_bound, tuple(pattern)
+        for kind, many in zip(kinds, solution.values, strict=True):
+            pattern[kind] += round(many)
+        return solution.bound, tuple(pattern)
 
-    def _host(
-        self, counts: Sequence[int], first: int, prices: Sequence[float]
-    ) -> list[_Column]:
-        """Return the VMs on one host, whose limits are the rows from `first` on."""
-        numbers = {row: first + number for number, row in enumerate(self._limits)}
-        return [
-            _Column(
-                -prices[kind],
-                counts[kind],
-                {numbers[row]: part for row, part in taken.items()},
-            )
-            for kind, taken in self._places
-        ]
+    def _host(self, program: solver.Program, counts: Sequence[int]) -> list[int]:
+        """Add a host: a column for each place, which are returned, and its limits."""
+        columns = [program.column(counts[place.kind]) for place in self._places]
+        for row, limit in self._limits.items():
+            parts = zip(columns, self._places, strict=True)
+            terms = {c: p.taken[row] for c, p in parts if row in p.taken}
+            program.row(terms, limit)
+        return columns
 
-    def _solved(
-        self,
-        rows: Sequence[tuple[float, float]],
-        columns: Sequence[_Column],
-        *,
-        whole: bool,
-    ) -> Any:
-        """Return HiGHS after it minimized the cost within the limits of rows."""
-        model = self._highs.Highs()
-        for option, value in (
-            ("output_flag", False),
-            # The command may run beside a cloud's services.
-            ("threads", 1),
-            ("mip_rel_gap", 0.0),
-            ("time_limit", max(0.1, self._end - time.monotonic())),
-        ):
-            model.setOptionValue(option, value)
-        for lower, upper in rows:
-            model.addRow(lower, upper, 0, [], [])
-        for number, (cost, most, parts) in enumerate(columns):
-            values = list(map(float, parts.values()))
-            model.addCol(cost, 0.0, most, len(parts), list(parts), values)
-            if whole:
-                model.changeColIntegrality(number, self._highs.HighsVarType.kInteger)
-        model.run()
-        return model
-
-    def _feasible(self, model: Any) -> bool:
-        feasible: int = self._highs.kSolutionStatusFeasible
-        return bool(model.getInfo().primal_solution_status == feasible)
+    @property
+    def _left_s(self) -> float:
+        return self._end - time.monotonic()

@@ -13,7 +13,8 @@ import sys
 import time
 from unittest import mock
 
-from nova_perfvm.changes.migrations import goals, program
+from nova_perfvm import solver
+from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.diagnose.verdicts import settings_for
 from tests.benchmark import plan_bound, plan_clouds
@@ -29,8 +30,8 @@ def measure(snapshot, budget, time_s, *, greedy=False):
     options = PlanOptions(max_moves=budget, time_limit_s=time_s)
     begun = time.process_time()
     planning = Planning(policy, snapshot, settings_for(policy), options)
-    installed = program.installed() and not greedy
-    with mock.patch.object(program, "installed", lambda: installed):
+    installed = solver.installed() and not greedy
+    with mock.patch.object(solver, "installed", lambda: installed):
         plan = goals.defragment(planning, policy.pinned_class(f"pinned-{SLOT}"))
     return plan.gained, len(plan.moves), time.process_time() - begun, plan.notes
 

@@ -178,15 +178,19 @@ class Cloud:
         if not weighed:
             return None
         best = weighed[0].obj
-        # Of these VMs it asks no more than PerfVMFilter, for 100 times the cost
-        # per host: asking it about the chosen host is enough.
-        if not self.filters[1].host_passes(best, spec):
-            raise AssertionError(f"{best.host} passed PerfVMFilter, cannot pin")
-        best.consume_from_request(spec)
-        # It has been built by the time the next VM arrives.
-        best.num_io_ops -= 1
-        self.vms[best.host][kind] += 1
+        self.put(kind, spec, best)
         return best
+
+    def put(self, kind, spec, host):
+        """Build a VM on a host that passed PerfVMFilter."""
+        # Of these VMs it asks no more than PerfVMFilter, for 100 times the cost
+        # per host: asking it about the chosen host is enough, and about pinned VMs.
+        if spec.numa_topology and not self.filters[1].host_passes(host, spec):
+            raise AssertionError(f"{host.host} passed PerfVMFilter, cannot pin")
+        host.consume_from_request(spec)
+        # It has been built by the time the next VM arrives.
+        host.num_io_ops -= 1
+        self.vms[host.host][kind] += 1
 
     def remove(self, kind, spec, host):
         leave(host, spec)

@@ -21,6 +21,7 @@ ROOMS = (
     "printable",
     "exceptions",
     "cpuset",
+    "solver",
     "pages",
     "documents",
     "microversions",

@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.planning import ServerKind
-from nova_perfvm.changes.migrations.program import Program
 from nova_perfvm.changes.migrations.scene import (
     MOST_VMS,
     Landing,
@@ -27,6 +26,7 @@ from nova_perfvm.changes.migrations.scene import (
 from nova_perfvm.diagnose import groups
 from nova_perfvm.facts.snapshot.groups import ANTI_AFFINITY
 from nova_perfvm.rules import packing
+from nova_perfvm.solver import Program
 
 # The VMs on a place that get a yes-or-no unknown each, which speeds up the search.
 _MOST_LEVELS: Final = 4

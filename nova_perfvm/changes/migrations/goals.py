@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from nova_perfvm.changes.migrations import density, greedy, program, search
+from nova_perfvm import solver
+from nova_perfvm.changes.migrations import density, greedy, search
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.model import MigrationPlan, MoveError
 from nova_perfvm.changes.migrations.planning import Planning, ServerKind
@@ -85,7 +86,7 @@ def _more_room(
 
 
 def _best(start: Arrangement, goal: Goal, value: Callable[[Arrangement], int]) -> Found:
-    if program.installed():
+    if solver.installed():
         return search.best(start, goal, value)
     return Found(greedy.best(start, goal, value), None)
 
@@ -221,7 +222,7 @@ def _notes(
     snapshot = planning.snapshot
     if found.bound is not None:
         yield from _gap(found, what, gained, have, wanted)
-    elif not program.installed():
+    elif not solver.installed():
         yield _NO_SOLVER
     targets = {move.target for move in end.moves}
     views = [end.hosts[name].view for name in targets]

@@ -9,7 +9,8 @@ import testtools
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from nova_perfvm.changes.migrations import goals, model, program
+from nova_perfvm import solver
+from nova_perfvm.changes.migrations import goals, model
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.planning import Planning, PlanOptions
 from nova_perfvm.diagnose import audit
@@ -287,7 +288,7 @@ class SimpleSearchTest(FreeTest):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(fixtures.MockPatchObject(program, "installed", lambda: False))
+        self.useFixture(fixtures.MockPatchObject(solver, "installed", lambda: False))
 
     def test_the_cheapest_way(self):
         self.build(a=(1, 64, 16), b=(1, 64, 32), c=(1, 32))
@@ -357,9 +358,7 @@ class SharedCPUsTest(PlanCase):
 
     def test_the_idle_host_first(self):
         for installed in (True, False):
-            patch = fixtures.MockPatchObject(
-                program, "installed", lambda i=installed: i
-            )
+            patch = fixtures.MockPatchObject(solver, "installed", lambda i=installed: i)
             with patch:
                 targets, said = self.drain()
                 self.assertEqual(["idle", "idle"], targets)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mixed-integer program, and its solution by HiGHS."""
+"""Linear and mixed-integer programs, and their solution by HiGHS."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ class Solution(NamedTuple):
     """The best solution found, and what no solution can exceed.
 
     :ivar values: of the columns; empty without a solution
-    :ivar bound: the limit of the objective; as it is negated, the least, if minimized
+    :ivar bound: the limit of the objective, if a column is whole
+    :ivar duals: of the rows, if no column is whole: what more of a row's limit is worth
+    :ivar infeasible: whether there is no solution, as HiGHS has proven
     """
 
     values: Sequence[float]
     bound: float
+    duals: Sequence[float]
+    infeasible: bool
 
 
 @dataclass
@@ -47,7 +51,7 @@ class Program:
         self,
         objective: Terms,
         time_s: float,
-        gap: float,
+        gap: float = 1e-6,
         start: Sequence[float] = (),
         without: Collection[int] = (),
     ) -> Solution:
@@ -86,6 +90,7 @@ class Program:
         for option, value in {
             "output_flag": False,
             "time_limit": max(0.1, time_s),
+            # The command may run beside a cloud's services.
             "threads": 1,
             "mip_rel_gap": 0.0,
             "mip_abs_gap": gap,
@@ -97,10 +102,14 @@ class Program:
             known.col_value = list(start)
             solver.setSolution(known)
         solver.run()
-        info = solver.getInfo()
+        info, solution = solver.getInfo(), solver.getSolution()
         found = info.primal_solution_status == highspy.kSolutionStatusFeasible
-        values = solver.getSolution().col_value if found else ()
-        return Solution(values, info.mip_dual_bound)
+        return Solution(
+            solution.col_value if found else (),
+            info.mip_dual_bound,
+            solution.row_dual if found else (),
+            solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible,
+        )
 
 
 def installed() -> bool:
