@@ -351,7 +351,7 @@ class SharedCPUsTest(PlanCase):
                 targets, said = self.drain()
                 self.assertEqual(["idle", "idle"], targets)
                 self.assertIn("at most 4 vCPUs for each CPU (allocation_ratio", said)
-                self.assertIn("8 of 16 VCPU (allocation ratio 4)", said)
+                self.assertIn("8 of 16 VCPU (0.5 for each CPU, allocation", said)
                 targets, said = self.drain(max_ratio=0.25)
                 self.assertEqual(["idle"], targets)
                 self.assertIn("at most 0.25 vCPUs for each CPU (--max-ratio)", said)
