@@ -19,6 +19,7 @@ from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import Table, policy_name
 from nova_perfvm.osc.formats import survey as page
 from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
+from nova_perfvm.policy import TYPE_TO_CHOOSE
 
 _COLUMNS: Final = ("Part", "What", "Number", "Details")
 
@@ -93,6 +94,9 @@ class ShowSurvey(ReportingLister):
         text = proposal.as_file(found.proposal)
         textfile.replace(path, text)
         self.tell(f"{path}: the proposed policy")
+        if TYPE_TO_CHOOSE in text:
+            why = found.proposal.why["volume_type"]
+            self.tell(f"{path}: write the volume_type before flavor sync: {why}")
 
     def summary(self, report: page.Report) -> str:
         return page.headline(report[0])

@@ -68,5 +68,5 @@ def model_of(snapshot: Snapshot) -> tuple[HostShape, int]:
         )
     ((shape, _),) = shapes.most_common(1)
     return shape, min(
-        host.memory_mb // 1024 for host in snapshot.hosts if host.shape == shape
+        host.all_memory_mb // 1024 for host in snapshot.hosts if host.shape == shape
     )

@@ -8,7 +8,7 @@ import json
 import fixtures
 
 from nova_perfvm.osc.formats import survey
-from nova_perfvm.policy import loader
+from nova_perfvm.policy import TYPE_TO_CHOOSE, loader
 from tests.unit.changes.test_recover import scattered
 from tests.unit.diagnose.survey import clouds
 from tests.unit.osc.base import CommandCase
@@ -32,10 +32,29 @@ class SurveyTest(SurveyCase):
                 status = self.survey(make(), "--policy-out", self.policy)
                 self.assertEqual(0, status, self.stderr)
                 text = self.policy.read_text()
-                self.assertIn(f"# SHA-256 {loader.parse(text).digest}", text)
+                # As an operator does, where Cinder cannot tell.
+                loader.parse(text.replace(TYPE_TO_CHOOSE, "nvme-tcp"))
                 self.assertIn("\n# vcpus: ", text)
                 self.survey(make(), "-f", "html")
                 self.assertIn("What would it bring me?", Elements(self.stdout).text)
+
+    def test_a_volume_type_to_choose_stops_all_that_read_the_policy(self):
+        cloud = clouds.empty()
+        cloud.parts["volume_types"] = ("fast", "slow")
+        self.assertEqual(0, self.survey(cloud, "--policy-out", self.policy))
+        self.assertIn("write the volume_type before flavor sync", self.stderr)
+        self.assertIn("of Cinder's types: fast, slow", self.stderr)
+        self.assertIn("Cinder's types: fast, slow", self.policy.read_text())
+        for command, *words in (
+            ("policy check", "policy", "check", self.policy),
+            ("flavor generate", "flavor", "generate", "--policy", self.policy),
+        ):
+            self.assertNotEqual(0, self.run_command(*words), command)
+            self.assertIn("disk.volume_type: found 'CHOOSE_A", self.stderr, command)
+            self.assertIn("(openstack volume type list)", self.stderr, command)
+        text = self.policy.read_text().replace(TYPE_TO_CHOOSE, "fast")
+        self.policy.write_text(text)
+        self.assertEqual(0, self.run_command("policy", "check", self.policy))
 
     def test_another_size(self):
         for vcpus, status, words in (("4", 0, ""), ("64", 3, "of 2x20 has room")):
