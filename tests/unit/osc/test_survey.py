@@ -82,6 +82,34 @@ class SurveyTest(SurveyCase):
         self.survey(cloud, "-f", "csv")
         self.assertEqual(len(rows) + 1, len(list(csv.reader(io.StringIO(self.stdout)))))
 
+    def test_hosts_to_convert(self):
+        """h1, h2 and h3 have 1, 2 and 3 VMs of 2 vCPUs on 48 CPUs."""
+        for what, ratio, hosts, words in (
+            ("as Placement", (), ["h0", "h1", "h2"], "6 more on 3 hosts that can be"),
+            (
+                "sparser",
+                ("--max-ratio", "0.05"),
+                ["h0"],
+                "2 more on 1 host that can be",
+            ),
+        ):
+            status = self.survey(clouds.shared_only(), "-f", "json", *ratio)
+            self.assertEqual(0, status, self.stderr)
+            rows = json.loads(self.stdout)
+            found = {r["What"]: r["Details"] for r in rows if r["Part"] == "convert"}
+            self.assertEqual(hosts, list(found), what)
+            for host, details in found.items():
+                command = ("plan drain", host, "--policy perfvm.yaml", *ratio)
+                self.assertIn(f"openstack perfvm {' '.join(command)}", details, what)
+            numbers = {r["What"]: r["Number"] for r in rows if r["Part"] == "slots"}
+            self.assertEqual(2 * len(hosts), numbers["convertible"], what)
+            self.assertEqual(8, numbers["possible"], what)
+            self.assertIn(words, self.stderr, what)
+            self.assertIn("vCPUs for each CPU, on", self.stderr, what)
+        self.survey(clouds.shared_only(), "-f", "html", *ratio)
+        self.assertIn("1 host to convert", Elements(self.stdout).text)
+        self.assertNotIn("plan drain h1 ", self.stdout)
+
     def test_with_a_policy_of_ones_own(self):
         self.survey(clouds.pools(), "--policy-out", self.policy)
         mine = str(self.policy)
