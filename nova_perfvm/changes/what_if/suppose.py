@@ -45,6 +45,7 @@ class Supposed:
     :ivar removes: hosts to remove
     :ivar max_ratio: the most vCPUs for each CPU of hosts that general servers come to;
         None for Placement's allocation ratio
+    :ivar time_limit_s: see :class:`.planning.PlanOptions`, for each removed host
     """
 
     policy: Policy | None = None
@@ -53,6 +54,7 @@ class Supposed:
     memory_gb: int = 0
     removes: Sequence[str] = ()
     max_ratio: float | None = None
+    time_limit_s: float = PlanOptions.time_limit_s
 
 
 @dataclass
@@ -223,7 +225,11 @@ def _remove(found: Supposition, changes: Supposed, settings: SchedulerSettings) 
     """Move servers off hosts, then remove the hosts with the servers that stay."""
     names, most = changes.removes, changes.max_ratio
     for name in names:
-        wishes = PlanOptions(excluded=frozenset(names) - {name}, max_ratio=most)
+        wishes = PlanOptions(
+            excluded=frozenset(names) - {name},
+            max_ratio=most,
+            time_limit_s=changes.time_limit_s,
+        )
         plan = drain(Planning(found.policy, found.snapshot, settings, wishes), name)
         found.snapshot = plan.after
         found.moves += plan.moves

@@ -357,6 +357,13 @@ class SharedCPUsTest(PlanCase):
                 self.assertIn("at most 0.25 vCPUs for each CPU (--max-ratio)", said)
 
 
+    def test_a_solver_without_enough_time(self):
+        """A slow machine builds the program only: the plan is that of the search."""
+        targets, said = self.drain(time_limit_s=1e-9)
+        self.assertEqual(["idle", "idle"], targets)
+        self.assertNotIn("no plan", said)
+
+
 class ElasticTest(PlanCase):
     def test_room_beyond_what_is_asked_for_makes_no_plan_cheaper(self):
         """One VM finds no room; hosts a and b would take two of them."""
