@@ -356,7 +356,6 @@ class SharedCPUsTest(PlanCase):
                 self.assertEqual(["idle"], targets)
                 self.assertIn("at most 0.25 vCPUs for each CPU (--max-ratio)", said)
 
-
     def test_a_solver_without_enough_time(self):
         """A slow machine builds the program only: the plan is that of the search."""
         targets, said = self.drain(time_limit_s=1e-9)
