@@ -264,6 +264,9 @@ class _Proposer:
             for flavor in self._snapshot.flavors
             if flavor.extra_specs.get(const.CPU_POLICY) != "dedicated"
         ]
+        if ours := [f for f in others if const.CLASS_KEY in f.extra_specs]:
+            # The cloud has the flavors of a policy already.
+            servers, others = [], ours
         volumes = flavors.from_volumes(servers, others)
         image = 2 * sum(volumes) <= len(volumes)
         used = flavors.sizes_of(servers or others, image=image)

@@ -125,11 +125,14 @@ class ProposeTest(testtools.TestCase):
             volumes.add_shared(name, "h0", "v", image=None)
         volumes.add_shared("c", "h0")
         bare.flavors = {}
+        ours = clouds.shared_only()
+        ours.add_flavor("g.8c.16g", 8, 16, {const.CLASS_KEY: "general"})
         for what, cloud, source, names in (
             ("in use", clouds.shared_only(), "image", {"g.2c.4g"}),
             ("not in use", clouds.empty(), "image", {"g.2c.4g"}),
             ("boot from volumes", volumes, "volume", {"g.2c.4g", "g.4c.8g"}),
             ("most used", many, "image", {f"g.{n}c.4g" for n in range(5, 21)}),
+            ("of a policy", ours, "image", {"g.8c.16g"}),
             ("none", bare, "image", set(loader.load().default_class.flavor_names)),
         ):
             general = proposed(cloud).policy.default_class
