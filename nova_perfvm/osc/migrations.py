@@ -58,12 +58,7 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
             "servers may leave their availability zone, except servers that Nova binds "
             "to a zone (Nova 2024.1 and newer shows which)",
         ),
-        opt.option(
-            "--max-ratio N",
-            "let general servers come to hosts only up to N vCPUs for each CPU "
-            "(default: the allocation ratio in Placement)",
-            type=opt.positive,
-        ),
+        opt.MAX_RATIO,
         opt.option(
             "--time-limit SECONDS",
             "let the solver search so long (default: %(default)g)",

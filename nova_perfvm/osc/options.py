@@ -163,6 +163,12 @@ INVENTORY: Final = file(
     "inventory file with the NUMA nodes of hosts, used for hosts whose NUMA nodes were "
     "not read from Nova's database",
 )
+MAX_RATIO: Final = option(
+    "--max-ratio N",
+    "let general servers come to hosts only up to N vCPUs for each CPU (default: the "
+    "allocation ratio in Placement)",
+    type=positive,
+)
 STRICT: Final = flag("--strict", "exit with 1 for unknown results, too")
 YES: Final = flag("--yes", "ask no question")
 CHANGING: Final = one_of(flag("--dry-run", "only show the changes"), YES)

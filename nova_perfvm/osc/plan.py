@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from nova_perfvm.changes.what_if import emptying
+from nova_perfvm.changes.what_if.emptying import Emptied
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError, ShapeError
 from nova_perfvm.osc import options as opt
@@ -16,20 +18,11 @@ from nova_perfvm.osc.capacity import counted
 from nova_perfvm.osc.judging import LookingLister
 from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.policy import HostShape, Policy
-from nova_perfvm.sizing import (
-    emptying,
-    fio_results,
-    observed,
-    prometheus,
-    ratios,
-    sadf,
-    services,
-)
+from nova_perfvm.sizing import fio_results, observed, prometheus, ratios, sadf, services
 from nova_perfvm.sizing import plan as planning
 from nova_perfvm.sizing.carriers import Conditions, DiskLimits
 from nova_perfvm.sizing.disk import Count
-from nova_perfvm.sizing.emptying import Emptied
-from nova_perfvm.sizing.hosts import HostModel
+from nova_perfvm.sizing.hosts import HostModel, model_of
 from nova_perfvm.sizing.plan import ServersPlan, Wishes
 from nova_perfvm.sizing.ratios import VMRatios
 from nova_perfvm.sizing.services import Service
@@ -158,6 +151,7 @@ class PlanServers(LookingLister):
             default=5.0,
         ),
         opt.flag("--cloud", "read the cloud's hosts, and say which can be emptied"),
+        opt.MAX_RATIO,
         opt.option(
             "--by",
             "list hosts, the VMs of each service, the disk's three counts for each "
@@ -186,7 +180,10 @@ class PlanServers(LookingLister):
             snapshot = self.snapshot(parsed_args, policy)
             with ProgressLine() as progress:
                 settings = self.settings(parsed_args, policy)
-                emptied = emptying.emptied(policy, snapshot, settings, progress)
+                most = parsed_args.max_ratio
+                emptied = emptying.emptied(
+                    policy, snapshot, settings, progress, max_ratio=most
+                )
             slots = counted("cloud", policy, snapshot, settings)
             self.tell(
                 *(
@@ -194,9 +191,10 @@ class PlanServers(LookingLister):
                     for s in slots
                 ),
                 emptying.in_words(snapshot, emptied),
+                *(emptied[-1].notes if emptied else ()),
             )
             if found:
-                shape, least_gb = emptying.model_of(snapshot)
+                shape, least_gb = model_of(snapshot)
                 memory_gb = memory_gb or least_gb
         if by == "emptied":
             return _emptied_table(emptied)

@@ -18,7 +18,9 @@ from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import Table, policy_name
 from nova_perfvm.osc.formats import survey as page
+from nova_perfvm.osc.output import ProgressLine
 from nova_perfvm.osc.reports import ReportFormatter, ReportingLister
+from nova_perfvm.policy import TYPE_TO_CHOOSE
 
 _COLUMNS: Final = ("Part", "What", "Number", "Details")
 
@@ -50,6 +52,7 @@ class ShowSurvey(ReportingLister):
             "owns a tenth of all pinned CPUs, or else a size that fits the hosts)",
             type=int,
         ),
+        opt.MAX_RATIO,
         opt.file("--policy-out", "write the proposed policy to this file"),
     )
 
@@ -73,14 +76,21 @@ class ShowSurvey(ReportingLister):
             policy = self.policy(parsed_args)
         seen = self.snapshot(parsed_args)
         found = survey(seen, policy, parsed_args.vcpus)
-        won = None
-        if found.policy is not None and found.slots.unfit:
-            won = recover.recovery(found.policy, seen)
+        report, most = page.Report(found), parsed_args.max_ratio
+        if found.policy is not None:
+            won = recover.recovery(found.policy, seen) if found.slots.unfit else None
+            with ProgressLine() as progress:
+                emptied = recover.convertible(
+                    found.policy, seen, found.to_convert, most, progress
+                )
+            report = page.Report(found, won, emptied, most)
+            # The notes of the last one are about all hosts.
+            self.tell(*(emptied[-1].notes if emptied else ()))
         if parsed_args.policy_out is not None:
             self._write(found, parsed_args.policy_out)
-        parsed_args.report = found, won
+        parsed_args.report = report
         self.exit_status = 1 if seen.gaps or found.policy is None else 0
-        return _COLUMNS, list(page.rows((found, won)))
+        return _COLUMNS, list(page.rows(report))
 
     def _write(self, found: Survey, path: str) -> None:
         """Write the proposed policy, if ``policy check`` finds no mistake in it.
@@ -93,6 +103,9 @@ class ShowSurvey(ReportingLister):
         text = proposal.as_file(found.proposal)
         textfile.replace(path, text)
         self.tell(f"{path}: the proposed policy")
+        if TYPE_TO_CHOOSE in text:
+            why = found.proposal.why["volume_type"]
+            self.tell(f"{path}: write the volume_type before flavor sync: {why}")
 
     def summary(self, report: page.Report) -> str:
-        return page.headline(report[0])
+        return page.headline(report)

@@ -56,6 +56,7 @@ class WhatIf(ForecastingCommand, LookingLister):
         opt.repeated(
             "--remove HOST", "remove this host; its servers are placed on other hosts"
         ),
+        opt.MAX_RATIO,
         by_argument("cloud"),
     )
 
@@ -70,6 +71,7 @@ class WhatIf(ForecastingCommand, LookingLister):
             adds=[NewHosts.parse(text) for text in parsed_args.add],
             memory_gb=parsed_args.memory_gb,
             removes=parsed_args.remove,
+            max_ratio=parsed_args.max_ratio,
         )
         if not (new or changes.flips or changes.adds or changes.removes):
             raise PerfVMError("nothing to suppose: --flip, --add, --remove or --policy")

@@ -2,7 +2,7 @@
 """The policy that an operator declares: classes of VMs, and how hosts serve them."""
 
 from nova_perfvm.policy.advice import advice
-from nova_perfvm.policy.classes import Disk, VMClass
+from nova_perfvm.policy.classes import TYPE_TO_CHOOSE, Disk, VMClass
 from nova_perfvm.policy.flavors import FlavorSize, FlavorTemplate
 from nova_perfvm.policy.limits import PAGE_SIZES_KB, even_share, name_fault
 from nova_perfvm.policy.model import Elastic, Policy, policy_mistakes
@@ -11,6 +11,7 @@ from nova_perfvm.policy.shapes import HostShape
 
 __all__ = [
     "PAGE_SIZES_KB",
+    "TYPE_TO_CHOOSE",
     "Disk",
     "Elastic",
     "FlavorSize",

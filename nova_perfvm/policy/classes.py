@@ -32,8 +32,15 @@ from nova_perfvm.policy.written_keys import (
     refusal,
 )
 
-Name = Annotated[
-    str, Expected("a name of 1 to 255 characters", lambda name: 0 < len(name) < 256)
+# Stands for the type in a proposed policy, until an operator has chosen one.
+TYPE_TO_CHOOSE: Final = "CHOOSE_A_VOLUME_TYPE"
+VolumeType = Annotated[
+    str,
+    Expected(
+        "the name of a volume type of Cinder (openstack volume type list), or null "
+        "for Cinder's default type",
+        lambda name: 0 < len(name) < 256 and name != TYPE_TO_CHOOSE,
+    ),
 ]
 IOPS = Annotated[int, count(1, 2147483647, "I/O operations per second")]
 NUMANodes = Annotated[int, count(1, 64, "NUMA nodes")]
@@ -81,7 +88,7 @@ class Disk:
     """
 
     source: Literal["volume", "image"] = "image"
-    volume_type: Name | None = None
+    volume_type: VolumeType | None = None
     bus: Literal["virtio", "scsi"] | None = None
     read_iops: IOPS | None = None
     write_iops: IOPS | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from nova_perfvm.policy import VMClass, groups_of
@@ -155,6 +155,10 @@ class Carried:
     def all_vms(self) -> int:
         """VMs of all servers."""
         return self.service.servers * self.vms
+
+    def staying(self, reason: str) -> Carried:
+        """Return that the service stays on its servers."""
+        return replace(self, size=None, vms=0, limit="", reason=reason)
 
     def words(self, ratios: VMRatios) -> str:
         """Return the calculation in a sentence."""

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.hosts import HostRequest, Mode, from_shape
 from nova_perfvm.generate.hosts.admission import check_reserve
 from nova_perfvm.generate.hosts.cpus import divide_cpus
@@ -57,4 +60,20 @@ def room(
         for node, memory in zip(
             topology.nodes, divide_memory(request, cpus, pinned), strict=True
         )
+    )
+
+
+def model_of(snapshot: Snapshot) -> tuple[HostShape, int]:
+    """Return the most common shape of a cloud's hosts, and its least memory in GiB.
+
+    :raises PerfVMError: when no host shows its NUMA nodes
+    """
+    shapes = Counter(host.shape for host in snapshot.hosts if host.shape)
+    if not shapes:
+        raise PerfVMError(
+            "no host shows its NUMA nodes: name --host-shape, --memory-gb"
+        )
+    ((shape, _),) = shapes.most_common(1)
+    return shape, min(
+        host.all_memory_mb // 1024 for host in snapshot.hosts if host.shape == shape
     )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
@@ -13,7 +13,7 @@ from nova_perfvm.generate.hosts import HostConfigError
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of, some_of
-from nova_perfvm.sizing.bins import Bin, VMKind, pack
+from nova_perfvm.sizing.bins import Bin, Packing, VMKind, pack
 from nova_perfvm.sizing.carriers import Carried, Conditions, Size, carry, sizes_of
 from nova_perfvm.sizing.hosts import Cell, HostModel, room
 from nova_perfvm.sizing.services import Service
@@ -221,9 +221,40 @@ class _Planner:
         return _Pool(tuple(s for c in shared for s in sizes_of(c, cells)), cells)
 
     def carried(self, conditions: Conditions, arm: ArmName) -> tuple[Carried, ...]:
-        """Return the VMs of each service."""
-        sizes = [size for pool in self._pools[arm] for size in pool.sizes]
-        return tuple(carry(service, sizes, conditions) for service in self._services)
+        """Return the VMs of each service; none where VMs would save no host."""
+        pools = self._pools[arm]
+        sizes = [size for pool in pools for size in pool.sizes]
+        found = [carry(service, sizes, conditions) for service in self._services]
+
+        def hosts(*carried: Carried) -> int:
+            return sum(p.hosts for p in self._packed(pools, carried, conditions))
+
+        for number, one in enumerate(found):
+            servers, others = one.service.servers, found[:number] + found[number + 1 :]
+            # VMs that keep apart leave the rest of their hosts to other services.
+            if hosts(one) > servers and hosts(*found) - hosts(*others) > servers:
+                found[number] = one.staying(
+                    f"its {one.all_vms} VMs would take {hosts(one)} hosts, and it has "
+                    f"{number_of(servers, 'server')}"
+                )
+        return tuple(found)
+
+    def _packed(
+        self,
+        pools: Iterable[_Pool],
+        carried: Sequence[Carried],
+        conditions: Conditions,
+    ) -> list[Packing]:
+        """Return how many hosts of each pool the VMs of services take."""
+        link, ratio = conditions.network_gbps, conditions.ratios.network or 1.0
+        return [
+            pack(
+                [_kind(one, one.size) for one in carried if one.size in pool.sizes],
+                Bin(pool.room, None if link is None else link * ratio, pool.most),
+                self._wishes.limit_s,
+            )
+            for pool in pools
+        ]
 
     def arms(self, conditions: Conditions) -> Iterator[Arm]:
         """Yield each arm, first the one that saves no host."""
@@ -251,20 +282,12 @@ class _Planner:
         carried: Sequence[Carried],
         conditions: Conditions,
     ) -> Arm:
-        hosts = bound = used = 0
-        solved = True
-        link, ratio = conditions.network_gbps, conditions.ratios.network or 1.0
-        for pool in pools:
-            found = pack(
-                [_kind(one, one.size) for one in carried if one.size in pool.sizes],
-                Bin(pool.room, None if link is None else link * ratio, pool.most),
-                self._wishes.limit_s,
-            )
-            hosts, bound = hosts + found.hosts, bound + found.bound
-            solved = solved and found.solved
-            used += bool(found.hosts)
+        found = self._packed(pools, carried, conditions)
+        hosts, bound = sum(p.hosts for p in found), sum(p.bound for p in found)
+        used = sum(bool(p.hosts) for p in found)
         # An elastic host may take the place of any other.
         spare = self._wishes.survive * (min(1, used) if name == "units" else used)
+        solved = all(p.solved for p in found)
         return self._made(name, carried, hosts, spare, bound, solved=solved)
 
     def _made(

@@ -348,6 +348,24 @@ class InstallTest(testtools.TestCase):
         )
 
 
+class FirstProofTest(testtools.TestCase):
+    """The pages from the survey of a running cloud to the first proven VM."""
+
+    PAGES = (
+        *("admin/survey", "admin/brownfield", "admin/install", "admin/nvme-tcp"),
+        *("user/first-boot", "admin/prove"),
+    )
+
+    def test_they_are_short(self):
+        texts = [(ROOT / f"doc/source/{name}.rst").read_text() for name in self.PAGES]
+        self.assertLessEqual(sum(len(text.split()) for text in texts), 3000)
+
+    def test_the_page_that_leads_names_the_others(self):
+        leading = (ROOT / "doc/source/admin/brownfield.rst").read_text()
+        for name in ("survey", "install", "/user/first-boot", "prove"):
+            self.assertIn(f":doc:`{name}`", leading)
+
+
 class InventoryTest(testtools.TestCase):
     def test_the_example_is_an_inventory_file(self):
         (text,) = (t for name, t in code_blocks("admin/explain") if name == "yaml")

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 
 from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.printable import number_of
 
 
 def of_fullest(views: Collection[HostView]) -> Iterator[str]:
@@ -19,11 +20,25 @@ def of_fullest(views: Collection[HostView]) -> Iterator[str]:
         yield f"the fullest target is then {name}: {said}"
 
 
+def of_all(views: Collection[HostView]) -> Iterator[str]:
+    """Yield the vCPUs for each CPU of all hosts whose CPUs servers share."""
+    shared = [view.root for view in views if view.tree and view.root.total("VCPU")]
+    if shared:
+        used = sum(root.used("VCPU") for root in shared)
+        cpus = sum(root.total("VCPU") for root in shared)
+        yield (
+            f"general servers then have {used / cpus:.2g} vCPUs for each CPU, on "
+            f"{number_of(len(shared), 'host')} together"
+        )
+
+
 def _used(view: HostView) -> Iterator[tuple[float, str]]:
     for name in {"VCPU", "PCPU", "MEMORY_MB"} & view.root.inventories.keys():
         used, of = view.root.used(name), view.root.inventories[name]
+        each = f"{used / of.total:.2g} for each CPU, " if name == "VCPU" else ""
         words = (
-            f"{used} of {of.total} {name} (allocation ratio {of.allocation_ratio:g})"
+            f"{used} of {of.total} {name} ({each}allocation ratio "
+            f"{of.allocation_ratio:g})"
         )
         yield used / max(1, of.capacity), words
 

@@ -86,9 +86,13 @@ def _more_room(
 
 
 def _best(start: Arrangement, goal: Goal, value: Callable[[Arrangement], int]) -> Found:
-    if solver.installed():
-        return search.best(start, goal, value)
-    return Found(greedy.best(start, goal, value), None)
+    found = Found(start, None)
+    if solver.installed() and start.planning.wishes.time_limit_s:
+        found = search.best(start, goal, value)
+    if found.end is start and found.bound != value(start):
+        # The time was over before the solver found anything, or it was not asked.
+        found = found._replace(end=greedy.best(start, goal, value))
+    return found
 
 
 def _by_rules(planning: Planning) -> str:

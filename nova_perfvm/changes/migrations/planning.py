@@ -35,7 +35,7 @@ class PlanOptions:
     :ivar max_moves: the most migrations that make room; None for any number
     :ivar max_ratio: the most vCPUs for each CPU of hosts that general servers come to;
         None for Placement's allocation ratio
-    :ivar time_limit_s: how long the solver may search
+    :ivar time_limit_s: how long the solver may search; 0 for the simple search alone
     """
 
     cold: bool = False

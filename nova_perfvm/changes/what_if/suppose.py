@@ -43,6 +43,9 @@ class Supposed:
     :ivar adds: hosts to add
     :ivar memory_gb: of each host that is added
     :ivar removes: hosts to remove
+    :ivar max_ratio: the most vCPUs for each CPU of hosts that general servers come to;
+        None for Placement's allocation ratio
+    :ivar time_limit_s: see :class:`.planning.PlanOptions`, for each removed host
     """
 
     policy: Policy | None = None
@@ -50,6 +53,8 @@ class Supposed:
     adds: Sequence[NewHosts] = ()
     memory_gb: int = 0
     removes: Sequence[str] = ()
+    max_ratio: float | None = None
+    time_limit_s: float = PlanOptions.time_limit_s
 
 
 @dataclass
@@ -114,7 +119,8 @@ def suppose(
         found.snapshot = _enrolled(found.policy, found.snapshot, name)
     for hosts in changes.adds:
         _add(found, hosts, changes.memory_gb)
-    _remove(found, changes.removes, settings)
+    _remove(found, changes, settings)
+    found.notes += density.of_all(views_of(found.snapshot))
     return found
 
 
@@ -215,19 +221,24 @@ def _add(found: Supposition, new: NewHosts, memory_gb: int) -> None:
         found.snapshot = _enrolled(policy, found.snapshot, name)
 
 
-def _remove(
-    found: Supposition, names: Sequence[str], settings: SchedulerSettings
-) -> None:
+def _remove(found: Supposition, changes: Supposed, settings: SchedulerSettings) -> None:
     """Move servers off hosts, then remove the hosts with the servers that stay."""
+    names, most = changes.removes, changes.max_ratio
     for name in names:
-        wishes = PlanOptions(excluded=frozenset(names) - {name})
+        wishes = PlanOptions(
+            excluded=frozenset(names) - {name},
+            max_ratio=most,
+            time_limit_s=changes.time_limit_s,
+        )
         plan = drain(Planning(found.policy, found.snapshot, settings, wishes), name)
         found.snapshot = plan.after
         found.moves += plan.moves
         found.staying += [f"{name}: {why}" for why in plan.reasons]
     seen = found.snapshot
     targets = {move.target for move in found.moves}
-    found.notes += density.of_fullest(tuple(views_of(seen, targets)))
+    views = views_of(seen, targets)
+    found.notes += density.of_fullest(views)
+    found.notes += density.limit(views, found.moves, most)
     gone = {host.provider for host in seen.hosts if host.host in names}
     found.snapshot = replace(
         seen,

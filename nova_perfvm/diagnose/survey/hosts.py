@@ -50,9 +50,7 @@ class HostUse:
     @property
     def memory_gb(self) -> int:
         """The memory of all NUMA nodes, in GiB."""
-        host = self.view.compute
-        memory_mb = sum(cell.memory_mb for cell in host.cells) or host.memory_mb
-        return max(1, memory_mb // 1024)
+        return max(1, self.view.compute.all_memory_mb // 1024)
 
     @property
     def to_configure(self) -> int:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from nova_perfvm import constants as const
+from nova_perfvm.diagnose.survey import flavors
 from nova_perfvm.diagnose.survey.sizes import PinnedSize, most_common, pinned_sizes
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.snapshot import Flavor, Server, Snapshot
+from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.generate.flavors import properties_of
 from nova_perfvm.placement.host_schemes import scheme_counting
 from nova_perfvm.placement.schemes import SCHEMES
@@ -24,13 +25,20 @@ from nova_perfvm.policy import (
     Policy,
     VMClass,
     largest_slots,
+    loader,
     policy_mistakes,
     shape_slots,
 )
 from nova_perfvm.printable import number_of
 
 _NAME: Final = "high-performance"
-_NAME_PATTERN: Final = "hp.{vcpus}c.{memory_gb}g"
+_PATTERN: Final = "hp.{vcpus}c.{memory_gb}g"
+_GENERAL_PATTERN: Final = "g.{vcpus}c.{memory_gb}g"
+# Its flavors are proposed if the cloud has no sizes to copy.
+_GENERAL: Final = loader.load().default_class
+# The most flavors of general VMs; beyond these no list is easy to read.
+_MOST_SIZES: Final = 16
+_ROOT_GB: Final = 20
 # Keys of a class that are copied from flavors: (extra spec, allowed values).
 _COPIED: Final = {
     "cpu_thread_policy": (const.CPU_THREAD_POLICY, {"prefer", "require", "isolate"}),
@@ -88,7 +96,7 @@ class _Proposer:
             host_shapes=shapes,
             placement=placement or (_MIXING if len(classes) > 1 else Policy.placement),
             managed_hosts=self._managed(),
-            classes=(*classes, VMClass("general", default=True)),
+            classes=(*classes, self._general()),
         )
         if found := policy_mistakes(policy):
             raise ProposalError(f"cannot propose a policy for this cloud: {found[0]}")
@@ -212,35 +220,73 @@ class _Proposer:
         return "host"
 
     def _disk(self, size: PinnedSize) -> Disk:
-        volumes = [s.volume_backed for s in size.servers] or [
-            not flavor.disk_gb for flavor in size.flavors
-        ]
-        self._why["disk"] = f"{sum(volumes)} of {len(volumes)} boot from a volume"
-        return Disk("volume" if 2 * sum(volumes) >= len(volumes) else "image")
+        volumes = flavors.from_volumes(size.servers, size.flavors)
+        self._why["disk"] = (
+            f"{sum(volumes)} of {len(volumes)} boot from a volume"
+            if volumes
+            else "each VM has a volume of its own, not a part of the host's disk"
+        )
+        if 2 * sum(volumes) < len(volumes):
+            return Disk("image")
+        found = flavors.volume_type(self._snapshot, size.servers)
+        known = ", ".join(self._snapshot.volume_types or ()) or "none was seen"
+        self._why["volume_type"] = (
+            "of the root volumes of these VMs, or the only type in Cinder"
+            if found
+            else f"yours to choose, of Cinder's types: {known}"
+        )
+        return Disk("volume", found)
 
-    def _flavors(self, size: PinnedSize, vm_class: VMClass) -> FlavorTemplate | None:
-        """Return a template with the memory sizes of today's VMs and flavors."""
+    def _flavors(self, size: PinnedSize, vm_class: VMClass) -> FlavorTemplate:
+        """Return flavors with the memory sizes of today's VMs and flavors, or hosts."""
         image = self._disk(size).source == "image"
-        having: list[Server | Flavor] = [*size.servers, *size.flavors]
-        found = {
-            (-(-one.memory_mb // 1024), one.disk_gb if image else 0)
-            for one in having
-            if one.memory_mb and (one.disk_gb or not image)
-        }
-        if not found:
-            return None
         self._why["flavors"] = "the sizes of memory that VMs and flavors have"
         sizes = []
-        for gigabytes, root_gb in sorted(found):
-            if fault := vm_class.memory_fault(gigabytes):
+        for found in flavors.sizes_of([*size.servers, *size.flavors], image=image):
+            if fault := vm_class.memory_fault(found.memory_gb):
                 self._left_out.append(f"a flavor of {fault}")
             else:
-                sizes.append(FlavorSize(size.vcpus, gigabytes, root_gb))
+                sizes.append(found)
         if not sizes:
-            return None
-        several = len({s.memory_gb for s in sizes}) < len(sizes)
-        pattern = _NAME_PATTERN + (".{root_gb}g" if several else "")
-        return FlavorTemplate(pattern, sizes=tuple(sizes))
+            self._why["flavors"] = (
+                "a slot's memory on the smallest host, and parts of it"
+            )
+            memory_gb = flavors.memory_of_hosts(vm_class, self._snapshot.hosts)
+            root_gb = _ROOT_GB if image else 0
+            sizes = [FlavorSize(size.vcpus, gb, root_gb) for gb in memory_gb]
+        return flavors.template(_PATTERN, sizes)
+
+    def _general(self) -> VMClass:
+        """Return the class of VMs that share CPUs, with the sizes that are in use."""
+        servers = [s for s in self._snapshot.servers if s.host and not s.owns_cpus]
+        others = [
+            flavor
+            for flavor in self._snapshot.flavors
+            if flavor.extra_specs.get(const.CPU_POLICY) != "dedicated"
+        ]
+        if ours := [f for f in others if const.CLASS_KEY in f.extra_specs]:
+            # The cloud has the flavors of a policy already.
+            servers, others = [], ours
+        volumes = flavors.from_volumes(servers, others)
+        image = 2 * sum(volumes) <= len(volumes)
+        used = flavors.sizes_of(servers or others, image=image)
+        if not used:
+            self._why["general"] = "no sizes were seen: those of the built-in policy"
+            return _GENERAL
+        self._why["general"] = (
+            f"sizes of {'VMs' if servers else 'flavors'} that share CPUs"
+        )
+        if len(used) > _MOST_SIZES:
+            self._left_out.append(
+                f"{len(used) - _MOST_SIZES} sizes that fewer general VMs have"
+            )
+        return replace(
+            _GENERAL,
+            disk=Disk("image" if image else "volume"),
+            flavors=flavors.template(
+                _GENERAL_PATTERN, [size for size, _ in used.most_common(_MOST_SIZES)]
+            ),
+        )
 
     def _placement(self) -> Any:
         """Return the scheme whose resource class Placement has; None without one."""

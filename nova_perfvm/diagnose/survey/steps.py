@@ -33,10 +33,17 @@ class AdoptionStep(NamedTuple):
     commands: str
 
 
-def steps(policy: Policy, hosts: Sequence[HostUse]) -> Iterator[AdoptionStep]:
+def steps(
+    policy: Policy,
+    hosts: Sequence[HostUse],
+    emptied: Sequence[str],
+    max_ratio: float | None,
+) -> Iterator[AdoptionStep]:
     """Yield the steps in a safe order.
 
     doc/source/admin/install.rst gives the reasons for the order.
+
+    :param emptied: see :meth:`.survey.Survey.steps`
     """
     yield AdoptionStep(
         "Prove the policy",
@@ -73,8 +80,8 @@ def steps(policy: Policy, hosts: Sequence[HostUse]) -> Iterator[AdoptionStep]:
         "New flavors; existing flavors stay as they are.",
         f"{sync} --dry-run\n{sync}",
     )
-    if first := _first(hosts):
-        yield from _hosts(policy, first)
+    if first := _first(hosts, emptied):
+        yield from _hosts(policy, first, max_ratio)
     yield AdoptionStep(
         "Let the filter refuse",
         'First read "would reject" in nova-scheduler\'s log, and the flavors that this '
@@ -98,19 +105,36 @@ def _now(policy: Policy, hosts: Iterable[HostUse]) -> Iterator[Setting]:
             yield setting
 
 
-def _first(hosts: Iterable[HostUse]) -> list[HostUse]:
+def _first(hosts: Iterable[HostUse], emptied: Sequence[str]) -> list[HostUse]:
     """Return the hosts that cost least to begin with."""
+    rank = {name: number for number, name in enumerate(emptied)}
     fit = [
         host
         for host in hosts
         if host.possible and host.view.state == "up" and host.view.compute.shape
+        if not host.others or host.view.host in rank
     ]
-    # Hosts with the fewest other VMs first, among them hosts with dedicated CPUs.
-    fit.sort(key=lambda host: (host.others, host.mode != "dedicated", host.view.name))
+    # Hosts without other VMs first, among them hosts with dedicated CPUs.
+    fit.sort(
+        key=lambda host: (
+            host.others > 0,
+            host.mode != "dedicated",
+            rank.get(host.view.host, 0),
+            host.view.name,
+        )
+    )
     return fit[:_FIRST]
 
 
-def _hosts(policy: Policy, first: Sequence[HostUse]) -> Iterator[AdoptionStep]:
+def drain(host: str, max_ratio: float | None) -> str:
+    """Return the command that plans how a host is emptied."""
+    ratio = "" if max_ratio is None else f" --max-ratio {max_ratio:g}"
+    return f"openstack perfvm plan drain {quote(host)} --policy {POLICY}{ratio}"
+
+
+def _hosts(
+    policy: Policy, first: Sequence[HostUse], max_ratio: float | None
+) -> Iterator[AdoptionStep]:
     names = [quote(host.view.host) for host in first]
     why = "The hosts with the fewest VMs to move. VMs have to leave a host first"
     if host_scheme_of(policy).by_slots:
@@ -119,7 +143,7 @@ def _hosts(policy: Policy, first: Sequence[HostUse]) -> Iterator[AdoptionStep]:
     yield AdoptionStep(
         "Configure the first hosts",
         f"{why}: nova-compute does not start while VMs contradict its CPU sets.",
-        "\n".join(map(_configure, names, first)),
+        "\n".join(_configure(host, max_ratio) for host in first),
     )
     label: tuple[str, ...] = ()
     why = "The filter judges all hosts."
@@ -142,11 +166,11 @@ def _enroll(policy: Policy, hosts: Iterable[HostUse]) -> str:
     return "\n".join(commands.enroll(policy, h.view.host, option) for h in hosts)
 
 
-def _configure(name: str, host: HostUse) -> str:
-    drain = f"openstack perfvm plan drain {name} --policy {POLICY}"
+def _configure(host: HostUse, max_ratio: float | None) -> str:
+    name = quote(host.view.host)
     return (
         f"openstack compute service set --disable {name} nova-compute\n"
-        f"{drain}\n# then the same with --execute\n"
+        f"{drain(host.view.host, max_ratio)}\n# then the same with --execute\n"
         f"nova-perfvm host config --mode dedicated --topology {host.shape} "
         f"--memory-gb {host.memory_gb} --policy {POLICY} --output-dir {name}\n"
         "# its nova.conf and provider.yaml to the host, restart nova-compute"

@@ -43,7 +43,6 @@ class Survey:
     hosts: tuple[HostUse, ...]
     sizes: tuple[PinnedSize, ...]
     findings: tuple[Finding, ...]
-    steps: tuple[AdoptionStep, ...]
     gaps: tuple[Finding, ...]
     refused: tuple[RefusedFlavor, ...] = ()
 
@@ -65,6 +64,26 @@ class Survey:
         Each host empty and configured for the class.
         """
         return sum(host.to_configure for host in self.hosts)
+
+    @property
+    def to_convert(self) -> dict[str, int]:
+        """{host in service: slots that it would gain by being configured}."""
+        return {
+            host.view.host: host.to_configure
+            for host in self.hosts
+            if host.to_configure and host.view.state == "up"
+        }
+
+    def steps(
+        self, emptied: Sequence[str], max_ratio: float | None = None
+    ) -> tuple[AdoptionStep, ...]:
+        """Return the steps from the cloud as it is to the first VMs under the policy.
+
+        :param emptied: names of hosts that can be emptied, in order
+        :param max_ratio: by which they are emptied; None for Placement's
+        """
+        policy = self.policy
+        return tuple(steps(policy, self.hosts, emptied, max_ratio)) if policy else ()
 
 
 def survey(
@@ -110,7 +129,6 @@ def survey(
         hosts=hosts,
         sizes=pinned_sizes(snapshot),
         findings=found,
-        steps=tuple(steps(policy, hosts)) if policy else (),
         gaps=tuple(_gaps(snapshot, hosts, policy)),
         refused=refused,
     )

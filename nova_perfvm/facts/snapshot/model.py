@@ -152,6 +152,11 @@ class ComputeHost:
         """The most threads of a core of the host."""
         return max((len(s) for c in self.cells for s in c.siblings), default=1)
 
+    @property
+    def all_memory_mb(self) -> int:
+        """The memory of all NUMA nodes, or what Nova's API says of the hypervisor."""
+        return sum(cell.memory_mb for cell in self.cells) or self.memory_mb
+
     def divided(
         self, dedicated: frozenset[int], shared: frozenset[int] = frozenset()
     ) -> "ComputeHost":

@@ -8,7 +8,7 @@ import json
 import fixtures
 
 from nova_perfvm.osc.formats import survey
-from nova_perfvm.policy import loader
+from nova_perfvm.policy import TYPE_TO_CHOOSE, loader
 from tests.unit.changes.test_recover import scattered
 from tests.unit.diagnose.survey import clouds
 from tests.unit.osc.base import CommandCase
@@ -31,10 +31,29 @@ class SurveyTest(SurveyCase):
             status = self.survey(make(), "--policy-out", self.policy)
             self.assertEqual(0, status, self.stderr)
             text = self.policy.read_text()
-            self.assertIn(f"# SHA-256 {loader.parse(text).digest}", text)
+            # As an operator does, where Cinder cannot tell.
+            loader.parse(text.replace(TYPE_TO_CHOOSE, "nvme-tcp"))
             self.assertIn("\n# vcpus: ", text)
             self.survey(make(), "-f", "html")
             self.assertIn("What would it bring me?", Elements(self.stdout).text)
+
+    def test_a_volume_type_to_choose_stops_all_that_read_the_policy(self):
+        cloud = clouds.empty()
+        cloud.parts["volume_types"] = ("fast", "slow")
+        self.assertEqual(0, self.survey(cloud, "--policy-out", self.policy))
+        self.assertIn("write the volume_type before flavor sync", self.stderr)
+        self.assertIn("of Cinder's types: fast, slow", self.stderr)
+        self.assertIn("Cinder's types: fast, slow", self.policy.read_text())
+        for command, *words in (
+            ("policy check", "policy", "check", self.policy),
+            ("flavor generate", "flavor", "generate", "--policy", self.policy),
+        ):
+            self.assertNotEqual(0, self.run_command(*words), command)
+            self.assertIn("disk.volume_type: found 'CHOOSE_A", self.stderr, command)
+            self.assertIn("(openstack volume type list)", self.stderr, command)
+        text = self.policy.read_text().replace(TYPE_TO_CHOOSE, "fast")
+        self.policy.write_text(text)
+        self.assertEqual(0, self.run_command("policy", "check", self.policy))
 
     def test_another_size(self):
         for vcpus, status, words in (("4", 0, ""), ("64", 3, "of 2x20 has room")):
@@ -61,6 +80,34 @@ class SurveyTest(SurveyCase):
         self.assertIn("slots: 3 used, 2 free, 3 unfit", self.stderr)
         self.survey(cloud, "-f", "csv")
         self.assertEqual(len(rows) + 1, len(list(csv.reader(io.StringIO(self.stdout)))))
+
+    def test_hosts_to_convert(self):
+        """h1, h2 and h3 have 1, 2 and 3 VMs of 2 vCPUs on 48 CPUs."""
+        for what, ratio, hosts, words in (
+            ("as Placement", (), ["h0", "h1", "h2"], "6 more on 3 hosts that can be"),
+            (
+                "sparser",
+                ("--max-ratio", "0.05"),
+                ["h0"],
+                "2 more on 1 host that can be",
+            ),
+        ):
+            status = self.survey(clouds.shared_only(), "-f", "json", *ratio)
+            self.assertEqual(0, status, self.stderr)
+            rows = json.loads(self.stdout)
+            found = {r["What"]: r["Details"] for r in rows if r["Part"] == "convert"}
+            self.assertEqual(hosts, list(found), what)
+            for host, details in found.items():
+                command = ("plan drain", host, "--policy perfvm.yaml", *ratio)
+                self.assertIn(f"openstack perfvm {' '.join(command)}", details, what)
+            numbers = {r["What"]: r["Number"] for r in rows if r["Part"] == "slots"}
+            self.assertEqual(2 * len(hosts), numbers["convertible"], what)
+            self.assertEqual(8, numbers["possible"], what)
+            self.assertIn(words, self.stderr, what)
+            self.assertIn("vCPUs for each CPU, on", self.stderr, what)
+        self.survey(clouds.shared_only(), "-f", "html", *ratio)
+        self.assertIn("1 host to convert", Elements(self.stdout).text)
+        self.assertNotIn("plan drain h1 ", self.stdout)
 
     def test_with_a_policy_of_ones_own(self):
         self.survey(clouds.pools(), "--policy-out", self.policy)

@@ -124,6 +124,26 @@ class WhatIfTest(WhatIfCase):
             self.stderr,
         )
 
+    def test_general_servers_share_cpus_as_densely_as_allowed(self):
+        for name in ("g1", "g2"):
+            self.cloud.add_host(name, "shared")
+            self.cloud.change_inventories(name, DISK_GB=Inventory(4000, 4000))
+        for number in range(30):
+            self.cloud.add_general(f"g{number}", "g1")
+        self.save(self.cloud)
+        limit = "vCPUs for each CPU (--max-ratio)"
+        for ratio, status, words in (
+            ("2", 0, f"at most 2 {limit}"),
+            ("2", 0, "g2: 60 of 40 VCPU (1.5 for each CPU, allocation ratio 4)"),
+            ("2", 0, "servers then have 1.5 vCPUs for each CPU, on 1 host together"),
+            # 20 of them have 40 vCPUs.
+            ("1", 1, "g1: g20 (i-g20) stays: no host was found for it"),
+            ("0.1", 1, f"at most 0.1 {limit}"),
+        ):
+            options = ("--remove", "g1", "--max-ratio", ratio)
+            self.assertEqual(status, self.what_if(*options)[0], self.stderr)
+            self.assertIn(words, self.stderr)
+
     def test_another_policy(self):
         document = loader.load().as_document()
         old = self.policy_file("old.yaml", document)

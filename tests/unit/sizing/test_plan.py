@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import testtools
+import yaml
 
 from nova_perfvm.exceptions import PerfVMError, UnknownClassError
 from nova_perfvm.policy import HostShape, loader
@@ -85,6 +86,36 @@ class PlanTest(testtools.TestCase):
     def test_none_is_saved(self):
         found = planned(service(servers=2, cpu_percent=90, used_memory_gb=60))
         self.assertIn("2 servers become 2 hosts: none is saved", found.sentence)
+
+    def test_a_service_stays_whose_vms_would_take_more_hosts(self):
+        """A node of 8 CPUs takes one VM of 5 vCPUs; 6 of them do a server's work."""
+        document = POLICY.as_document() | {"placement": "cells", "host_shape": "4x8"}
+        document["classes"]["high-performance"] |= {
+            "vcpus": 5,
+            "exclusive": "none",
+            "max_per_host": None,
+            "flavors": {"name": "hp.{memory_gb}g", "memory_gb": [50]},
+        }
+        policy = loader.parse(yaml.safe_dump(document))
+        large = service(servers=6, cpu_percent=72, used_memory_gb=60)
+        small = service(name="small", servers=6, cpu_percent=12, used_memory_gb=14)
+        model = replace(MODEL, shape=HostShape(4, 8))
+        found = planned(large, small, model=model, policy=policy)
+        self.assertEqual(
+            ["its 36 VMs would take 9 hosts, and it has 6 servers", ""],
+            [one.reason for one in found.carried],
+        )
+        self.assertEqual((1, 6), (found.own.hosts, found.own.staying))
+        for ratio, of_arms in found.sensitivity.items():
+            self.assertLessEqual(max(of_arms.values()), 12, ratio)
+
+    def test_vms_that_keep_apart_share_hosts_with_others(self):
+        """Each server's work takes two VMs, and each VM half a host."""
+        apart = {"cpu_percent": 60, "used_memory_gb": 60, "shares_host": False}
+        alone = service(name="a", servers=6, **apart)
+        self.assertEqual(6, planned(alone).own.staying)
+        found = planned(alone, service(name="b", servers=6, **apart))
+        self.assertEqual((12, 0), (found.own.hosts, found.own.staying))
 
     def test_power_and_cost(self):
         model = replace(MODEL, watts=500, cost=9000)

@@ -26,8 +26,8 @@ class DensityTest(testtools.TestCase):
     def test_vcpus_or_memory(self):
         self.cloud.allocate("a", "g1", {"VCPU": 80, "MEMORY_MB": 12_000})
         of_g1 = (
-            "the fullest target is then g1: 80 of 40 VCPU (allocation ratio 4), "
-            "12000 of 100000 MEMORY_MB (allocation ratio 1.5)"
+            "the fullest target is then g1: 80 of 40 VCPU (2 for each CPU, "
+            "allocation ratio 4), 12000 of 100000 MEMORY_MB (allocation ratio 1.5)"
         )
         self.assertEqual([of_g1], self.said())
         # 60,000 of 120,000 is as much as 80 of 160.

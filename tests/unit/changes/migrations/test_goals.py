@@ -363,10 +363,16 @@ class SharedCPUsTest(PlanCase):
                 targets, said = self.drain()
                 self.assertEqual(["idle", "idle"], targets)
                 self.assertIn("at most 4 vCPUs for each CPU (allocation_ratio", said)
-                self.assertIn("8 of 16 VCPU (allocation ratio 4)", said)
+                self.assertIn("8 of 16 VCPU (0.5 for each CPU, allocation", said)
                 targets, said = self.drain(max_ratio=0.25)
                 self.assertEqual(["idle"], targets)
                 self.assertIn("at most 0.25 vCPUs for each CPU (--max-ratio)", said)
+
+    def test_a_solver_without_enough_time(self):
+        """A slow machine builds the program only: the plan is that of the search."""
+        targets, said = self.drain(time_limit_s=1e-9)
+        self.assertEqual(["idle", "idle"], targets)
+        self.assertNotIn("no plan", said)
 
 
 class ElasticTest(PlanCase):

@@ -5,7 +5,8 @@ import testtools
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose.survey import ProposalError, pinned_sizes, propose
-from nova_perfvm.policy import HostShape, loader, policy_mistakes
+from nova_perfvm.facts.snapshot import RootVolume
+from nova_perfvm.policy import Disk, HostShape, loader, policy_mistakes
 from tests.unit.diagnose.survey import clouds
 from tests.unit.facts.snapshot.clouds import blind
 
@@ -106,9 +107,66 @@ class ProposeTest(testtools.TestCase):
         (vm_class,) = found.policy.pinned_classes
         self.assertEqual((24, 1), (vm_class.vcpus, vm_class.numa_nodes))
         self.assertEqual("2x24", str(found.policy.host_shapes[0]))
-        # Nobody has a size of memory that could be copied.
-        self.assertIsNone(vm_class.flavors)
+        # 500 GiB for two slots, and 4 of each node for the host.
+        self.assertEqual(
+            ("hp.24c.60g", "hp.24c.120g", "hp.24c.244g"), vm_class.flavor_names
+        )
         self.assertEqual("all", proposed(clouds.empty()).policy.managed_hosts)
+
+    def test_general_flavors(self):
+        many, volumes, bare = clouds.empty(), clouds.empty(), clouds.empty()
+        for number in range(1, 21):
+            many.add_flavor(f"f{number}", number, 4)
+            for index in range(number):
+                many.add_shared(f"{number}-{index}", "h0", f"f{number}")
+        volumes.add_flavor("v", 4, 8, disk_gb=0)
+        for name in "ab":
+            volumes.add_shared(name, "h0", "v", image=None)
+        volumes.add_shared("c", "h0")
+        bare.flavors = {}
+        ours = clouds.shared_only()
+        ours.add_flavor("g.8c.16g", 8, 16, {const.CLASS_KEY: "general"})
+        for what, cloud, source, names in (
+            ("in use", clouds.shared_only(), "image", {"g.2c.4g"}),
+            ("not in use", clouds.empty(), "image", {"g.2c.4g"}),
+            ("boot from volumes", volumes, "volume", {"g.2c.4g", "g.4c.8g"}),
+            ("most used", many, "image", {f"g.{n}c.4g" for n in range(5, 21)}),
+            ("of a policy", ours, "image", {"g.8c.16g"}),
+            ("none", bare, "image", set(loader.load().default_class.flavor_names)),
+        ):
+            general = proposed(cloud).policy.default_class
+            found = (general.disk.source, set(general.flavor_names))
+            self.assertEqual((source, names), found, what)
+        self.assertIn("4 sizes that fewer general VMs have", proposed(many).left_out)
+
+    def test_root_disks_of_two_sizes(self):
+        cloud = clouds.empty()
+        cloud.add_flavor("larger", 2, 4, disk_gb=80)
+        names = proposed(cloud).policy.default_class.flavor_names
+        self.assertEqual(("g.2c.4g.20g", "g.2c.4g.80g"), names)
+
+    def test_volume_types(self):
+        root = RootVolume("v", "i-a", "slow")
+        for what, types, volumes, expected in (
+            ("no Cinder", None, (), None),
+            ("no type", (), (), None),
+            ("the only one", ("fast",), (), "fast"),
+            ("beside the default", ("__DEFAULT__", "fast"), (), "fast"),
+            ("the default alone", ("__DEFAULT__",), (), "__DEFAULT__"),
+            ("several", ("fast", "slow"), (), None),
+            ("in use", ("fast", "slow"), (root,), "slow"),
+        ):
+            cloud = clouds.empty()
+            cloud.add_flavor("db", 16, 64, clouds.PINNED, disk_gb=0)
+            cloud.add_host("p1", shape="2x16")
+            cloud.add_pinned("a", "p1", "db")
+            cloud.parts |= {"volume_types": types, "root_volumes": volumes}
+            found = proposed(cloud)
+            (vm_class,) = found.policy.pinned_classes
+            self.assertEqual(Disk("volume", expected), vm_class.disk, what)
+            for name in types or ():
+                seen = expected or found.why["volume_type"]
+                self.assertTrue(expected or name in seen, what)
 
     def test_hosts_divided_by_node_and_vms_of_threads(self):
         (vm_class,) = proposed(clouds.divided()).policy.pinned_classes

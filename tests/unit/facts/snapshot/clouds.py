@@ -146,7 +146,7 @@ class Cloud:
         """Add a VM that shares CPUs."""
         given = self.flavors[flavor]
         resources = {"VCPU": given.vcpus, "MEMORY_MB": given.memory_mb}
-        self.add(name, host, flavor, resources, image="image", **changes)
+        self.add(name, host, flavor, resources, **{"image": "image"} | changes)
 
     def add(self, name, host, flavor, resources, **changes):
         """Add a server and what it has been allocated."""

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import dataclasses
-
 import testtools
 
+from nova_perfvm.changes.what_if.emptying import emptied, in_words
 from nova_perfvm.diagnose.verdicts import settings_for
-from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.policy import HostShape, loader
-from nova_perfvm.sizing.emptying import emptied, in_words, model_of
+from nova_perfvm.policy import loader
 from tests.unit.facts.snapshot.clouds import Cloud
 
 POLICY = loader.load()
@@ -47,24 +44,3 @@ class EmptiedTest(testtools.TestCase):
         said = []
         emptied(POLICY, self.snapshot, settings_for(POLICY), lambda *a: said.append(a))
         self.assertEqual([("hosts", number, 4) for number in range(4)], said)
-
-
-class ModelOfTest(testtools.TestCase):
-    def test_most_common_shape_with_its_least_memory(self):
-        cloud = Cloud()
-        for name in ("a", "b", "c"):
-            cloud.add_host(name)
-        snapshot = cloud.snapshot()
-        shapes = (HostShape(2, 20), HostShape(2, 24), HostShape(2, 20))
-        hosts = [
-            dataclasses.replace(host, shape=shape, memory_mb=mb)
-            for host, shape, mb in zip(
-                snapshot.hosts, shapes, (512_000, 1024, 256_000), strict=True
-            )
-        ]
-        snapshot = dataclasses.replace(snapshot, hosts=tuple(hosts))
-        self.assertEqual((HostShape(2, 20), 250), model_of(snapshot))
-        hosts = tuple(dataclasses.replace(host, shape=None) for host in hosts)
-        bare = dataclasses.replace(snapshot, hosts=hosts)
-        error = self.assertRaises(PerfVMError, model_of, bare)
-        self.assertIn("name --host-shape, --memory-gb", str(error))
