@@ -228,6 +228,7 @@ def one(kind: str, name: str, things: Iterable[_Named]) -> _Named:
 
 
 def _about(snapshot: Snapshot, server: Server) -> Iterator[str]:
+    """Yield notes about an explained server: its fault, its host, unread facts."""
     if server.fault:
         yield f"{server.name} is {server.status}: {server.fault.strip()}"
     if server.host:
