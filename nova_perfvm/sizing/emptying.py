@@ -57,7 +57,7 @@ def in_words(snapshot: Snapshot, found: Sequence[Emptied]) -> str:
 
 
 def model_of(snapshot: Snapshot) -> tuple[HostShape, int]:
-    """Return the most common shape of a cloud's hosts, and its least memory in GiB.
+    """Return the most common shape of hosts, and the least GiB of a host of the shape.
 
     :raises PerfVMError: when no host shows its NUMA nodes
     """

@@ -79,7 +79,7 @@ class Record:
                 f"{path} was begun with another scenario ({', '.join(other)} differ): "
                 "go on with that one, or name another file"
             )
-        # It fails for what nobody could compare afterwards.
+        # Fail now for measurements that ``bench compare`` could not read later.
         if document.get("measurements"):
             samples.loads(json.dumps(document), path)
         document.setdefault("measurements", [])

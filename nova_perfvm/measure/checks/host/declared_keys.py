@@ -76,6 +76,7 @@ def _wanted_realtime(vm_class: VMClass, domain: Domain) -> str | None:
 
 
 def _sockets(vm_class: VMClass, _domain: Domain) -> str | None:
+    """Return the sockets that the policy wants; None if it wants no number."""
     topology = vm_class.guest_topology
     return str(vm_class.cells_per_vm) if topology and topology.sockets else None
 
