@@ -203,7 +203,7 @@ class Policy:
             of_threads = any(shape_slots(threads, shape) for shape in self.host_shapes)
             yield Mistake(
                 (*path, "emulator_threads" if isolates else "vcpus"),
-                f"a VM needs {vm_class.cell_pcpus} CPUs on each of its NUMA nodes ("
+                f"a VM needs {vm_class.cell_pcpus} CPUs per NUMA node ("
                 f"{'with one for' if isolates else 'without'} emulator_threads: "
                 f"isolate; numa_nodes: {vm_class.cells_per_vm}), and no host of "
                 f"{', '.join(map(str, self.host_shapes))} offers that"

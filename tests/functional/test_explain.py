@@ -25,7 +25,7 @@ class TestSlots(client.ClientMixin, base.FunctionalTest):
         self.assertEqual(("placement.resource", "hp1"), (slot["code"], slot["host"]))
         # A VM like those that are there: no other host would take one of them.
         self.assertIsNone(row["Fix"])
-        words = "no other hosts could take all the servers that are in the way on: hp1"
+        words = "blocking servers for which other hosts lack room are on: hp1"
         self.assertIn(words, stderr)
         self.assertIn("No valid host was found", stderr)
         self.assertIn("assumed symmetric", stderr)

@@ -281,7 +281,7 @@ def explain(
     if fixer.stuck and not any(v.accepted for v in verdicts) and not any(fixes):
         hosts = some_of(fixer.stuck, _MOST_NAMED)
         notes.append(
-            f"no other hosts could take all the servers that are in the way on: {hosts}"
+            f"blocking servers for which other hosts lack room are on: {hosts}"
         )
     reasons = check_request(policy, request.facts) if settings.enforced else ()
     untold = unjudged(settings, request, verdicts)

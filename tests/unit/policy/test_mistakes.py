@@ -44,7 +44,7 @@ OF_A_CLASS = (
     (
         f"{PINNED}, emulator_threads: isolate",
         "emulator_threads",
-        "a VM needs 21 CPUs on each of its NUMA nodes (with one for emulator_threads",
+        "a VM needs 21 CPUs per NUMA node (with one for emulator_threads",
     ),
     ("cpu_policy: dedicated, vcpus: 32", "vcpus", "no host of 2x20 offers that"),
     (f"{PINNED}, numa_nodes: 4", "vcpus", "isolate; numa_nodes: 4)"),
