@@ -42,7 +42,7 @@ class ShapeError(PerfVMError, ValueError):
         """Make the message of the text and the expected form."""
         self.text = text
         super().__init__(
-            f"{text!r} is no host shape: expected NUMA nodes x CPU cores per node "
+            f"{text!r} is not a host shape: expected NUMA nodes x CPU cores per node "
             "[x threads per core], all at least 1, such as 2x20 or 2x20x2"
         )
 

@@ -25,8 +25,8 @@ Migrating = Callable[[Sequence[str]], Collection[str]]
 def plan_align(policy: Policy, view: HostView, migrating: Migrating) -> do.Plan:
     """Return the step after which servers hold the children of the nodes they run on.
 
-    Servers that cannot be aligned now keep their children; servers that need these
-    children are left, too.
+    Servers that cannot be aligned now keep their children.  The plan's ``left`` lists
+    them, and the servers that need these children.
 
     :param migrating: returns the servers with an unfinished migration
     """
@@ -68,7 +68,7 @@ def plan_align(policy: Policy, view: HostView, migrating: Migrating) -> do.Plan:
         if _too_full(view, [*found, drift]):
             left.append(do.Left("server", str(drift.server), why))
         else:
-            # The servers in its way have been left meanwhile: there is room now.
+            # Servers in its way joined `without_room` after it: now there is room.
             found.append(drift)
     if not found:
         return do.Plan(left=tuple(left))

@@ -82,7 +82,7 @@ def plan_forget(
 
 
 def _goes(aggregate: Aggregate, *, emptied: bool) -> bool:
-    """Return whether an aggregate belongs to the project alone, and has no hosts.
+    """Return whether to delete an aggregate: only the project's, and without hosts.
 
     :param emptied: whether enrolled hosts will have left the aggregate
     """

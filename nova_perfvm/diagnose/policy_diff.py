@@ -131,6 +131,7 @@ def _left_behind(old: Policy, new: Policy, snapshot: Snapshot) -> Iterator[Diffe
 
 
 def _keys_of(policy: Policy, vm_class: VMClass) -> Iterator[tuple[str, str]]:
+    """Yield the extra specs of a class's flavors, except Placement's keys."""
     yield from declared(policy, vm_class).flavor.items()
     yield from vm_class.extra_specs.items()
 

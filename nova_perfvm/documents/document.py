@@ -220,13 +220,13 @@ def _listed(kinds: str | Iterable[str]) -> list[str]:
 
 
 def _json(text: str) -> tuple[Any, str]:
-    """Return the plain data of a JSON text, and the error if it is no JSON."""
+    """Return the plain data of a JSON text, and the error if it is not JSON."""
     try:
         return json.loads(text, parse_constant=_refuse_constant), ""
     except RecursionError:
         return None, "nested too deeply"
     except ValueError as exc:
-        return None, f"no JSON: {exc}"
+        return None, f"not JSON: {exc}"
 
 
 def _refuse_constant(text: str) -> NoReturn:

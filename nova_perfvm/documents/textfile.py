@@ -49,7 +49,7 @@ def read(
         return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8").read()
     except UnicodeDecodeError as exc:
         where = f"{exc.reason} at byte {exc.start}"
-        reason = f"no UTF-8 text: {where}: is it {expected}?"
+        reason = f"not UTF-8 text: {where}: is it {expected}?"
         raise UnreadableFileError(name, reason) from exc
 
 

@@ -60,14 +60,14 @@ class YAMLText:
         except yaml.MarkedYAMLError as exc:
             what = ", ".join(part for part in (exc.context, exc.problem) if part)
             mark: Any = exc.problem_mark
-            kind = "" if isinstance(exc, _RefusedError) else "no YAML at "
+            kind = "" if isinstance(exc, _RefusedError) else "not YAML at "
             message = f"{kind}column {mark.column + 1}: {what}"
             self.mistakes = [Mistake((), message, mark.line + 1)]
         except RecursionError:
             self.mistakes = [Mistake((), "nested too deeply")]
         except (yaml.YAMLError, *_UNREADABLE) as exc:
             # Such as an unprintable or invalid character.
-            self.mistakes = [Mistake((), f"no YAML: {first_line(exc)}")]
+            self.mistakes = [Mistake((), f"not YAML: {first_line(exc)}")]
         if self.mistakes:
             self.data = None
 

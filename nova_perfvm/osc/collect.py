@@ -18,6 +18,7 @@ _ARCHIVES: Final = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".tar")
 
 
 def _output_file(text: str) -> str:
+    """Return an argument that names a file, and refuse the names of archives."""
     if not text or text.endswith(_ARCHIVES):
         message = f"{text!r}: expected the name of a file, which will be plain JSON"
         raise argparse.ArgumentTypeError(message)

@@ -85,6 +85,7 @@ class EnrollHost(HostsCommand, RecordingCommand):
         return agreed
 
     def nothing_to_do(self, parsed_args: argparse.Namespace) -> None:
+        """Record the policy if --yes or --policy-changed asks for it."""
         self.record_for(parsed_args, (), agreed=False)
 
 

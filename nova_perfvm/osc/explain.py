@@ -104,7 +104,7 @@ class Explain(LookingLister):
         self.tell(*found.notes)
         if parsed_args.nova_conf is None:
             self.tell(
-                "nova-scheduler is taken to be set up for the policy: see --nova-conf"
+                "assumed: nova-scheduler's options suit the policy (see --nova-conf)"
             )
         self.tell(headline(found))
         if request is not None and not (found.accepting or found.request_reasons):

@@ -134,7 +134,7 @@ class ConfigHost(PolicyCommand):
         config = generate(HostRequest(**given), policy_file(parsed_args))
         if parsed_args.mode in _FOR_A_CLASS and not config.slots:
             # The first warning is the most severe.
-            raise HostConfigError(f"{config.warnings[0]}; --mode shared needs none")
+            raise HostConfigError(f"{config.warnings[0]}; --mode shared needs no slot")
         self._tell(config, parsed_args)
         for warning in config.warnings:
             self.warn(warning)
@@ -169,7 +169,7 @@ def _described(text: str) -> Topology:
         return from_shape(HostShape.parse(text))
     except ShapeError as exc:
         if not os.path.exists(text):  # noqa: PTH110 - pathlib raises for long names
-            raise TopologyError(f"{exc}; no file has this name either") from exc
+            raise TopologyError(f"{exc}; and there is no such file") from exc
     content = textfile.read(text, reading.MOST_BYTES)
     if kind_of(content) == "host":
         return topology.read(reading.loads(content, text, "host"))

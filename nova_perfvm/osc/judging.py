@@ -112,7 +112,7 @@ class ObservingCommand(PolicyCommand):
             cells = inventory.load(parsed_args.inventory, policy)
         found = snapshots.look_by(self, parsed_args, policy)
         if getattr(parsed_args, "snapshot", None) is not None:
-            self.tell(f"as it was at {found.taken_at}")
+            self.tell(f"snapshot of {found.taken_at}")
         if cells is not None:
             found, remarks = inventory.with_inventory(found, cells)
             self.tell(*remarks)

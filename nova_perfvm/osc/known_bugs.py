@@ -67,7 +67,7 @@ class ListBugs(JudgingLister):
         if target is not None:
             return self._to_do(parsed_args, target)
         if parsed_args.snapshot or parsed_args.from_nova_db or parsed_args.collected:
-            raise PerfVMError("--snapshot, --from-nova-db and --collected are for --to")
+            raise PerfVMError("--snapshot, --from-nova-db and --collected need --to")
         release = parsed_args.release
         found = all_bugs() if release is None else of_release(release)
         return _LISTED, [listed(bug) for bug in found]

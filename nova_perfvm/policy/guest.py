@@ -73,7 +73,8 @@ class Realtime:
         for size in sizes:
             found = realtime_vcpus(self.mask, size)
             if found is None:
-                yield Mistake(("mask",), f"{self.mask} names no vCPUs of {size}")
+                words = f"{self.mask} leaves no vCPU, or goes beyond 0-{size - 1}"
+                yield Mistake(("mask",), words)
             elif len(found) == size and not emulated:
                 yield Mistake(
                     ("mask",),

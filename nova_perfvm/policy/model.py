@@ -46,7 +46,7 @@ Slots = Annotated[int, count(1, len(const.CHILD_LETTERS), "slots")]
 Acceptable = Annotated[
     str,
     Expected(
-        "the code of a finding that breaks no guarantee, as the audit shows it",
+        "the code of a finding that the audit lists under WARNING or UNKNOWN",
         lambda code: LEVELS.get(code, Level.FAILURE) is not Level.FAILURE,
     ),
 ]
@@ -204,9 +204,9 @@ class Policy:
             nodes = self._fitting_nodes(vm_class)
             yield Mistake(
                 (*path, "emulator_threads" if isolates else "vcpus"),
-                f"a VM needs {vm_class.cell_pcpus} CPUs on each of "
-                f"{vm_class.cells_per_vm} NUMA nodes (one more with emulator_threads: "
-                "isolate), and no host of "
+                f"a VM needs {vm_class.cell_pcpus} CPUs per NUMA node ("
+                f"{'with one for' if isolates else 'without'} emulator_threads: "
+                f"isolate; numa_nodes: {vm_class.cells_per_vm}), and no host of "
                 f"{', '.join(map(str, self.host_shapes))} offers that"
                 + (f"; numa_nodes: {nodes} would fit" if nodes else "")
                 + ("; smt: threads lets a vCPU own a thread" if of_threads else ""),

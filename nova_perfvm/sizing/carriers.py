@@ -292,7 +292,7 @@ class _Need:
         )
 
     def misfit(self, sizes: Sequence[Size]) -> str:
-        """Return which figures exceed the share of the largest VMs, and by how much."""
+        """Return the figures that the largest VMs cannot serve, in % of their share."""
         size = max(sizes, key=lambda size: (size.vcpus, size.memory_gb))
         vms = _MOST_VMS if size.cells and self.service.divisible else 1
         parts = {name: n for name, n in self.figures(size, vms).items() if n > 1}
@@ -302,5 +302,5 @@ class _Need:
             else f"no VM gets its {name} I/O"
             for name, part in parts.items()
         ]
-        whose = "one VM's share" if vms == 1 else f"the share of {vms} VMs"
-        return f"more than {whose} of {size.flavor}: {', '.join(over)}"
+        most = "one VM" if vms == 1 else f"{vms} VMs"
+        return f"needs more than {most} of {size.flavor}: {', '.join(over)}"

@@ -102,7 +102,7 @@ class ServersPlan:
         arm, fewer = self.own, self.fewer(self.own)
         saved = f"{fewer:.0f} % fewer" if fewer > 0 else "none is saved"
         words = (
-            f"{number_of(self.today, 'server')} become "
+            f"from {number_of(self.today, 'server')} to "
             f"{number_of(arm.total, 'host')}: {saved}; lower bound {arm.bound}"
         )
         for amount, unit, was in (
@@ -110,7 +110,7 @@ class ServersPlan:
             (arm.cost, "in cost", self._today_sum("cost")),
         ):
             if amount is not None and was is not None:
-                words += f"; {was:,.0f} become {amount:,.0f} {unit}"
+                words += f"; from {was:,.0f} to {amount:,.0f} {unit}"
         return words
 
     def _today_sum(self, key: str) -> float | None:
@@ -201,7 +201,7 @@ class _Planner:
         if len(parts) > 1 and sizes:
             vcpus = sorted({size.vcpus for size in sizes})
             self.remarks.append(
-                f"cells: supposes classes of {', '.join(map(str, vcpus))} vCPUs"
+                f"cells: assumes classes of {', '.join(map(str, vcpus))} vCPUs"
             )
         yield _Pool(sizes, cells)
         yield self._shared(policy, room(policy, self._model, "shared", ()))
@@ -346,14 +346,14 @@ def notes(found: ServersPlan) -> Iterator[str]:
             yield f"{key} not judged without {option}: {some_of(names, 3)}"
     for key in ("cpu_percent", "used_memory_gb"):
         if names := [of.name for of in services if getattr(of, key) is None]:
-            yield f"{key} unknown, taken for all: {some_of(names, 3)}"
+            yield f"{key} unknown, all of it assumed: {some_of(names, 3)}"
     shared = [
         one.service.name for one in found.carried if one.size and not one.size.cells
     ]
     if shared:
         yield (
-            "VMs that share CPUs count by their peaks, all at once, and the ratio is "
-            f"that of pinned VMs: {some_of(shared, 3)}"
+            "assumed of VMs that share CPUs: all peaks at once, and the ratio of "
+            f"pinned VMs: {some_of(shared, 3)}"
         )
     if not all(arm.solved for arm in found.arms):
         yield (

@@ -111,7 +111,7 @@ class Services:
     """A whole table."""
 
     services: Annotated[
-        tuple[Service, ...], Form.BY_NAME, some("a mapping of names to services")
+        tuple[Service, ...], Form.BY_NAME, some("one service or more, by name")
     ]
 
 

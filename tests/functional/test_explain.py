@@ -25,7 +25,7 @@ class TestSlots(client.ClientMixin, base.FunctionalTest):
         self.assertEqual(("placement.resource", "hp1"), (slot["code"], slot["host"]))
         # A VM like those that are there: no other host would take one of them.
         self.assertIsNone(row["Fix"])
-        words = "servers are in the way that other hosts cannot take together: hp1\n"
+        words = "blocking servers for which other hosts lack room are on: hp1"
         self.assertIn(words, stderr)
         self.assertIn("No valid host was found", stderr)
         self.assertIn("assumed symmetric", stderr)

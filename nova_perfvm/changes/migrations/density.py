@@ -17,7 +17,7 @@ def of_fullest(views: Collection[HostView]) -> Iterator[str]:
     found = sorted((sorted(_used(v), reverse=True), v.name) for v in views)
     for used, name in found[-1:]:
         said = ", ".join(words for _, words in used)
-        yield f"the fullest target is then {name}: {said}"
+        yield f"the fullest target afterwards is {name}: {said}"
 
 
 def of_all(views: Collection[HostView]) -> Iterator[str]:

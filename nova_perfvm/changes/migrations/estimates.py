@@ -142,7 +142,7 @@ class Estimates:
         )
         if guessed := len(live - set(self.measured)):
             words += (
-                f"; {guessed} of {len(live)} servers were not measured and are assumed "
+                f"; servers not measured: {guessed} of {len(live)}, assumed "
                 f"to write {self.dirty_rate:g} MiB/s (--collected, --dirty-rate)"
             )
         yield words

@@ -349,7 +349,7 @@ class Formulation:
         )
 
     def cut(self, wanted: Wanted, missed: Mapping[int, int], now: Arrangement) -> bool:
-        """Forbid what the verdict refused; return whether there was anything.
+        """Forbid what the verdict refused; return False if the verdict refused nothing.
 
         :param missed: how many servers did not land on each place, by its column
         :param now: the arrangement after the migrations that were possible

@@ -263,7 +263,7 @@ def _gap(found: Found, what: str, gained: int, have: int, wanted: int) -> Iterat
     elif gained:
         yield f"{by}; no plan gains more{within}{among}"
     elif wanted > have:
-        yield f"no plan exists{within}{among}: no arrangement of the servers gains any"
+        yield f"no plan exists{within}{among}: no arrangement of the servers helps"
 
 
 def _zones(planning: Planning) -> str:

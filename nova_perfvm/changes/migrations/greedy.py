@@ -20,7 +20,7 @@ _MOST_TRIED, _MOST_HOSTS = 50, 8
 def best(
     start: Arrangement, goal: Goal, value: Callable[[Arrangement], int]
 ) -> Arrangement:
-    """Return an arrangement with a high value.
+    """Return an arrangement that gains much, by the cheapest useful moves each time.
 
     :param value: returns what an arrangement gains of the goal
     """

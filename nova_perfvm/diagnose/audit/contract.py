@@ -63,7 +63,7 @@ def _of_server(
     without_units = scheme.enrolls and not held[scheme.resource_class]
     takes = (
         f"on {host.host}: VMs of class {vm_class.name} take "
-        f"{_words(wanted) or 'nothing'} of their host, and it"
+        f"{_words(wanted) or 'nothing'} of their host, and the VM's allocation"
     )
     if excess:
         remedy = subject.resize(server)

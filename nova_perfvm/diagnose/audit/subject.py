@@ -138,7 +138,7 @@ class Subject:
         }
 
     def is_wanted(self, host: ComputeHost) -> bool:
-        """Return whether a host is to be enrolled."""
+        """Return whether an operator named a host, by either name, to be enrolled."""
         return not self.wanted.isdisjoint({host.host, host.node})
 
     @cached_property

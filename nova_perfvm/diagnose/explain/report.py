@@ -229,12 +229,13 @@ def one(kind: str, name: str, things: Iterable[_Named]) -> _Named:
 
 
 def _about(snapshot: Snapshot, server: Server) -> Iterator[str]:
+    """Yield notes about an explained server: its fault, its host, unread facts."""
     if server.fault:
         yield f"{server.name} is {server.status}: {server.fault.strip()}"
     if server.host:
         yield (
-            f"{server.name} is {server.status} on {server.host}: explained is a move "
-            "of the server, which is still counted on that host"
+            f"{server.name} is {server.status} on {server.host}: the table says where "
+            f"it could move; {server.host} still counts it"
         )
     if server.host and server.availability_zone and not snapshot.zones_told:
         yield (
@@ -282,7 +283,7 @@ def explain(
     if fixer.stuck and not any(v.accepted for v in verdicts) and not any(fixes):
         hosts = some_of(fixer.stuck, _MOST_NAMED)
         notes.append(
-            f"servers are in the way that other hosts cannot take together: {hosts}"
+            f"blocking servers for which other hosts lack room are on: {hosts}"
         )
     reasons = check_request(policy, request.facts) if settings.enforced else ()
     untold = unjudged(settings, request, verdicts)

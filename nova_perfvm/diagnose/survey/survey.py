@@ -146,8 +146,8 @@ def _gaps(
             codes.NOT_SEEN,
             "NUMA nodes, CPU sets",
             f"no API shows them: the nodes of {assumed} of "
-            f"{number_of(len(hosts), 'host')} are assumed to be alike, and {without} "
-            "show no NUMA nodes: slots on these hosts are not counted",
+            f"{number_of(len(hosts), 'host')} are assumed to be alike; hosts without "
+            f"known NUMA nodes, whose slots are not counted: {without}",
             tell,
         )
     pages = policy.pinned_classes[0].mem_page_size if policy else None

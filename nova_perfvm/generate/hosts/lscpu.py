@@ -24,7 +24,7 @@ def parse_lscpu(text: str, source: str) -> Topology:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as exc:
-        raise _fault(f"{source}: no JSON ({exc})") from None
+        raise _fault(f"{source}: not JSON ({exc})") from None
     rows = document.get("cpus") if isinstance(document, dict) else None
     if not isinstance(rows, list):
         raise _fault(f"{source}: no list 'cpus' in it")

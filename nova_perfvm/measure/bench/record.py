@@ -71,7 +71,7 @@ class Record:
         document = json_of(path)
         run = document.get("run")
         if not isinstance(run, dict) or not isinstance(run.get("scenario"), dict):
-            raise RecordError(f"{path} is of no run of bench: name another file")
+            raise RecordError(f"{path} is not from bench run: name another file")
         begun, wanted = run["scenario"], record.run["scenario"]
         other = [key for key in wanted | begun if wanted.get(key) != begun.get(key)]
         if other:
@@ -79,7 +79,7 @@ class Record:
                 f"{path} was begun with another scenario ({', '.join(other)} differ): "
                 "go on with that one, or name another file"
             )
-        # It fails for what nobody could compare afterwards.
+        # Fail now for measurements that ``bench compare`` could not read later.
         if document.get("measurements"):
             samples.loads(json.dumps(document), path)
         document.setdefault("measurements", [])
@@ -156,7 +156,7 @@ def json_of(path: str) -> dict[str, Any]:
     try:
         document = json.loads(textfile.read(path, KINDS["measurements"].most_bytes))
     except (ValueError, RecursionError) as exc:
-        raise RecordError(f"{path}: no JSON: {exc}") from None
+        raise RecordError(f"{path}: not JSON: {exc}") from None
     if not isinstance(document, dict):
         raise RecordError(f"{path}: expected a mapping")
     return document

@@ -104,6 +104,7 @@ def kind(row: Comparison) -> str:
 
 
 def _longer(metric: str) -> tuple[str, str]:
+    """Return a plain name of a metric, and a sentence with a field for its ratio."""
     for end, words in _LONGER.items():
         if metric.endswith(end):
             return words

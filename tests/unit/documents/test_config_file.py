@@ -68,7 +68,7 @@ class SettingsTest(testtools.TestCase):
         for path, words in (
             ("/nonexistent", "No such file"),
             (str(directory), "Is a directory"),
-            (str(directory / "binary"), "no UTF-8 text"),
+            (str(directory / "binary"), "not UTF-8 text"),
             ("/dev/zero", "longer than 16 MiB"),
             (self.file("no section"), "no configuration file"),
             (self.file("a = 1"), "at line 1"),

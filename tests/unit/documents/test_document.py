@@ -99,7 +99,7 @@ class KindsTest(testtools.TestCase):
                 elif KINDS[wanted].by_hand:
                     self.assertIn(f"kind: found '{kind}', expected {wanted}", message)
                 else:
-                    self.assertIn(f"{path}: no JSON: ", message)
+                    self.assertIn(f"{path}: not JSON: ", message)
                     self.assertIn(f"; {expected}", message)
 
     def test_without_a_kind_it_is_what_is_expected(self):

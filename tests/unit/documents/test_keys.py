@@ -98,7 +98,7 @@ class KeysTest(testtools.TestCase):
     def test_mistakes(self):
         for changes, expected in (
             ({"rooms": []}, "rooms: found [], expected a mapping"),
-            ({"sizes": "2y"}, "sizes.0: '2y' is no host shape: expected NUMA nodes x"),
+            ({"sizes": "2y"}, "sizes.0: '2y' is not a host shape: expected NUMA nodes"),
             ({"built": "x"}, "built: found 'x', expected a time with its offset"),
             ({"cpus": "3-1"}, "cpus: '3-1' in CPU list '3-1': expected the lower"),
             ({"cpus": [1]}, "cpus: found [1], expected a list of CPUs such as"),

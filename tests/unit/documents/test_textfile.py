@@ -30,7 +30,7 @@ class ReadTest(testtools.TestCase):
         for path, reason in (
             (
                 self.path,
-                "no UTF-8 text: invalid start byte at byte 2: is it the right file?",
+                "not UTF-8 text: invalid start byte at byte 2: is it the right file?",
             ),
             (self.path.parent, "Is a directory"),
             (self.path / "x", "Not a directory"),

@@ -15,10 +15,10 @@ REFUSED = (
     ("a: " + "{b: " * 2000 + "}" * 2000, "nested too deeply"),
     ("- " * 10_000, "nested too deeply"),
     *(
-        (f"a: {character}x", f"no YAML: unacceptable character #x{ord(character):04x}")
+        (f"a: {character}x", f"not YAML: unacceptable character #x{ord(character):04x}")
         for character in "\0\x1b\x7f\ud800\ufffe"
     ),
-    ('a: "\\U0011ffff"', "no YAML: "),
+    ('a: "\\U0011ffff"', "not YAML: "),
     ("\na: 2026-99-99", "line 2: (top level): column 4: unreadable value"),
     *(
         (f"a: {value}", "line 1: (top level): column 4: unreadable value: ")

@@ -47,7 +47,7 @@ class KnownBugsTest(CommandCase):
             ("expected a release of Nova such as", "--to", "gazpacho"),
             ("a release of Nova from 12 to ", "--to", "99"),
             ("a release of Nova from 12 to ", "--release", "2027.1"),
-            ("are for --to", "--snapshot", self.path),
+            ("need --to", "--snapshot", self.path),
             ("there is no cloud here", "--to", "33"),
             ("not allowed with", "--to", "33", "--release", "33"),
         ):

@@ -16,7 +16,7 @@ class OverviewCommandsTest(SavedCase):
         self.assertEqual(
             set(self.cloud.flavors), {v["name"] for v in found["verdicts"]}
         )
-        self.assertIn("as it was at 2026-01-01", self.stderr)
+        self.assertIn("snapshot of 2026-01-01", self.stderr)
 
     def test_metrics(self):
         self.assertEqual(0, self.run_saved("metrics"))

@@ -51,7 +51,7 @@ class PlanServersTest(CommandCase):
                 "2 hp.20c.64g per server; limit: CPU"
             ),
             "ratios: LY; measured: no",
-            "42 servers become 27 hosts: 36 % fewer; lower bound 27",
+            "from 42 servers to 27 hosts: 36 % fewer; lower bound 27",
         ):
             self.assertIn(f"{line}\n", self.stderr)
 

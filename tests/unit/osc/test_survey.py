@@ -130,7 +130,7 @@ class SurveyTest(SurveyCase):
         path = self.save(clouds.pools())
         for words, *options in (
             ("cannot read /no", "--collected", "/no"),
-            ("no JSON", "--snapshot", __file__),
+            ("not JSON", "--snapshot", __file__),
             ("cannot write /no/no", "--snapshot", path, "--output", "/no/no"),
         ):
             self.assert_refused(3, words, "survey", *options)

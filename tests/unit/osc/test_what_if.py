@@ -120,7 +120,8 @@ class WhatIfTest(WhatIfCase):
         status, _ = self.what_if("--remove", "hp2", "--add", "1x2x20", *MEMORY)
         self.assertEqual(0, status)
         self.assertIn(
-            "the fullest target is then new-2x20-1: 20 of 40 PCPU (allocation ratio 1)",
+            "the fullest target afterwards is new-2x20-1: 20 of 40 PCPU (allocation "
+            "ratio 1)",
             self.stderr,
         )
 

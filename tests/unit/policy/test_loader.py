@@ -93,7 +93,7 @@ class LoadTest(testtools.TestCase):
             ("classes: {}\n", "schema_version: missing"),
             (f"{HEAD}classes: {{}}\n", "found {}, expected a mapping of class names"),
             (f'{HEAD}classes: {{"a\\n": {{default: true}}}}\n', "class name of"),
-            (f"{HEAD}a: !!python/object:os.system x\n", "no YAML"),
+            (f"{HEAD}a: !!python/object:os.system x\n", "not YAML"),
             (f"{HEAD}{HEAD}", "given twice, first in line 1"),
             (f"{HEAD}on: 1\n", "put it in quotes"),
             (f"{HEAD}elastic: {{slots: .inf}}\n", "found inf, expected a whole number"),

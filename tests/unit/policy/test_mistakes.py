@@ -44,10 +44,10 @@ OF_A_CLASS = (
     (
         f"{PINNED}, emulator_threads: isolate",
         "emulator_threads",
-        "a VM needs 21 CPUs on each of 1 NUMA nodes (one more",
+        "a VM needs 21 CPUs per NUMA node (with one for emulator_threads",
     ),
     ("cpu_policy: dedicated, vcpus: 32", "vcpus", "no host of 2x20 offers that"),
-    (f"{PINNED}, numa_nodes: 4", "vcpus", "on each of 4"),
+    (f"{PINNED}, numa_nodes: 4", "vcpus", "isolate; numa_nodes: 4)"),
     *(
         (f"{key}: {value}", key, "pinned VMs only")
         for key, value in (
@@ -215,7 +215,7 @@ class AcceptanceTest(testtools.TestCase):
     def test_mistakes(self):
         for value, words in (
             ("[nonsense]", "found 'nonsense', expected the code of a finding"),
-            ("[audit.pins_overlap]", "that breaks no guarantee"),
+            ("[audit.pins_overlap]", "lists under WARNING or UNKNOWN"),
             ("audit.stuck", "a list of codes"),
             ("[1]", "found 1, expected the code of a finding"),
             ("[audit.stuck, audit.stuck]", "each value once"),

@@ -118,7 +118,7 @@ class DeclaredTest(testtools.TestCase):
             ({"realtime": {"mask": "^0-1"}}, ""),
             ({"realtime": {"mask": "0-19"}}, "QEMU's own threads"),
             ({"realtime": {"mask": "0-19"}, "emulator_threads": "share"}, ""),
-            ({"realtime": {"mask": "20"}}, "names no vCPUs of 20"),
+            ({"realtime": {"mask": "20"}}, "leaves no vCPU, or goes beyond 0-19"),
             ({"realtime": {"mask": "all"}}, "'^0-1'"),
             ({"realtime": {}}, "realtime.mask: missing"),
             ({"maxphysaddr": {"mode": "emulate"}}, "missing with mode: emulate"),

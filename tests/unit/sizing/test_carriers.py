@@ -97,7 +97,7 @@ class CarryTest(testtools.TestCase):
                 "indivisible",
                 {"divisible": False, "cpu_percent": 60, "memory_gb": 300},
                 {},
-                "one VM's share of hp.20c.200g: CPU 120 %, memory 150 %",
+                "more than one VM of hp.20c.200g: CPU 120 %, memory 150 %",
             ),
             (
                 "network",

@@ -42,7 +42,7 @@ class PlanTest(testtools.TestCase):
             totals(found),
         )
         self.assertEqual(
-            "42 servers become 21 hosts: 50 % fewer; lower bound 21", found.sentence
+            "from 42 servers to 21 hosts: 50 % fewer; lower bound 21", found.sentence
         )
         # 16 CPUs used: at 0.7 they need 22.9, more than a VM.
         self.assertEqual(
@@ -67,7 +67,7 @@ class PlanTest(testtools.TestCase):
         self.assertEqual(
             {"one VM per server": 17, "slots": 7, "cells": 4, "units": 6}, totals(found)
         )
-        self.assertIn("cells: supposes classes of 5, 10, 20 vCPUs", found.remarks)
+        self.assertIn("cells: assumes classes of 5, 10, 20 vCPUs", found.remarks)
 
     def test_anti_affinity(self):
         alone = service(servers=6, shares_host=False, **BUSY)
@@ -80,12 +80,12 @@ class PlanTest(testtools.TestCase):
             (2, 3, 5), (found.own.hosts, found.own.staying, found.own.total)
         )
         self.assertEqual(
-            "7 servers become 5 hosts: 29 % fewer; lower bound 5", found.sentence
+            "from 7 servers to 5 hosts: 29 % fewer; lower bound 5", found.sentence
         )
 
     def test_none_is_saved(self):
         found = planned(service(servers=2, cpu_percent=90, used_memory_gb=60))
-        self.assertIn("2 servers become 2 hosts: none is saved", found.sentence)
+        self.assertIn("from 2 servers to 2 hosts: none is saved", found.sentence)
 
     def test_a_service_stays_whose_vms_would_take_more_hosts(self):
         """A node of 8 CPUs takes one VM of 5 vCPUs; 6 of them do a server's work."""
@@ -123,7 +123,7 @@ class PlanTest(testtools.TestCase):
         found = planned(of, model=model)
         self.assertEqual((1000, 18000), (found.own.watts, found.own.cost))
         self.assertIn(
-            "; 1,200 become 1,000 W; 20,000 become 18,000 in cost", found.sentence
+            "; from 1,200 to 1,000 W; from 20,000 to 18,000 in cost", found.sentence
         )
         found = planned(of, service(name="other", **BUSY), model=model)
         self.assertNotIn(" W", found.sentence)
@@ -165,8 +165,8 @@ class PlanTest(testtools.TestCase):
             "ratios: test; measured: no",
             "network_gbps not judged without --link-gbps: s",
             "read_iops not judged without --alone: s",
-            "cpu_percent unknown, taken for all: s",
-            "used_memory_gb unknown, taken for all: s",
+            "cpu_percent unknown, all of it assumed: s",
+            "used_memory_gb unknown, all of it assumed: s",
         ):
             self.assertIn(words, said)
-        self.assertTrue(any("that of pinned VMs: small" in line for line in said))
+        self.assertTrue(any("ratio of pinned VMs: small" in line for line in said))

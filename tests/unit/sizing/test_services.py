@@ -77,7 +77,7 @@ class ParseTest(testtools.TestCase):
                 "name,servers,cpus,memory_gb,color\na,1,1,1,9\nb,1,1,1,9\n",
                 "own: 1 mistake\n  line 1: color: unknown key",
             ),
-            ("name,servers,cpus\n", "expected a mapping of names to services"),
+            ("name,servers,cpus\n", "expected one service or more, by name"),
         ):
             error = self.assertRaises(DocumentError, services.parse, keys, "own")
             self.assertIn(words, str(error))

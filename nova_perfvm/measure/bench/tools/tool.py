@@ -163,7 +163,7 @@ def documents_of(program: str, text: str, option: str = "") -> list[Any]:
 
 @contextlib.contextmanager
 def output_of(program: str) -> Iterator[None]:
-    """Make an OutputError of whatever is not found in a program's output."""
+    """Raise OutputError if the body finds something missing in a program's output."""
     try:
         yield
     except _ERRORS as exc:

@@ -26,14 +26,14 @@ class DensityTest(testtools.TestCase):
     def test_vcpus_or_memory(self):
         self.cloud.allocate("a", "g1", {"VCPU": 80, "MEMORY_MB": 12_000})
         of_g1 = (
-            "the fullest target is then g1: 80 of 40 VCPU (2 for each CPU, "
+            "the fullest target afterwards is g1: 80 of 40 VCPU (2 for each CPU, "
             "allocation ratio 4), 12000 of 100000 MEMORY_MB (allocation ratio 1.5)"
         )
         self.assertEqual([of_g1], self.said())
         # 60,000 of 120,000 is as much as 80 of 160.
         self.cloud.allocate("b", "g2", {"VCPU": 1, "MEMORY_MB": 60_001})
         (said,) = self.said()
-        self.assertIn("then g2: 60001 of 100000 MEMORY_MB", said)
+        self.assertIn("afterwards is g2: 60001 of 100000 MEMORY_MB", said)
 
     def test_nobody_goes_anywhere(self):
         self.assertEqual([], list(of_fullest(())))

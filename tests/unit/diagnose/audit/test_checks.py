@@ -722,7 +722,7 @@ class ElasticTest(AuditTest):
         names = ("provider s", "child x_perfvm_a")
         expected = ["children_differ x", *(f"orphaned_{name}" for name in names)]
         self.one(odd, expected, **add)
-        words = ("it lacks 998 CUSTOM_PERFVM_UNIT", "openstack server resize ")
+        words = ("allocation lacks 998 CUSTOM_PERFVM_UNIT", "openstack server resize ")
         self.one(shared, ["not_claimed a"], *words, **add)
 
     def test_units_of_nobody_on_a_host_that_is_not_enrolled(self):
@@ -734,7 +734,7 @@ class ElasticTest(AuditTest):
         finding = self.only(cloud, subject="b (i-b)")
         lacking = "not_claimed b"
         self.assertEqual((lacking, Level.FAILURE), (named(finding), finding.level))
-        self.assertIn("it lacks 1000 CUSTOM_PERFVM_UNIT", finding.observed)
+        self.assertIn("allocation lacks 1000 CUSTOM_PERFVM_UNIT", finding.observed)
         self.assertEqual("openstack perfvm host enroll x --backfill", finding.remedy)
         # Hosts that are not managed may hold what they will.
         labelled = dataclasses.replace(ELASTIC, managed_hosts="labelled")

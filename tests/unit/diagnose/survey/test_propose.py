@@ -189,7 +189,7 @@ class ProposeTest(testtools.TestCase):
         )
         left_out = " ".join(found.left_out)
         self.assertIn("cpu_thread_policy: isolate pins the sibling", left_out)
-        self.assertIn("(one more with emulator_threads: isolate)", left_out)
+        self.assertIn("(with one for emulator_threads: isolate; ", left_out)
 
     def test_a_cloud_that_shows_nothing(self):
         found = blind(clouds.pools().snapshot())

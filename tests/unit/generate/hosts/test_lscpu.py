@@ -46,8 +46,8 @@ class RowsTest(testtools.TestCase):
             ("node is [", rows((0, [1], 0))),
             ("listed twice", rows((0, 0, 0), (0, 1, 1))),
             ("no online CPU", json.dumps({"cpus": []})),
-            ("no JSON", "# CPU,Core,Socket,Node\n0,0,0,0"),
-            ("no JSON", "[" * 100000),
+            ("not JSON", "# CPU,Core,Socket,Node\n0,0,0,0"),
+            ("not JSON", "[" * 100000),
             ("no list 'cpus'", "[]"),
         ):
             error = self.assertRaises(TopologyError, lscpu.parse_lscpu, text, "f")

@@ -90,7 +90,7 @@ class ParseTest(testtools.TestCase):
   m: {shared_nodes: 2, cells: [{shared: 0-19}, {shared: 20-39}, {dedicated: 40-59}]}
 """,
             (
-                "line 3: hosts.a.shape: '2y20' is no host shape",
+                "line 3: hosts.a.shape: '2y20' is not a host shape",
                 "line 4: hosts.b.mode: found 'dedicatd'",
                 "line 5: hosts.d: expected shape and mode, or cells",
                 "line 6: hosts.e: expected shape and mode, or cells alone",

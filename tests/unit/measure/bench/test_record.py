@@ -140,10 +140,10 @@ class RecordTest(DirectoryCase):
         document["measurements"][0]["value"] = -1
         for text, words in (
             (json.dumps(document), "found -1"),
-            ('{"measurements": []}', "is of no run of bench"),
-            ('{"run": {}}', "is of no run of bench"),
+            ('{"measurements": []}', "is not from bench run"),
+            ('{"run": {}}', "is not from bench run"),
             ("[]", "expected a mapping"),
-            ("{", "no JSON"),
+            ("{", "not JSON"),
         ):
             self.path.write_text(text)
             error = self.assertRaises(

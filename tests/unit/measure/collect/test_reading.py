@@ -82,13 +82,13 @@ class JSONTest(ReadingCase):
             data = json.dumps(collected_file.document()).replace("5.001", text)
             if text != "1" + "0" * 400:
                 self.assert_refused(DocumentError, "a number of seconds", data)
-        self.assert_refused(DocumentError, "no JSON", data.replace(text, "NaN"))
+        self.assert_refused(DocumentError, "not JSON", data.replace(text, "NaN"))
 
     def test_what_is_no_json(self):
         for text in ("", "{", "cpu 1"):
-            self.assert_refused(DocumentError, "no JSON", text)
+            self.assert_refused(DocumentError, "not JSON", text)
         self.assert_refused(DocumentError, "nested too deeply", "[" * 100_000)
-        words = ("no UTF-8", "a guest (nova-perfvm guest collect), in plain JSON?")
+        words = ("not UTF-8", "a guest (nova-perfvm guest collect), in plain JSON?")
         self.assert_refused(UnreadableFileError, words, b"\x1f\x8b", "guest")
 
     def test_another_version_or_kind(self):
