@@ -152,7 +152,8 @@ def _read_document(
     form: Any = of
     keys = {key.name for key in keys_of(form)}
     if not isinstance(data, dict):
-        message = f"found {shown(data)}, expected a mapping with schema_version"
+        found = "the file is empty" if data is None else f"found {shown(data)}"
+        message = f"{found}, expected a mapping with schema_version"
         return None, [Mistake((), message)]
     mistakes = []
     version = data.get("schema_version")

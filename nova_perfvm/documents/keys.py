@@ -324,7 +324,9 @@ class _OneOrMore(_Several):
     plain = object
 
     def read(self, reader: _Reader, value: Any, path: KeyPath) -> Any:
-        return super().read(reader, value if isinstance(value, list) else [value], path)
+        if isinstance(value, list):
+            return super().read(reader, value, path)
+        return (reader.read_as(self.types[0], value, path),)
 
     def written(self, value: Any, *, whole: bool) -> Any:
         found = super().written(value, whole=whole)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shlex
 import signal
 import threading
 from collections.abc import Iterator
@@ -98,7 +99,8 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
         self.exit_status = SIGINT_EXIT if outcome.interrupted else _REMAIN
         remedy = "make a new plan"
         if path is not None:
-            remedy = f"openstack perfvm plan resume {path}, or {remedy}"
+            record = shlex.quote(str(path))
+            remedy = f"openstack perfvm plan resume {record}, or {remedy}"
         self.tell(f"stopped: {outcome.why}")
         self.tell(
             f"{said}, and {len(remaining)} remain: remove the cause, then {remedy}"

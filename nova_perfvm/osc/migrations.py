@@ -8,6 +8,7 @@ import collections
 import contextlib
 import inspect
 import re
+import shlex
 from pathlib import Path
 from typing import Any, Final
 
@@ -191,7 +192,8 @@ def _check_execution(parsed_args: argparse.Namespace) -> None:
     elif path is not None and Path(path).exists():
         raise PerfVMError(
             f"--record {path}: the file exists already: go on with its plan "
-            f"(openstack perfvm plan resume {path}), or name another file"
+            f"(openstack perfvm plan resume {shlex.quote(str(path))}), or name another "
+            "file"
         )
 
 

@@ -106,6 +106,11 @@ class Service:
             yield Mistake(("used_memory_gb",), message)
 
 
+_COLUMNS: Final = "CSV with a header of these columns: " + ", ".join(
+    key.name for key in keys_of(Service)
+)
+
+
 @dataclass(frozen=True)
 class Services:
     """A whole table."""
@@ -121,6 +126,9 @@ def parse(text: str, source: str) -> tuple[Service, ...]:
     :param source: the file's name in errors
     :raises DocumentError: with all mistakes
     """
+    if not text.strip():
+        message = f"the file is empty; expected {_COLUMNS}"
+        raise DocumentError(source, [Mistake((), message)], "services")
     if not _HEADER.fullmatch(text.partition("\n")[0].strip()):
         return parse_document("services", Services, text, source).services
     rows, lines, mistakes = _rows(text.removeprefix("\ufeff"))
@@ -141,21 +149,20 @@ def _rows(text: str) -> tuple[dict[str, Any], dict[str, int], list[Mistake]]:
     lines: dict[str, int] = {}
     names = [name.strip() for name in next(reader, [])]
     if "name" not in names:
-        known = ", ".join(key.name for key in keys_of(Service))
-        message = f"expected CSV with a header of these columns: {known}"
-        return rows, lines, [Mistake((), message)]
+        return rows, lines, [Mistake((), f"expected {_COLUMNS}")]
     mistakes = []
     for cells in reader:
         if not any(cell.strip() for cell in cells):
             continue
         here = reader.line_num
-        if len(cells) > len(names):
+        # A row that lacks a cell would have the values of other columns.
+        if len(cells) != len(names):
             message = f"{len(cells)} cells, but the header has {len(names)}"
             mistakes.append(Mistake(("row",), message, here))
             continue
         row = {
             key: _value(key, cell.strip())
-            for key, cell in zip(names, cells, strict=False)
+            for key, cell in zip(names, cells, strict=True)
             if cell.strip()
         }
         name = row.pop("name", "")

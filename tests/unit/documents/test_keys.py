@@ -98,11 +98,13 @@ class KeysTest(testtools.TestCase):
     def test_mistakes(self):
         for changes, expected in (
             ({"rooms": []}, "rooms: found [], expected a mapping"),
-            ({"sizes": "2y"}, "sizes.0: '2y' is not a host shape: expected NUMA nodes"),
+            ({"sizes": "2y"}, "sizes: '2y' is not a host shape: expected NUMA nodes"),
             ({"built": "x"}, "built: found 'x', expected a time with its offset"),
             ({"cpus": "3-1"}, "cpus: '3-1' in CPU list '3-1': expected the lower"),
             ({"cpus": [1]}, "cpus: found [1], expected a list of CPUs such as"),
             ({"names": [[]]}, "names.0: found [], expected text"),
+            ({"sizes": "2*20"}, "sizes: '2*20' is not a host shape"),
+            ({"sizes": ["2x20", "2*20"]}, "sizes.1: '2*20' is not a host shape"),
             ({"pins": {"x": 1}}, "pins.x: found 'x', expected a whole number"),
             ({"pins": {"9" * 5000: 1}}, "expected a whole number"),
             ({"pins": {"1": 1.0}}, "pins.1: found 1.0, expected a whole number"),
@@ -144,4 +146,4 @@ class KeysTest(testtools.TestCase):
             ["a.places", "a.open", "b.places", "c.open"],
             [".".join(m.path[1:]) for m in mistakes[:4]],
         )
-        self.assertEqual(["cpus", "sizes.0"], [".".join(m.path) for m in mistakes[4:]])
+        self.assertEqual(["cpus", "sizes"], [".".join(m.path) for m in mistakes[4:]])

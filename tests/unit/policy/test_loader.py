@@ -89,7 +89,7 @@ class LoadTest(testtools.TestCase):
 
     def test_texts_that_are_no_policy(self):
         for text, words in (
-            ("", "expected a mapping"),
+            ("", "the file is empty, expected a mapping with schema_version"),
             ("classes: {}\n", "schema_version: missing"),
             (f"{HEAD}classes: {{}}\n", "found {}, expected a mapping of class names"),
             (f'{HEAD}classes: {{"a\\n": {{default: true}}}}\n', "class name of"),

@@ -43,16 +43,17 @@ class ParseTest(testtools.TestCase):
 
     def test_all_mistakes_with_their_lines(self):
         rows = (
-            "a,12,40GB,46,96,p95,,\na,1,1,1,1,,,\nb,0,1,101,,p50,maybe,\n"
-            "c,1,1,,1,,,,9,9"
+            "a,12,40GB,46,96,p95,,,\na,1,1,1,1,,,,\nb,0,1,101,,p50,maybe,,\n"
+            "c,1,1,,1,,,,9,9\nd,1,p95"
         )
         error = self.assertRaises(
             DocumentError, services.parse, f"{HEADER},watts\n{rows}\n", "own.csv"
         )
         expected = (
-            "own.csv: 7 mistakes",
+            "own.csv: 8 mistakes",
             "line 3: a: is on line 2 already: give each its own name",
             "line 5: row: 10 cells, but the header has 9",
+            "line 6: row: 3 cells, but the header has 9",
             "line 2: a.cpus: found '40GB', expected a whole number of CPUs from 1",
             "line 4: b.servers: found 0, expected a whole number of servers from 1",
             "line 4: b.cpu_percent: found 101, expected a percentage above 0",
@@ -78,6 +79,7 @@ class ParseTest(testtools.TestCase):
                 "own: 1 mistake\n  line 1: color: unknown key",
             ),
             ("name,servers,cpus\n", "expected one service or more, by name"),
+            (" \n", "the file is empty; expected CSV with a header of these columns"),
         ):
             error = self.assertRaises(DocumentError, services.parse, keys, "own")
             self.assertIn(words, str(error))
