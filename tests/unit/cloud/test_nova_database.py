@@ -41,10 +41,10 @@ NOT_TOLD = {
     # Traits are not told to it, and the filter counts the unpinned itself.
     adapters: {"traits", "unpinned", "unreadable"},
     reader: set(),
-    # Cells are assumed afterwards; older files alone have "reported"; the rest is in
+    # Cells are assumed afterwards; the rest is in
     # Nova's database alone.
     answers: {"cells", "cells_source", "vcpus_used", "num_instances", "unreadable"}
-    | {"service_version", "pci_pools", "reported"},
+    | {"service_version", "pci_pools"},
 }
 
 POLICY = """

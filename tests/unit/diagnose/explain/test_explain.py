@@ -122,7 +122,7 @@ class FixesTest(ExplainCase):
         found = self.explain(BIG)
         self.assertEqual((None, None), found.fixes)
         self.assertIn(
-            "that other hosts cannot take together: hp1, hp2", found.notes[-1]
+            "for which other hosts lack room are on: hp1, hp2", found.notes[-1]
         )
         # The odd one would be the smallest, and is of no class: nobody takes it.
         self.add_spare()
@@ -658,7 +658,9 @@ class UnitsTest(UnitsCase):
         self.assertEqual("host e1: migrate a (i-a), b (i-b)", self.fix())
         self.cloud.change_inventories("e2", VCPU=Inventory(2, 2))
         self.assertEqual("None", self.fix())
-        self.assertIn("other hosts cannot take together: e1", self.explain().notes[-1])
+        self.assertIn(
+            "for which other hosts lack room are on: e1", self.explain().notes[-1]
+        )
 
     def test_isolated_aggregates(self):
         self.add_elastic()
