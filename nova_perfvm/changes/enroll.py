@@ -19,8 +19,8 @@ from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
+from nova_perfvm.diagnose.enrolled_slots import SlotsError, slots_to_enroll
 from nova_perfvm.diagnose.residents import Shares, divide
-from nova_perfvm.diagnose.sizing import SlotsError, slots_to_enroll
 from nova_perfvm.facts.children import child_uuid
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Aggregate, Inventory, Provider
@@ -56,7 +56,7 @@ def plan_enroll(
 ) -> do.Plan:
     """Return the steps that make a host elastic, from its present state.
 
-    :param slots: see :func:`nova_perfvm.diagnose.sizing.slots_to_enroll`
+    :param slots: see :func:`nova_perfvm.diagnose.enrolled_slots.slots_to_enroll`
     :param backfill: give the VMs that run on the host the units that they should hold
     :param delete_children: delete children that earlier runs have detached
     """

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from nova_perfvm.diagnose.allocation import root_amounts
-from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
+from nova_perfvm.diagnose.enrolled_slots import as_enrolled, enrolled_slots
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.facts import Reason, RequestCell
 from nova_perfvm.facts.flavor_facts import server_facts

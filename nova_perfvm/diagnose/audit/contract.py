@@ -14,7 +14,7 @@ from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.placement import is_moving
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.diagnose.sizing import as_enrolled
+from nova_perfvm.diagnose.enrolled_slots import as_enrolled
 from nova_perfvm.facts.snapshot import ComputeHost, Server
 from nova_perfvm.findings import Finding
 from nova_perfvm.placement import commands

@@ -7,8 +7,8 @@ from typing import Final
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
+from nova_perfvm.diagnose.enrolled_slots import as_enrolled, enrolled_slots
 from nova_perfvm.diagnose.residents import class_or_misfits, shares_as_enrolled
-from nova_perfvm.diagnose.sizing import as_enrolled, enrolled_slots
 from nova_perfvm.facts.flavor_facts import server_facts
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.placement_request import elastic_traits, required_traits
