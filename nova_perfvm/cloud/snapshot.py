@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         Provider,
         RootVolume,
         Server,
-        ServerGroup,
     )
 
     # Called with the kind of objects being read, the number read, and the number of
@@ -116,7 +115,7 @@ class _Reader:
         aggregates = answers.aggregates(self._api)
         names = answers.names(self._api)
         flavors = self._flavors()
-        images = self._images()
+        images = self._unless_refused("images", answers.images)
         servers = self._servers()
         volume_types, root_volumes = self._volumes()
         if not whole:
@@ -153,7 +152,7 @@ class _Reader:
             images=images,
             volume_types=volume_types,
             root_volumes=root_volumes,
-            server_groups=self._server_groups(),
+            server_groups=self._unless_refused("server_groups", answers.server_groups),
             zones_told=self._zones_told,
             migrations=migrations,
             names=names,
@@ -304,24 +303,14 @@ class _Reader:
             return self._before.flavors
         return answers.flavors(self._api) if self._some is None else ()
 
-    def _images(self) -> tuple[Image, ...] | None:
-        """Return the images; None, with a gap noted, if Glance fails."""
+    def _unless_refused(self, part: str, read: Callable[[API], Any]) -> Any:
+        """Return a part of the snapshot; None, with a gap noted, if it is refused."""
         if self._some is not None:
-            return self._before.images if self._before else None
+            return getattr(self._before, part, None)
         try:
-            return answers.images(self._api)
+            return read(self._api)
         except CloudError as exc:
-            self._gaps.append(f"images: {exc}")
-            return None
-
-    def _server_groups(self) -> tuple[ServerGroup, ...] | None:
-        """Return the server groups; None, with a gap noted, if Nova refuses them."""
-        if self._some is not None:
-            return self._before.server_groups if self._before else None
-        try:
-            return answers.server_groups(self._api)
-        except CloudError as exc:
-            self._gaps.append(f"server groups: {exc}")
+            self._gaps.append(f"{part.replace('_', ' ')}: {exc}")
             return None
 
     def _volumes(self) -> tuple[tuple[str, ...] | None, tuple[RootVolume, ...]]:

@@ -32,7 +32,7 @@ class Compare(JudgingCommand, Lister):
         opt.file(
             "files",
             "measurements of bench run or bench import, loads of a service, or "
-            "records of proofs, of earlier versions, too",
+            "records of proofs",
             nargs="+",
         ),
         opt.option(

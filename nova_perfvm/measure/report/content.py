@@ -106,7 +106,7 @@ def read(
 
 
 def _samples(path: str) -> Samples:
-    """Return measurements, those of a record of a proof, too, of earlier versions."""
+    """Return the measurements of a file, or those in a record of a proof."""
     text, source = read_text(["measurements", "proof"], path)
     if kind_of(text) != "proof":
         return parse_document("measurements", Samples, text, source)
