@@ -210,7 +210,7 @@ class TwentyTest(testtools.TestCase):
         for machine, fitting, _ in TWENTY:
             # The first alone: Nova tries every order of nodes, 500,000 for 5 of 16.
             nodes, vms = next(iter(fitting.items()))
-            for placement in FULL:
+            for placement, full in FULL.items():
                 row = (machine, nodes, placement)
                 host = Host(machine, policy_for(machine, nodes, placement))
                 for number in range(vms):
@@ -221,7 +221,7 @@ class TwentyTest(testtools.TestCase):
                     host.add(number, fit)
                 accepting, codes = host.explained()
                 self.assertEqual((), accepting, row)
-                self.assertIn(FULL[placement], codes, row)
+                self.assertIn(full, codes, row)
                 self.assertIsNone(host.fit(), row)
 
     def test_what_the_policy_refuses(self):
