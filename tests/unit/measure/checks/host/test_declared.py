@@ -10,9 +10,12 @@ from typing import get_args
 import testtools
 
 from nova_perfvm.generate.host_options import OPTIONS
+from nova_perfvm.measure.checks.host.declared_keys import differences
+from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.policy import Disk, policy_mistakes
 from nova_perfvm.policy.guest import GuestTopology, MaxPhysAddr, Realtime
 from nova_perfvm.policy.model import HostOption
+from nova_perfvm.policy.nova_keys import WRITTEN
 from tests.unit.measure import hosts
 from tests.unit.measure.checks.host.case import (
     CONF,
@@ -77,6 +80,28 @@ class DeclaredKeysTest(HostCase):
             self.assert_cases("declared_keys", (FAIL, FIRST, words, {}), policy=policy)
         bus = with_class(disk=Disk(source="volume", bus="virtio"))
         self.assert_cases("declared_keys", (PASS, FIRST, "", {}), policy=bus)
+
+    def test_no_key_is_without_a_check(self):
+        """Other checks see pins, NUMA nodes, pages and queues."""
+        others = {"cpu_policy", "cpu_thread_policy", "emulator_threads", "numa_nodes"}
+        others |= {"mem_page_size", "vif_multiqueue"}
+        keys = {path.partition(".")[0] for path in WRITTEN.values()} - others
+        policy = with_class(
+            guest_topology=GuestTopology("numa_nodes", 1),
+            locked_memory=True,
+            mem_page_size="small",
+            packed_ring=True,
+            pmu=False,
+            realtime=Realtime("^0-1"),
+            maxphysaddr=MaxPhysAddr("emulate", 46),
+            disk=Disk(source="volume", bus="scsi"),
+        )
+        domain = HostSubject(hosts.roomy(), policy).domains[0]
+        found = dict(
+            words.partition(":")[::2]
+            for _, words in differences(policy.pinned_classes[0], domain)
+        )
+        self.assertEqual(keys | {"disk"}, {key.partition(".")[0] for key in found})
 
     def test_a_class_that_declares_nothing(self):
         self.assert_cases("declared_keys", (PASS, FIRST, "nothing is otherwise", {}))
