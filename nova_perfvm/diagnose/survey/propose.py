@@ -229,11 +229,11 @@ class _Proposer:
         if 2 * sum(volumes) < len(volumes):
             return Disk("image")
         found = flavors.volume_type(self._snapshot, size.servers)
-        known = ", ".join(self._snapshot.volume_types or ()) or "none was seen"
+        known = ", ".join(self._snapshot.volume_types or ()) or "none seen"
         self._why["volume_type"] = (
             "of the root volumes of these VMs, or the only type in Cinder"
             if found
-            else f"yours to choose, of Cinder's types: {known}"
+            else f"yours to choose (null: Cinder's default), of Cinder's types: {known}"
         )
         return Disk("volume", found)
 
