@@ -72,6 +72,8 @@ class Measurement:
     :ivar at_once: how many of its kind, VMs or runs on the host, ran at this time;
         None for as many as have values of this metric in the round
     :ivar value: above 0
+    :ivar loaded_neighbours: how many other VMs of the host kept all their CPUs and the
+        memory busy meanwhile, and were not measured; of files of before
     """
 
     who: Text
@@ -86,6 +88,7 @@ class Measurement:
     round: Count = 1
     repeat: Count = 1
     at_once: Count | None = None
+    loaded_neighbours: Annotated[int, Expected("0 or more", lambda n: n >= 0)] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +190,7 @@ def _contradictions(measurements: Iterable[Measurement]) -> Iterator[Mistake]:
     kinds: dict[str, Kind] = {}
     for index, m in enumerate(measurements):
         here = ("measurements", str(index))
-        how = (m.who, m.metric, m.threads, m.at_once)
+        how = (m.who, m.metric, m.threads, m.at_once, m.loaded_neighbours)
         before = seen.setdefault((*how, m.round, m.repeat), index)
         if before != index:
             run = f"{m.threads} threads, round {m.round}, repeat {m.repeat}"

@@ -96,6 +96,7 @@ class ComputeHost:
     :ivar unreadable: why the host's record in Nova's database cannot be read; empty if
         it can, or was not read
     :ivar service_version: version of nova-compute by Nova's database; None if unknown
+    :ivar reported: figures in the files of earlier releases; ignored
     :ivar capabilities: values that nova-scheduler's filters read, by attribute of
         HostState; lists and dictionaries as JSON.  The API shows only some of them
     """
@@ -119,6 +120,7 @@ class ComputeHost:
     pci_pools: tuple[PCIPool, ...] | None = None
     unreadable: str = ""
     service_version: int | None = None
+    reported: Mapping[str, float] = field(default_factory=dict)
     capabilities: Mapping[str, str] = field(default_factory=dict)
 
     @property

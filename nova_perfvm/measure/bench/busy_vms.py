@@ -258,6 +258,9 @@ def _joined(known: Beside, step: str, one: Mapping[str, Any] | None) -> Beside:
     busy = Busy(step, int(one["vms"]), cpus, most)
     busiest = max(busy, known.busiest or busy, key=lambda b: b.most)
     known = known._replace(busiest=busiest)
+    if "others_s" not in one:
+        # A record of an earlier version.
+        return known
     threads, count = int(one["threads"]), int(one["cpus"])
     taken = float(one["others_s"]) / seconds - max(count - threads, 0)
     share = max(taken, 0.0) / min(threads, count)

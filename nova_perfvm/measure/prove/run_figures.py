@@ -112,7 +112,7 @@ def _of_steps(
         reason = ""
         if m.round not in rounds or m.who not in members:
             reason = "no step measured it"
-        elif (m.at_once or members[m.who]) != members[m.who]:
+        elif (m.at_once or members[m.who]) != members[m.who] or m.loaded_neighbours:
             reason = f"its step measured {members[m.who]} at once, and nobody else"
         elif m.machine.node not in {None, scenario.target(m.who).node}:
             reason = f"of node {m.machine.node}, not of its target's"

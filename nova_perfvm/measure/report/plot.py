@@ -72,7 +72,7 @@ class MetricGroup(NamedTuple):
 def groups(comparisons: Iterable[Comparison]) -> list[MetricGroup]:
     """Return the comparisons by metric, the worst first."""
     worst_first = sorted(comparisons, key=lambda row: row.level, reverse=True)
-    alone = len({row.group.at_once for row in worst_first}) == 1
+    alone = len({(row.group.at_once, row.group.beside) for row in worst_first}) == 1
     by_metric: dict[tuple[str, str], list[Comparison]] = {}
     for row in worst_first:
         by_metric.setdefault((row.group.metric, answer.asked(row)), []).append(row)
@@ -100,7 +100,7 @@ def _axis(rows: Sequence[Comparison]) -> Axis:
 def _name(row: Comparison, *, alone: bool) -> str:
     rest = f", {number_of(row.group.threads, 'thread')}"
     if not alone:
-        rest += f", {row.group.at_once} at once"
+        rest += f",{row.group.beside or f' {row.group.at_once} at once'}"
     most = _LONGEST - len(rest)
     who = row.who if len(row.who) <= most else f"{row.who[: most - 1]}…"
     return who + rest

@@ -49,7 +49,7 @@ def _row(found: Comparison) -> tuple[Any, ...]:
         group.metric,
         group.threads,
         found.who,
-        group.at_once,
+        f"{group.at_once}{group.beside}" if group.beside else group.at_once,
         *ratios,
         "",
         f"{found.target:.3g}",

@@ -42,17 +42,25 @@ class ComparedGroup(NamedTuple):
     """The key of comparable figures.
 
     :ivar at_once: how many VMs ran
+    :ivar loaded_neighbours: VMs that were only kept busy meanwhile
     """
 
     metric: str
     threads: int
     at_once: int
+    loaded_neighbours: int = 0
+
+    @property
+    def beside(self) -> str:
+        """What follows the number at once: the VMs that were kept busy."""
+        busy = self.loaded_neighbours
+        return f" beside {busy} busy" if busy else ""
 
     @property
     def how(self) -> str:
         """How it was measured."""
         threads = number_of(self.threads, "thread")
-        return f"{threads}, {self.at_once} at once"
+        return f"{threads}, {self.at_once} at once{self.beside}"
 
     def __str__(self) -> str:
         """Return the figure and how it was measured."""
@@ -195,7 +203,7 @@ def grouped(measurements: Iterable[Measurement]) -> dict[ComparedGroup, Rounds]:
     values: dict[ComparedGroup, dict[int, dict[str, list[float]]]] = {}
     for m in measured:
         at_once = m.at_once or len(together[m.metric, m.threads, m.round])
-        group = ComparedGroup(m.metric, m.threads, at_once)
+        group = ComparedGroup(m.metric, m.threads, at_once, m.loaded_neighbours)
         rounds = values.setdefault(group, {})
         rounds.setdefault(m.round, {}).setdefault(m.who, []).append(m.value)
     return {

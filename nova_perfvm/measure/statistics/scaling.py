@@ -89,7 +89,9 @@ def judge_vms(
     X(1) is of a VM alone with N times the threads, if there is one, else with as many.
     """
     groups = grouped(
-        m for m in measurements if (m.machine.kind, m.better) == ("guest", "higher")
+        m
+        for m in measurements
+        if (m.machine.kind, m.better, m.loaded_neighbours) == ("guest", "higher", 0)
     )
     # {metric: {N: sum X(N) of the best number of threads}}.
     totals: defaultdict[str, dict[int, float]] = defaultdict(dict)

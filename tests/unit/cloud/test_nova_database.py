@@ -44,7 +44,7 @@ NOT_TOLD = {
     # Cells are assumed afterwards; the rest is in
     # Nova's database alone.
     answers: {"cells", "cells_source", "vcpus_used", "num_instances", "unreadable"}
-    | {"service_version", "pci_pools"},
+    | {"service_version", "pci_pools", "reported"},
 }
 
 POLICY = """

@@ -512,6 +512,9 @@ EDITED = {
     "repeats beside rounds, the best of three": figures(
         lambda m: replace(m, repeat=3), who=VMS
     ),
+    "figures under a neighbour's load are the host's": figures(
+        lambda m: replace(m, loaded_neighbours=1), who=HOSTS
+    ),
     "a step noted twice": steps(lambda one, _: [one, dict(one)], having="5/vms/iperf3"),
     "rounds measured twice, the better kept": steps(
         lambda one, number: [

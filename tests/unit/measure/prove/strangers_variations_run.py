@@ -387,7 +387,6 @@ RUNS = {
         having="/hosts/",
         beside={
             who: {"vms": 2, "cpu_s": 0.7, "most_s": 0.45, "seconds": 10.2}
-            | {"cpus": 40, "threads": 40, "others_s": 0.9, "loudest": "sshd"}
             for who in HOSTS
         },
     ),

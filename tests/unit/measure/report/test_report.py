@@ -51,6 +51,18 @@ class ReportTest(DirectoryCase):
         overall = '<p class="verdict unknown">measured, not a proof</p>'
         self.assertLess(text.index(overall), text.index('class="counts"'))
 
+    def test_what_ran_beside_busy_vms_is_told_apart(self):
+        alone = [replace(m, at_once=1) for m in published.ly_alone()]
+        noisy = [
+            replace(m, loaded_neighbours=1) for m in alone if m.machine.kind == "guest"
+        ]
+        found = content.read([self.measured([*alone, *noisy])])
+        for group in plot.groups(found.comparisons):
+            names = [row.name.partition(" threads, ")[2] for row in group.rows]
+            self.assertEqual(["1 at once", "beside 1 busy"], sorted(names))
+        said = {str(answer.finding(row)) for row in found.comparisons}
+        self.assertEqual(len(found.comparisons), len(said))
+
     def test_the_answer_is_the_worst_vm_of_each_kind(self):
         found = content.read([self.ly()])
         self.assertEqual(

@@ -100,6 +100,21 @@ class VerdictTest(testtools.TestCase):
         self.assertEqual(Level.UNKNOWN, found.level)
         self.assertRegex(found.reason, "about [0-9]+ rounds would tell")
 
+    def test_busy_neighbours_are_a_comparison_of_their_own(self):
+        (idle,) = compare(cpu(100, 90))
+        beside = [
+            replace(m, value=m.value / 2, at_once=1, loaded_neighbours=1)
+            for m in cpu(100, 90)
+            if m.who != "host"
+        ]
+        found = {
+            row.group.loaded_neighbours: row
+            for row in compare([*cpu(100, 90), *beside])
+        }
+        self.assertEqual(idle, found[0])
+        self.assertEqual((Level.OK, Level.FAILURE), (found[0].level, found[1].level))
+        self.assertAlmostEqual(idle.vs_host.ratio / 2, found[1].vs_host.ratio)
+
     def test_of_which_less_is_better(self):
         def rows(metric, host, vm):
             values = (("host", host), ("vm1", vm))
