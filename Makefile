@@ -151,7 +151,7 @@ bench: $(STAMP)  ## what scheduling costs, on real schedulers, Placement and Mar
 	$(BIN)/python -m tests.benchmark.scheduling $(BENCH_ARGUMENTS)
 
 savings: $(STAMP)  ## hosts that the same VMs need with Nova's weighers and with ours: some minutes
-	$(BIN)/python -m tests.benchmark.savings $(SAVINGS_ARGUMENTS)
+	@$(BIN)/python -m tests.benchmark.savings $(SAVINGS_ARGUMENTS)
 
 overgranting: $(STAMP)  ## how often Placement grants too much, on a MariaDB
 	$(BIN)/python -m tests.benchmark.overgranting $(OVERGRANTING_ARGUMENTS)

@@ -10,8 +10,8 @@ Meier's estimate, as 6 % still run when the trace ends).  The trace is not part 
 repository.
 
 Simplified: batches come at random, at any hour alike; sizes and lifetimes are drawn
-independently; batches end at 50 VMs (0.7 % have more).  The trace has no VM of 20
-vCPUs: these come one by one, with the same lifetimes.
+independently; batches end at 50 VMs (0.7 % have more).  VMs of 20 vCPUs, which the
+trace lacks, come one by one, with the same lifetimes.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ SIZES = {
     (8, 64): (1, 1),
     (16, 112): (10, 10),
 }
-# Of VMs that are not the first of their batch: as large as the one before.
+# The share of VMs that have the size of the VM before them in their batch.
 SAME_SIZE = 0.927
 # (fewest VMs, most VMs): the share of batches.
 BATCHES = {
@@ -79,7 +79,7 @@ LIFETIMES = {
     137: 0.029,
     480: 0.0,
 }
-# Of VMs that are not the first of their batch: as long-lived as the one before.
+# The share of VMs that have the lifetime of the VM before them in their batch.
 SAME_LIFETIME = 0.703
 LONGEST = max(LIFETIMES)
 MEAN_LIFETIME = sum(

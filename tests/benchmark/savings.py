@@ -38,8 +38,9 @@ from tests.unit.facts.snapshot import clouds
 HOST_VCPUS = 40 * slots_left.CPU_RATIO
 # A plan every so many hours, of so many migrations at most.
 PLAN_HOURS, BUDGET = 6, 20
-# Hosts of the comparison, as a multiple of the fewest that any placement needs.
-EQUAL = 1.1
+# Hosts of the comparison, and the most that are tried, as multiples of the fewest that
+# any placement needs.
+EQUAL, MOST = 1.1, 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -226,21 +227,25 @@ def bound(vms):
     return most
 
 
-def fewest(least, fits):
-    """Return a number of hosts that is enough, when one host fewer is not.
+def fewest(least, most, fits):
+    """Return a number of hosts that suffices, where one host fewer does not.
 
-    :param fits: whether so many hosts are enough; ``least`` is the first to be asked
+    :param least: the first number that is tried
+    :param fits: whether so many hosts are enough
+    :returns: None when ``most`` are not enough
     """
-    step, most = 1, least
-    while not fits(most):
-        least, most, step = most + 1, most + step, 2 * step
-    while least < most:
-        middle = (least + most) // 2
+    step, enough = 1, least
+    while not fits(enough):
+        if enough == most:
+            return None
+        least, enough, step = enough + 1, min(most, enough + step), 2 * step
+    while least < enough:
+        middle = (least + enough) // 2
         if fits(middle):
-            most = middle
+            enough = middle
         else:
             least = middle + 1
-    return most
+    return enough
 
 
 @dataclasses.dataclass(frozen=True)
@@ -248,7 +253,7 @@ class Result:
     """What an arm has done with the VMs of one seed.
 
     :ivar bound: no placement needs fewer hosts
-    :ivar needed: hosts without a refusal
+    :ivar needed: hosts without a refusal; None if MOST times the bound are too few
     :ivar asked: VMs of 20 vCPUs
     :ivar equal: the outcome on as many hosts as all arms get
     """
@@ -262,7 +267,7 @@ class Result:
 
 def measure(name, demand):
     """Return the Result of an arm."""
-    # In a process of its own, whose options these are.
+    # The process runs nothing else, so its options may change.
     nova_conf.CONF([], project="nova", default_config_files=[])
     logging.disable(logging.CRITICAL)
     arm, vms = ARMS[name], arrivals.arrivals(demand)
@@ -275,7 +280,9 @@ def measure(name, demand):
     with config_fixture.Config(nova_conf.CONF) as config:
         weighers = list(arm.weighers)
         config.config(group="filter_scheduler", weight_classes=weighers, **arm.options)
-        needed = fewest(least, lambda hosts: not any(run(hosts).refused.values()))
+        needed = fewest(
+            least, MOST * least, lambda hosts: not any(run(hosts).refused.values())
+        )
         hosts = math.ceil(EQUAL * least)
         outcome = run(hosts, patient=True)
     asked = sum(vm.kind == "hp" for vm in vms)
@@ -293,7 +300,7 @@ def heading(options, results):
         f"no placement needs fewer hosts than {bounds}\n"
         f"nodes free, refusals and migrations: on {hosts} hosts, of {asked} VMs of 20 "
         f"vCPUs\n"
-        f"{'':26} {'hosts needed':>16} {'+':>6} {'nodes free':>11} "
+        f"{'':26} {'hosts needed':>19} {'+':>6} {'nodes free':>11} "
         f"{'20 refused':>10} {'others':>8} {'migrations':>10}\n"
     )
 
@@ -301,13 +308,17 @@ def heading(options, results):
 def row(name, results):
     """Return the line of an arm: sums and means of all seeds."""
     equal = [result.equal for result in results]
-    over = statistics.mean(result.needed / result.bound for result in results) - 1
-    needed = " ".join(str(result.needed) for result in results)
+    needed = " ".join(
+        str(result.needed or f">{MOST * result.bound}") for result in results
+    )
+    over = f">{MOST - 1:.0%}"
+    if all(result.needed for result in results):
+        over = f"{statistics.mean(one.needed / one.bound for one in results) - 1:.0%}"
     free = statistics.mean(itertools.chain(*(one.free for one in equal)))
     refused = {k: sum(one.refused[k] for one in equal) for k in ("hp", "general")}
     moved = statistics.mean(one.migrations for one in equal)
     return (
-        f"{name:26} {needed:>16} {over:6.0%} {free:11.1f} {refused['hp']:10} "
+        f"{name:26} {needed:>19} {over:>6} {free:11.1f} {refused['hp']:10} "
         f"{refused['general']:8} {moved:10.0f}\n"
     )
 

@@ -87,7 +87,9 @@ class HostsTest(testtools.TestCase):
                     asked.append(hosts)
                     return hosts >= enough
 
-                self.assertEqual(enough, savings.fewest(least, fits), (least, enough))
+                found = savings.fewest(least, 15, fits)
+                expected = enough if enough <= 15 else None
+                self.assertEqual(expected, found, (least, enough))
                 self.assertEqual(len(set(asked)), len(asked))
 
     def test_the_bound(self):
@@ -158,5 +160,5 @@ class CommandTest(testtools.TestCase):
         bound = int(said.split("fewer hosts than ")[1].split()[0])
         for name in savings.ARMS:
             (line,) = (found for found in said.splitlines() if found.startswith(name))
-            needed = int(line.removeprefix(name).split()[0])
-            self.assertGreaterEqual(needed, bound, line)
+            needed = line.removeprefix(name).split()[0]
+            self.assertGreaterEqual(int(needed.removeprefix(">")), bound, line)
