@@ -76,14 +76,14 @@ class ShowSurvey(ReportingLister):
             policy = self.policy(parsed_args)
         seen = self.snapshot(parsed_args)
         found = survey(seen, policy, parsed_args.vcpus)
-        report, most = page.Report(found), parsed_args.max_ratio
+        report, most = page.SurveyReport(found), parsed_args.max_ratio
         if found.policy is not None:
             won = recover.recovery(found.policy, seen) if found.slots.unfit else None
             with ProgressLine() as progress:
                 emptied = recover.convertible(
                     found.policy, seen, found.to_convert, most, progress
                 )
-            report = page.Report(found, won, emptied, most)
+            report = page.SurveyReport(found, won, emptied, most)
             # The notes of the last one are about all hosts.
             self.tell(*(emptied[-1].notes if emptied else ()))
         if parsed_args.policy_out is not None:
@@ -107,5 +107,5 @@ class ShowSurvey(ReportingLister):
             why = found.proposal.why["volume_type"]
             self.tell(f"{path}: write the volume_type before flavor sync: {why}")
 
-    def summary(self, report: page.Report) -> str:
+    def summary(self, report: page.SurveyReport) -> str:
         return page.headline(report)

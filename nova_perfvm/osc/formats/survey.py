@@ -26,7 +26,7 @@ _COLOURS: Final = {"used": "ok", "free": "ok", "unfit": "failure"}
 Row = tuple[str, str, Any, str]
 
 
-class Report(NamedTuple):
+class SurveyReport(NamedTuple):
     """A survey, and what migrations would bring.
 
     :ivar won: the migrations that would free unfit slots; None if none is unfit
@@ -46,7 +46,7 @@ class Report(NamedTuple):
         return sum(slots[one.host] for one in self.emptied)
 
 
-def headline(report: Report) -> str:
+def headline(report: SurveyReport) -> str:
     """Return a line with the numbers of hosts, VMs, slots, findings and gaps."""
     survey, emptied = report.survey, report.emptied
     servers = sum(len(host.view.servers) for host in survey.hosts)
@@ -68,7 +68,7 @@ def headline(report: Report) -> str:
     )
 
 
-def rows(report: Report) -> Iterator[Row]:
+def rows(report: SurveyReport) -> Iterator[Row]:
     """Yield the rows of the table: part of the report, title, figure, details."""
     survey = report.survey
     for what, hosts, details in _kinds(survey):
@@ -108,7 +108,7 @@ def _kinds(survey: Survey) -> list[tuple[str, int, str]]:
     return sorted(found, key=lambda row: -row[1])
 
 
-def _slots(report: Report) -> Iterator[tuple[str, int, str]]:
+def _slots(report: SurveyReport) -> Iterator[tuple[str, int, str]]:
     survey, won = report.survey, report.won
     slots, vm_class = survey.slots, survey.vm_class
     size = f"of {vm_class.vcpus} vCPUs" if vm_class else ""
@@ -138,7 +138,7 @@ def _slots(report: Report) -> Iterator[tuple[str, int, str]]:
     )
 
 
-def html(report: Report) -> str:
+def html(report: SurveyReport) -> str:
     """Return the page: figures, hosts, violations, policy, next steps, gaps."""
     survey, won = report.survey, report.won
     slots = list(_slots(report)) if survey.policy else []

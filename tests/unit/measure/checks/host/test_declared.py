@@ -15,7 +15,7 @@ from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.policy import Disk, policy_mistakes
 from nova_perfvm.policy.guest import GuestTopology, MaxPhysAddr, Realtime
 from nova_perfvm.policy.model import HostOption
-from nova_perfvm.policy.nova_keys import WRITTEN
+from nova_perfvm.policy.written_keys import WRITTEN
 from tests.unit.measure import hosts
 from tests.unit.measure.checks.host.case import (
     CONF,
