@@ -3,7 +3,7 @@
 
 from nova_perfvm.changes import recover
 from nova_perfvm.diagnose.survey import survey
-from nova_perfvm.osc.formats.survey import Report, html
+from nova_perfvm.osc.formats.survey import SurveyReport, html
 from tests.bench.browser import OPEN, LookTests, PageCase
 from tests.unit.changes.test_recover import scattered
 from tests.unit.diagnose.survey import clouds
@@ -22,7 +22,7 @@ class SurveyPageCase(PageCase):
         snapshot = cloud.snapshot()
         found = survey(snapshot)
         won = recover.recovery(found.policy, snapshot) if found.policy else None
-        self.show_text(html(Report(found, won)))
+        self.show_text(html(SurveyReport(found, won)))
         if opened:
             self.browser.run(f"{OPEN}; null")
             self.browser.settle()
