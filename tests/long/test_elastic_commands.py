@@ -70,7 +70,8 @@ class TestCommands(ClientMixin, ElasticTest):
     def test_preflight(self):
         server = self.boot(PLAIN_GENERAL)
         nova, placement = self.files(
-            "[scheduler]\nenable_isolated_aggregate_filtering = True\n",
+            "[scheduler]\nenable_isolated_aggregate_filtering = True\n"
+            f"[perfvm]\npolicy_file = {self.path}\n",
             "[placement]\nallocation_conflict_retry_count = 1\n",
         )
         check = ["preflight", *self.policy_file()]

@@ -39,7 +39,9 @@ class HostPlaybookTest(HostPlaybookMixin, base.SandboxTest):
         ):
             self.assertIn(words, nameless(said))
         self.assert_changed({"dedicated1", "shared1"}, said)
-        self.assertNotIn("[shared2]", said[said.index("PLAY [Take the hosts in") :])
+        self.assertNotIn(
+            "[shared2]", said[said.index("PLAY [Configure and enroll the hosts") :]
+        )
         services = self.services()
         self.assertEqual(("disabled", REASON), services.pop("shared1"))
         self.assertEqual({("enabled", None)}, set(services.values()))
