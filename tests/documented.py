@@ -189,6 +189,7 @@ NOT_RUN = (
     NotRun(
         "make savings", "minutes; tests/unit/benchmark/test_savings.py has fewer VMs"
     ),
+    NotRun("make mutants", "half an hour; tests/unit/test_mutants.py plants some"),
     NotRun("make bench", "half an hour; tests/bench/test_scheduling.py has a part"),
     NotRun(
         "PERFVM_DRAWN_VERDICTS=",
