@@ -15,6 +15,9 @@ from tests.functional import base, client
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "etc/nova_perfvm/examples"
 
+# With declared sockets a guest has one thread a core, if none are declared.
+TOPOLOGY = ("guest_topology.sockets", "guest_topology.threads")
+
 
 class ExamplesTest(client.ClientMixin, base.FunctionalTest):
     CLOUD = None
@@ -57,15 +60,15 @@ class ExamplesTest(client.ClientMixin, base.FunctionalTest):
         self.assertEqual(["accepted"], [row["Result"] for row in rows])
 
     def test_telco(self):
-        keys = ("guest_topology.sockets", "packed_ring")
+        keys = (*TOPOLOGY, "packed_ring")
         self.look("telco", keys, reserve=2)
 
     def test_database(self):
-        keys = ("guest_topology.sockets", "locked_memory", "disk.bus")
+        keys = (*TOPOLOGY, "locked_memory", "disk.bus")
         self.look("database", keys)
 
     def test_realtime(self):
-        keys = ("guest_topology.sockets", "pmu", "realtime")
+        keys = (*TOPOLOGY, "pmu", "realtime")
         self.look("realtime", keys)
 
 
