@@ -190,7 +190,7 @@ def _suiting(
 
 
 def _matching(asked: PCIRequest, pools: Sequence[PCIPool]) -> list[int]:
-    """Return the indices of the pools that have all tags of one of the specs."""
+    """Return the indices of the pools whose tags match a spec of the request."""
     return [
         index
         for index, pool in enumerate(pools)

@@ -67,7 +67,7 @@ def properties_of(
 ) -> Properties:
     """Return the extra specs of a class's flavor and the properties of its images.
 
-    They come from all generators that are installed.
+    All installed generators add to them, built-in ones and those of other packages.
 
     :param memory_mb: the flavor's memory in MiB
     :param isolated_aggregates: see :func:`generate_flavors`

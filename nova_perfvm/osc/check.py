@@ -40,7 +40,7 @@ HOST_CONF: Final = opt.file(
     "the host's nova.conf, for its CPU sets (default: the snapshot's CPU sets, if "
     "it was saved with --from-nova-db, else the CPUs that its VMs own)",
 )
-# ``server check`` has findings of this code alone.
+# The code of every finding of ``server check``.
 _SERVERS: Final = "hypervisor.three_way"
 _INTERVAL: Final = opt.option(
     "--interval SECONDS",

@@ -141,7 +141,7 @@ def plan(
     for ratio in SENSITIVITY:
         other = replace(conditions, ratios=conditions.ratios.with_cpu(ratio))
         sensitivity[ratio] = {arm.name: arm.total for arm in planner.arms(other)}
-    # Of the schemes, the policy's is planned, else the first that can be.
+    # The arm of the policy's scheme, or of the first scheme: arms[0] saves no host.
     own = next((arm for arm in arms if arm.name == policy.placement), arms[1])
     return ServersPlan(
         conditions,

@@ -15,6 +15,7 @@ from typing import Final, Literal, NamedTuple
 
 from nova_perfvm.changes.migrations.model import Move
 from nova_perfvm.diagnose.moves import kinds
+from nova_perfvm.facts.migration_states import REVERTED
 from nova_perfvm.facts.snapshot import Migration, Server
 
 State = Literal["pending", "asked", "done"]
@@ -23,7 +24,7 @@ _TO_CONFIRM: Final = "VERIFY_RESIZE"
 # The status of a resize that only lacks the confirmation.
 _MOVED: Final = "finished"
 _SUCCEEDED: Final = frozenset({"completed", "confirmed", "done"})
-_FAILED: Final = frozenset({"error", "failed", "cancelled", "reverted"})
+_FAILED: Final = frozenset({"error", "failed", "cancelled", REVERTED})
 
 
 @dataclass(frozen=True)

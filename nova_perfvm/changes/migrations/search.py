@@ -203,7 +203,7 @@ def without_needless(
     """Leave out the migrations that the value does not depend on."""
     least = value(end)
     for left_out in end.moves:
-        # One verdict, where all other migrations need one each again.
+        # One verdict answers for most migrations; replaying the rest needs one a move.
         back = end.moved(left_out.server, left_out.source)
         if back is None or value(back) < least:
             continue

@@ -63,7 +63,7 @@ def memory_of_hosts(vm_class: VMClass, hosts: Iterable[ComputeHost]) -> list[int
 def volume_type(snapshot: Snapshot, servers: Sequence[Server]) -> str | None:
     """Return the type of most of the servers' root volumes, or Cinder's only type.
 
-    None if Cinder has no type, or several types of which no server has a root volume.
+    None if Cinder has no type, or several types and no server has a root volume.
     """
     types = {volume.server: volume.volume_type for volume in snapshot.root_volumes}
     used = most_common(of for server in servers if (of := types.get(server.id)))

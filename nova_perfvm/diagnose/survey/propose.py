@@ -271,7 +271,9 @@ class _Proposer:
         image = 2 * sum(volumes) <= len(volumes)
         used = flavors.sizes_of(servers or others, image=image)
         if not used:
-            self._why["general"] = "no sizes were seen: those of the built-in policy"
+            self._why["general"] = (
+                "no VM or flavor shows sizes: sizes of the built-in policy"
+            )
             return _GENERAL
         self._why["general"] = (
             f"sizes of {'VMs' if servers else 'flavors'} that share CPUs"

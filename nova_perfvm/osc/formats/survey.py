@@ -134,7 +134,7 @@ def _slots(report: SurveyReport) -> Iterator[tuple[str, int, str]]:
     yield (
         "possible",
         survey.possible,
-        "on all of these hosts, if other hosts take their VMs",
+        "on all hosts to configure, if other hosts take their VMs",
     )
 
 
