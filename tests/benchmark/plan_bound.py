@@ -6,8 +6,7 @@ orders, the node that Nova chooses, every rule.  So no plan gains more than it s
 
 Nodes with equal VMs are counted together.  Of each kind of node the model chooses how
 many lose which VMs, and how many of the slots there are then given up for VMs that
-come; these are packed into nodes with as many CPUs to give away, all such nodes
-together.
+come.  Each node with CPUs to give away takes one of the sets of VMs that fill them.
 """
 
 import collections
@@ -47,25 +46,23 @@ def bound(snapshot, slot_cpus, budget):
                 for size, times in (+gone).items():
                     rows["moved", size][number] = times
     for cpus, numbers in nodes_giving.items():
-        for size in sizes:
-            if size <= cpus:
-                number = column(0, budget)
-                rows["moved", size][number] = -1
-                rows["given", cpus][number] = size
-                rows["each", cpus, size] = dict.fromkeys(numbers, -(cpus // size))
-                rows["each", cpus, size][number] = 1
-        if ("given", cpus) in rows:
-            rows["given", cpus] |= dict.fromkeys(numbers, -cpus)
+        rows["filled", cpus] = dict.fromkeys(numbers, -1)
+        for coming in _filling(sizes, cpus):
+            number = column(0, budget)
+            rows["filled", cpus][number] = 1
+            for size, times in coming.items():
+                rows["moved", size][number] = -times
     limits = [
         budget if key == "budget" else kinds[key[1:]] if key[0] == "nodes" else 0
         for key in rows
     ]
-    least = [0 if key[0] == "moved" else -math.inf for key in rows]
     found = milp(
         np.negative(gains),
         integrality=1,
         bounds=Bounds(0, most),
-        constraints=LinearConstraint(_matrix(rows.values(), len(gains)), least, limits),
+        constraints=LinearConstraint(
+            _matrix(rows.values(), len(gains)), -math.inf, limits
+        ),
         # The root of the search tree is a bound already, at little cost.
         options={"mip_rel_gap": 0, "node_limit": 1},
     )
@@ -93,6 +90,19 @@ def _leaving(here, budget):
     for numbers in itertools.product(*(range(n + 1) for n in counts.values())):
         if sum(numbers) <= budget:
             yield collections.Counter(dict(zip(counts, numbers, strict=True)))
+
+
+def _filling(sizes, cpus):
+    """Yield the sets of VMs that fill CPUs: not even the smallest VM fits beside."""
+    if not sizes or cpus < sizes[0]:
+        yield collections.Counter()
+        return
+    *smaller, size = sizes
+    for times in range(cpus // size, -1, -1):
+        left = cpus - times * size
+        if smaller or left < size:
+            for found in _filling(smaller, left):
+                yield found + collections.Counter({size: times})
 
 
 def _matrix(rows, width):

@@ -51,6 +51,12 @@ class BoundTest(testtools.TestCase):
         tight = ((16, 12, 2, 2), full, (22, 16, 2), full)
         self.assertEqual([0, 1], [self.bound(budget, *tight) for budget in (1, 2)])
 
+    def test_nodes_that_would_have_to_share_a_vm(self):
+        # 50 CPUs are free for three times 8 + 4 + 4, but 8 and 4 fit no node with 10.
+        wanting, free = (22, 8, 4, 4, 2, 2, 2), (32, 2)
+        self.assertEqual(2, self.bound(9, *[wanting] * 3, *[free] * 5))
+        self.assertEqual(3, self.bound(9, *[wanting] * 3, *[free] * 6))
+
     def test_no_plan_exceeds_it(self):
         found = plan_clouds.snapshot(HOSTS, SEED)
         for budget in (2, 6):
