@@ -42,7 +42,7 @@ def tests_below(suite):
     bases, methods = {}, {}
     for path in (ROOT / suite).rglob("*.py"):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for node in ast.parse(path.read_text()).body:
+        for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):
                 key = (module, node.name)
                 bases[key] = [ast.unparse(base).split(".")[-1] for base in node.bases]
@@ -160,8 +160,12 @@ class PathsTest(testtools.TestCase):
 
     def test_every_selection_has_tests(self):
         run = r"stestr --test-path \./(\S+) run(?: --\w+ \d+)* ([\w.]+)"
-        selected = self._named(re.compile(run))
-        self.assertGreater(len(selected), 2)
+        make = r"make (?:test-)?(\w+)\s+\w+_TESTS=([\w.]+)"
+        selected = self._named(re.compile(run)) + [
+            (page, (f"tests/{suite}", pattern))
+            for page, (suite, pattern) in self._named(re.compile(make))
+        ]
+        self.assertGreater(len(selected), 5)
         for page, (directory, pattern) in selected:
             there = any(re.search(pattern, name) for name in tests_below(directory))
             self.assertTrue(there, f"{page}: no {pattern} in {directory}")
