@@ -29,7 +29,6 @@ _SWITCHES: Final = (
 _SAME: Final = (
     "hw:ephemeral_encryption_format",
     "hw:maxphysaddr_mode",
-    "hw:mem_encryption_model",
     "hw:sound_model",
     "hw:tpm_model",
     "hw:tpm_version",
@@ -39,9 +38,15 @@ HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 _SMT_TRAIT: Final = f"trait:{HYPERTHREADING}"
 _REALTIME: Final = "hw:cpu_realtime"
 _MASK: Final = "hw:cpu_realtime_mask"
-# Parts of a guest's CPU topology, in Nova's order.
-KINDS: Final = ("sockets", "cores", "threads")
-LIMITS_OF_CPUS: Final = frozenset(f"hw:cpu_max_{kind}" for kind in KINDS)
+TOPOLOGY_PARTS: Final = ("sockets", "cores", "threads")
+LIMITS_OF_CPUS: Final = frozenset(f"hw:cpu_max_{part}" for part in TOPOLOGY_PARTS)
+# Properties that an image needs for VMs with encrypted memory, by their extra specs.
+NEEDED: Final = {
+    "hw:firmware_type": "hw_firmware_type=uefi",
+    "hw:machine_type": "hw_machine_type=q35",
+    "hw:firmware_stateless": "hw_firmware_stateless=true",
+    "hw:video_model": "hw_video_model=none",
+}
 # The name of Nova's exception, and the extra specs in conflict.
 Conflict = tuple[str, tuple[str, ...]]
 # Returns the flavor's and the image's value of an extra spec; empty if not set.
@@ -126,14 +131,21 @@ def _realtime_fits(flavor: Flavor, mask: str) -> bool:
 def _of_encryption(
     models: tuple[str, str], properties: Mapping[str, str]
 ) -> Iterator[Conflict]:
-    """Yield the image properties that a VM with encrypted memory lacks."""
+    """Yield the conflicts of models, and the properties that the image lacks."""
+    model = "hw:mem_encryption_model"
+    if all(models) and models[0] != models[1]:
+        yield "FlavorImageConflict", (model,)
     if properties.get("hw_firmware_type") != "uefi":
         yield "FlavorImageConflict", ("hw:mem_encryption", "hw:firmware_type")
     if "q35" not in properties.get("hw_machine_type", "q35"):
         yield "InvalidMachineType", ("hw:mem_encryption", "hw:machine_type")
-    stateless = properties.get("hw_firmware_stateless")
-    if {"amd-sev-snp", "intel-tdx"} & {*models} and not stateless:
-        yield "StatelessFirmwareRequired", ("hw:mem_encryption_model",)
+    stateless = strutils.bool_from_string(properties.get("hw_firmware_stateless"))
+    # Nova takes the image's model first.
+    chosen = models[1] or models[0]
+    if chosen in {"amd-sev-snp", "intel-tdx"} and not stateless:
+        yield "StatelessFirmwareRequired", (model, "hw:firmware_stateless")
+    if chosen == "intel-tdx" and properties.get("hw_video_model") != "none":
+        yield "InvalidVideoMode", (model, "hw:video_model")
 
 
 def hyperthreading(
@@ -149,8 +161,8 @@ def _of_topology(pair: _Pair) -> Iterator[Conflict]:
     ports, more = (whole_number(text) or 0 for text in pair("hw:serial_port_count"))
     if ports and more > ports:
         yield "ImageSerialPortNumberExceedFlavorValue", ("hw:serial_port_count",)
-    for kind in KINDS:
-        most, own = f"hw:cpu_max_{kind}", f"hw:cpu_{kind}"
+    for part in TOPOLOGY_PARTS:
+        most, own = f"hw:cpu_max_{part}", f"hw:cpu_{part}"
         flavor_most, image_most = (whole_number(text) or 0 for text in pair(most))
         if flavor_most and image_most > flavor_most:
             yield "ImageVCPULimitsRangeExceeded", (most,)

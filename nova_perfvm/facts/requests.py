@@ -13,7 +13,7 @@ from typing import Final
 from nova_perfvm import constants as const
 from nova_perfvm import cpuset
 from nova_perfvm.facts import RequestFacts, placement_request
-from nova_perfvm.facts.conflicts import HYPERTHREADING, conflicts
+from nova_perfvm.facts.conflicts import NEEDED, HYPERTHREADING, conflicts
 from nova_perfvm.facts.demand import Demand, Request, RequestError, with_groups
 from nova_perfvm.facts.flavor_facts import either, flavor_cells, flavor_facts, pins
 from nova_perfvm.facts.placement_request import Group, grouped
@@ -187,6 +187,8 @@ def _said(
 ) -> Iterator[str]:
     """Yield the values of extra specs in flavor and image, as ``hw_numa_nodes=2``."""
     for key in keys:
+        if key in NEEDED:
+            yield f"{NEEDED[key]} is needed"
         if key in specs:
             yield f"{key}={specs[key]}"
         # A trait has the same name in both.

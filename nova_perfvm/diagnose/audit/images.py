@@ -9,7 +9,7 @@ from typing import Final
 from nova_perfvm import constants as const
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.facts.conflicts import LIMITS_OF_CPUS, conflicts
+from nova_perfvm.facts.conflicts import LIMITS_OF_CPUS, NEEDED, conflicts
 from nova_perfvm.facts.guest_topology import PROPERTIES, topology_of
 from nova_perfvm.facts.prefilters import novas
 from nova_perfvm.facts.snapshot import Flavor, Image
@@ -104,6 +104,12 @@ def _contradiction(
     :param keys: extra specs: that of the property first, that of the flavor last
     """
     name, spec = keys[0].replace(":", "_"), keys[-1]
+    if spec in NEEDED:
+        lacking = spec.replace(":", "_")
+        given = image.properties.get(lacking)
+        said = f"{lacking}={given}" if given else f"{lacking} is not set"
+        words = f"{said}: Nova refuses the image with {keys[0]}"
+        return _conflict(subject, image, words, f"set --property {NEEDED[spec]}")
     told = next((f.extra_specs[spec] for f in flavors if spec in f.extra_specs), None)
     words = f"{name}={image.properties.get(name, '')}: Nova refuses it"
     if told is None:

@@ -8,7 +8,7 @@ from nova import exception, objects
 from nova.objects import image_meta
 from nova.virt import hardware
 
-from nova_perfvm.facts.conflicts import KINDS
+from nova_perfvm.facts.conflicts import TOPOLOGY_PARTS
 from nova_perfvm.facts.guest_topology import PROPERTIES, topology_of
 from nova_perfvm.facts.snapshot import Flavor
 
@@ -28,7 +28,7 @@ def by_nova(vcpus, specs, properties):
         exception.ImageVCPULimitsRangeImpossible,
     ):
         return None
-    return tuple(getattr(found, kind) for kind in KINDS)
+    return tuple(getattr(found, kind) for kind in TOPOLOGY_PARTS)
 
 
 class SameAsNovaTest(testtools.TestCase):

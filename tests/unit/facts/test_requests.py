@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What explain works out from flavor and image, beside what Nova works out."""
 
+import collections
 import dataclasses
+import itertools
 import random
 
 import testtools
 from nova import exception, objects
-from nova.objects import image_meta
+from nova.objects import fields, image_meta
 from nova.scheduler import utils as scheduler_utils
 from nova.virt import hardware
 
@@ -158,6 +160,24 @@ class SameAsNovaTest(testtools.TestCase):
         self.assertGreater(refused, 50)
 
 
+MODELS = [
+    model
+    for model in ("amd-sev", "amd-sev-es", "amd-sev-snp", "intel-tdx")
+    if model in fields.MemEncryptionModel.ALL
+]
+# Values of each extra spec and image property; empty for none.
+ENCRYPTION = {
+    "hw:mem_encryption": ("", "true", "false"),
+    "hw:mem_encryption_model": ("", *MODELS),
+    "hw_mem_encryption": ("", "true"),
+    "hw_mem_encryption_model": ("", "amd-sev-es"),
+    "hw_firmware_type": ("", "uefi", "bios"),
+    "hw_machine_type": ("", "pc-q35-8.2", "pc"),
+    "hw_firmware_stateless": ("", "true", "false"),
+    "hw_video_model": ("", "none"),
+}
+
+
 def drawn(rng, given):
     """Return some of the keys, each with one of its values."""
     found = {key: rng.choice(values) for key, values in given.items()}
@@ -224,6 +244,29 @@ class RefusedTest(testtools.TestCase):
             },
             seen - {"ImageNUMATopologyAsymmetric"},
         )
+
+    def test_as_nova_api_judges_encrypted_memory(self):
+        counts = collections.Counter()
+        for values in itertools.product(*ENCRYPTION.values()):
+            given = {k: v for k, v in zip(ENCRYPTION, values, strict=True) if v}
+            specs = {key: text for key, text in given.items() if ":" in key}
+            image_props = {k: v for k, v in given.items() if k not in specs}
+            flavor = Flavor("f", "f", 4, 8192, 0, specs)
+            image = objects.ImageMeta(
+                name="i", properties=image_meta.ImageMetaProps.from_dict(image_props)
+            )
+            theirs = objects.Flavor(name="f", extra_specs=dict(specs))
+            try:
+                hardware.get_mem_encryption_constraint(theirs, image)
+                refused = ""
+            except exception.NovaException as exc:
+                refused = type(exc).__name__
+            found = {name for name, _ in conflicts(flavor, image_props)}
+            self.assertEqual(bool(refused), bool(found), (given, refused, found))
+            self.assertIn(refused, found or {""}, given)
+            counts[refused] += 1
+        self.assertGreater(min(counts.values()), 5, counts)
+        self.assertGreater(len(counts), 3, counts)
 
     def test_what_nova_api_refuses(self):
         for specs, props, said in (

@@ -37,6 +37,20 @@ CONTRADICTIONS = (
         "hw_tpm_version=1.2",
     ),
     (
+        "encrypted memory without UEFI",
+        {"extra_specs": {"hw:mem_encryption": "true"}},
+        {"hw_machine_type": "q35"},
+        "set --property hw_firmware_type=uefi",
+        "hw_firmware_type is not set: Nova refuses the image with hw:mem_encryption",
+    ),
+    (
+        "encrypted memory on another machine",
+        {"extra_specs": {"hw:mem_encryption": "true"}},
+        {"hw_firmware_type": "uefi", "hw_machine_type": "pc"},
+        "set --property hw_machine_type=q35",
+        "hw_machine_type=pc: Nova refuses the image with hw:mem_encryption",
+    ),
+    (
         "by itself",
         {},
         {"hw_cpu_sockets": "4", "hw_cpu_max_sockets": "2"},
