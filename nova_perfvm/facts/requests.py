@@ -13,7 +13,7 @@ from typing import Final
 from nova_perfvm import constants as const
 from nova_perfvm import cpuset
 from nova_perfvm.facts import RequestFacts, placement_request
-from nova_perfvm.facts.conflicts import NEEDED, HYPERTHREADING, conflicts
+from nova_perfvm.facts.conflicts import HYPERTHREADING, NEEDED, conflicts
 from nova_perfvm.facts.demand import Demand, Request, RequestError, with_groups
 from nova_perfvm.facts.flavor_facts import either, flavor_cells, flavor_facts, pins
 from nova_perfvm.facts.placement_request import Group, grouped
