@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -150,7 +151,7 @@ def plan(
         arms,
         sensitivity,
         own,
-        tuple(planner.remarks),
+        (*planner.remarks, *planner.unfit(policy)),
     )
 
 
@@ -174,6 +175,8 @@ class _Planner:
     ) -> None:
         self._model, self._services, self._wishes = model, services, wishes
         self.remarks: list[str] = []
+        # Arms, their sensitivity and services that stay pack the same VMs.
+        self._packings: dict[tuple[tuple[VMKind, ...], Bin], Packing] = {}
         self._pools: dict[ArmName, tuple[_Pool, ...]] = {}
         for name, pools in (
             ("slots", self._of_slots),
@@ -220,6 +223,19 @@ class _Planner:
         shared = (c for c in policy.classes if not c.pinned)
         return _Pool(tuple(s for c in shared for s in sizes_of(c, cells)), cells)
 
+    def unfit(self, policy: Policy) -> Iterator[str]:
+        """Yield the classes none of whose flavors fits an empty host."""
+        pools = itertools.chain.from_iterable(self._pools.values())
+        fitting = {size.class_name for pool in pools for size in pool.sizes}
+        for one in policy.classes:
+            if one.flavors and one.name not in fitting:
+                least = min(one.flavors.sizes, key=lambda size: size.memory_gb)
+                yield (
+                    f"no flavor of {one.name} fits a host of {self._model.shape} CPUs "
+                    f"and {self._model.memory_gb} GiB: the smallest is "
+                    f"{one.flavors.name_of(one.name, least)}"
+                )
+
     def carried(self, conditions: Conditions, arm: ArmName) -> tuple[Carried, ...]:
         """Return the VMs of each service; none where VMs would save no host."""
         pools = self._pools[arm]
@@ -247,14 +263,15 @@ class _Planner:
     ) -> list[Packing]:
         """Return how many hosts of each pool the VMs of services take."""
         link, ratio = conditions.network_gbps, conditions.ratios.network or 1.0
-        return [
-            pack(
-                [_kind(one, one.size) for one in carried if one.size in pool.sizes],
-                Bin(pool.room, None if link is None else link * ratio, pool.most),
-                self._wishes.limit_s,
-            )
-            for pool in pools
-        ]
+        found = []
+        for pool in pools:
+            kinds = tuple(_kind(one) for one in carried if one.size in pool.sizes)
+            host = Bin(pool.room, None if link is None else link * ratio, pool.most)
+            key = kinds, host
+            if key not in self._packings:
+                self._packings[key] = pack(kinds, host, self._wishes.limit_s)
+            found.append(self._packings[key])
+        return found
 
     def arms(self, conditions: Conditions) -> Iterator[Arm]:
         """Yield each arm, first the one that saves no host."""
@@ -314,7 +331,8 @@ class _Planner:
         )
 
 
-def _kind(one: Carried, size: Size | None) -> VMKind:
+def _kind(one: Carried) -> VMKind:
+    size = one.size
     if size is None:
         raise ValueError(one.service.name)
     shared_cpus = one.cpus / one.vms

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
 from dataclasses import replace
+from unittest import mock
 
 import testtools
 import yaml
 
 from nova_perfvm.exceptions import PerfVMError, UnknownClassError
 from nova_perfvm.policy import HostShape, loader
+from nova_perfvm.sizing import plan as plans
 from nova_perfvm.sizing.carriers import Conditions, DiskLimits
 from nova_perfvm.sizing.hosts import HostModel
 from nova_perfvm.sizing.plan import Wishes, notes, plan
@@ -86,6 +88,23 @@ class PlanTest(testtools.TestCase):
     def test_none_is_saved(self):
         found = planned(service(servers=2, cpu_percent=90, used_memory_gb=60))
         self.assertIn("from 2 servers to 2 hosts: none is saved", found.sentence)
+
+    def test_hosts_too_small_for_a_class(self):
+        found = planned(service(servers=2, **BUSY), model=replace(MODEL, memory_gb=10))
+        self.assertEqual(2, found.own.staying)
+        self.assertIn(
+            "no flavor of high-performance fits a host of 2x20 CPUs and 10 GiB: the "
+            "smallest is hp.20c.64g",
+            list(notes(found)),
+        )
+        self.assertNotIn("no flavor of", "".join(planned(service()).remarks))
+
+    def test_the_same_vms_are_packed_once(self):
+        many = [service(name=f"s{n}", servers=2, **BUSY) for n in range(6)]
+        with mock.patch.object(plans, "pack", wraps=plans.pack) as packed:
+            planned(*many)
+        asked = [str(call) for call in packed.call_args_list]
+        self.assertEqual(len(set(asked)), len(asked))
 
     def test_a_service_stays_whose_vms_would_take_more_hosts(self):
         """A node of 8 CPUs takes one VM of 5 vCPUs; 6 of them do a server's work."""
