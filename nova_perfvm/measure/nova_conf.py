@@ -28,9 +28,9 @@ class VMCPUSets(NamedTuple):
 
     :ivar whole: whether the sets are Nova's configuration; otherwise they are the
         CPUs of running VMs, and later VMs may take others
-    :ivar saves_power: what Nova does to dedicated CPUs without a VM: ``cpu_state``
-        takes them offline, ``governor`` slows them down; empty for nothing, None if
-        unknown
+    :ivar saves_power: the state of dedicated CPUs without a VM: ``cpu_state``
+        is offline, ``governor`` is a slow one; empty if Nova leaves these CPUs alone,
+        None if unknown
     :ivar connections: parallel connections of a live migration
     :ivar either: CPUs that Nova gives to pinned and unpinned VMs alike; `dedicated`
         and `shared` are then the CPUs of running VMs
@@ -55,7 +55,7 @@ class VMCPUSets(NamedTuple):
 def read(path: str) -> str:
     """Return the text of a nova.conf.
 
-    :raises NovaConfError: when it is none
+    :raises NovaConfError: when the file is no nova.conf
     """
     try:
         text = textfile.read(path, _MOST_BYTES)
@@ -71,7 +71,7 @@ def read(path: str) -> str:
 def parse(text: str) -> VMCPUSets:
     """Return the CPU sets that a nova.conf has.
 
-    :raises NovaConfError: when it is none, or they mean nothing
+    :raises NovaConfError: when the text is no nova.conf, or a CPU set is no list
     """
     # oslo.config takes time to load.
     from nova_perfvm.documents import config_file  # noqa: PLC0415

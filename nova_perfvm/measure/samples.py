@@ -43,10 +43,10 @@ Node = Annotated[int, Expected("the number of a NUMA node", lambda n: n >= 0)]
 class Machine:
     """The machine of a measurement; None for unknown attributes.
 
-    :ivar kind: whether it is the host or one of its VMs
-    :ivar governor: of frequency scaling, such as ``performance``
+    :ivar kind: host, or guest for a VM
+    :ivar governor: governor of frequency scaling, such as ``performance``
     :ivar node: the NUMA node that CPUs and memory of the run were bound to; None
-        if they were not.  A VM's run is bound by its flavor and needs none.
+        without a binding.  A VM's run is bound by the VM's flavor.
     """
 
     kind: Kind
@@ -60,20 +60,19 @@ class Machine:
 class Measurement:
     """One figure of one run of a tool.
 
-    :ivar who: the VM's name; the host's, or a name for each run of several that
-        the host does at once
-    :ivar metric: dotted, what is measured and how, such as ``network.bits_per_second``
-        or ``cpu.latency_max_ms``; network and disk are what the VMs of a host share
+    :ivar who: name of the VM, of the host, or of one of several runs at once on a host
+    :ivar metric: dotted name, such as ``network.bits_per_second`` or
+        ``cpu.latency_max_ms``; the VMs of a host share its network and disk
     :ivar better: whether a higher or a lower value is better
     :ivar threads: threads, jobs or connections of the tool
-    :ivar round: rounds follow each other, and in each of them everyone is measured;
-        values are compared within a round
+    :ivar round: number of the round; each round measures every machine, and values of
+        the same round are compared
     :ivar repeat: number of the run within its round
-    :ivar at_once: how many of its kind, VMs or runs on the host, ran at this time;
-        None for as many as have values of this metric in the round
+    :ivar at_once: number of VMs, or of runs on the host, at this time; None for the
+        number of values of this metric in the round
     :ivar value: above 0
-    :ivar loaded_neighbours: how many other VMs of the host kept all their CPUs and the
-        memory busy meanwhile, and were not measured; of files of before
+    :ivar loaded_neighbours: number of other VMs of the host whose CPUs and memory were
+        busy, and which were not measured; only in files of earlier versions
     """
 
     who: Text
@@ -101,11 +100,11 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a number of servers served together.
+    """The throughput of several servers together.
 
     :ivar per_second: requests per second over the whole run
-    :ivar timeline: the same over its course, where it is known
-    :ivar generator_cpu_percent: how busy the machines were that made the requests
+    :ivar timeline: requests per second in the course of the run; empty if unknown
+    :ivar generator_cpu_percent: CPU use of the machines that make the requests
     """
 
     servers: Count
@@ -124,9 +123,9 @@ class ScaleOut:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """All that a file has.
+    """The content of a file of measurements.
 
-    :ivar run: how they were made: :mod:`nova_perfvm.measure.bench.record` knows it
+    :ivar run: record of the run, see :mod:`nova_perfvm.measure.bench.record`
     """
 
     measurements: tuple[Measurement, ...] = ()
@@ -136,7 +135,7 @@ class Samples:
     )
 
     def mistakes(self) -> Iterator[Mistake]:
-        """List what contradicts itself; and whether there is nothing."""
+        """Yield contradictions between figures, or that there are no figures."""
         yield from _contradictions(self.measurements)
         if not self.measurements and not self.scale_out:
             yield Mistake((), "expected measurements, or scale_out")
@@ -148,19 +147,19 @@ def dumps(samples: Samples) -> str:
 
 
 def loads(text: str, source: str = "the file") -> Samples:
-    """Return what JSON says was measured.
+    """Return the measurements in a text of JSON.
 
-    :param source: what to call the text in errors
-    :raises DocumentError: with the mistakes
+    :param source: name of the text in errors
+    :raises DocumentError: with every mistake of the text
     """
     return parse_document("measurements", Samples, text, source)
 
 
 def load(paths: Iterable[str]) -> Samples:
-    """Return what several files have together, such as the host's and the VMs'.
+    """Return the measurements of several files, such as the host's and the VMs'.
 
-    :raises DocumentError: with the mistakes of the first file that has some, or of
-        all together
+    :raises DocumentError: with every mistake of the first file that has mistakes, or
+        the contradictions between the files
     :raises UnreadableFileError: when a file cannot be read
     """
     names = dict.fromkeys(paths)
@@ -170,7 +169,7 @@ def load(paths: Iterable[str]) -> Samples:
 def joined(files: Mapping[str, Samples]) -> Samples:
     """Return the measurements of several files, {name of the file: its samples}.
 
-    :raises DocumentError: with mistakes of all together
+    :raises DocumentError: with the contradictions between the files
     """
     if len(files) == 1:
         (only,) = files.values()

@@ -53,9 +53,9 @@ print(json.dumps([vms, cpus, names]))
 class Seen(NamedTuple):
     """The processes of a host, at one time.
 
-    :ivar cpu_s: {process of QEMU: seconds on a CPU since it began}
-    :ivar ran_s: {CPU: seconds that anything ran on it}
-    :ivar names_s: {name of processes: seconds on a CPU}
+    :ivar cpu_s: {PID of QEMU: CPU seconds since the process began}
+    :ivar ran_s: {CPU: seconds in use}
+    :ivar names_s: {name of processes: CPU seconds}
     """
 
     at_s: float
@@ -68,8 +68,8 @@ class Busy(NamedTuple):
     """CPU time of all VMs of a host during one step of the host.
 
     :ivar step: key of the step
-    :ivar cpus: how many CPUs they used
-    :ivar most: of those, what the busiest of them used
+    :ivar cpus: number of CPUs that all VMs used
+    :ivar most: number of CPUs that the busiest VM used
     """
 
     step: str
@@ -92,9 +92,9 @@ class Busy(NamedTuple):
 
 
 class Own(NamedTuple):
-    """What the benchmark did on a machine.
+    """The benchmark's own work on a machine.
 
-    :ivar threads: that were measured
+    :ivar threads: number of measured threads
     """
 
     used: Sequence[Used]
@@ -102,12 +102,13 @@ class Own(NamedTuple):
 
 
 class Others(NamedTuple):
-    """What all but the benchmark took of its CPUs, VMs too, in one step or on average.
+    """The share of the benchmark's CPUs that other processes used, VMs included.
 
-    Processes on CPUs that the benchmark leaves idle (OVS-DPDK's) count as nothing.
+    In one step, or on average over steps.  Processes on CPUs that the benchmark leaves
+    idle (OVS-DPDK's) do not count.
 
-    :ivar where: key of the step, or the steps' without the round
-    :ivar loudest: who took most, of those that still run; empty if nobody
+    :ivar where: key of the step, or the common key of the steps without their round
+    :ivar loudest: the running process that used most; empty without such a process
     """
 
     where: str
@@ -123,9 +124,9 @@ class Others(NamedTuple):
 class Beside(NamedTuple):
     """VMs and other processes of a host in all counted steps.
 
-    :ivar busiest: the step in which one of them did most
-    :ivar unknown: keys of the steps of which nothing is known
-    :ivar others: what all but the benchmark did, step by step
+    :ivar busiest: the step in which a VM used most
+    :ivar unknown: keys of the steps without readings
+    :ivar others: use of the benchmark's CPUs by other processes, step by step
     """
 
     busiest: Busy | None
@@ -180,11 +181,12 @@ def between(
     after: Mapping[str, Seen | None],
     own: Mapping[str, Own | None],
 ) -> dict[str, dict[str, Any] | None]:
-    """Return what a record has of a step: what others did between two looks at hosts.
+    """Return the record of a step: the use of hosts by others between two readings.
 
-    :param own: {target: what the benchmark did on its machine}
-    It is None of a host for which nobody can tell: of a process that ended meanwhile
-    the kernel has forgotten what it used, and its number may be another's.
+    None for a host without a reading.  The kernel keeps no CPU time of a process that
+    has ended, and may give its PID to another process.
+
+    :param own: {target: the benchmark's work on the target's machine}
     """
     return {who: _used(first, after[who], own[who]) for who, first in before.items()}
 
@@ -222,10 +224,10 @@ def _others(first: Seen, last: Seen, own: Own) -> dict[str, Any]:
 
 
 def of_hosts(run: Mapping[str, Any]) -> dict[str, Beside]:
-    """Return what VMs did on each host while it was measured; warm-up left out.
+    """Return the work of VMs on each host during its measurements, without warm-up.
 
-    :param run: of a record
-    :raises ValueError: for what bench run does not write
+    :param run: the run of a record
+    :raises ValueError: when the run is not one of ``bench run``
     """
     found: dict[str, Beside] = {}
     try:

@@ -93,10 +93,10 @@ class TargetError(PerfVMError):
 
 @dataclass(frozen=True)
 class Clock:
-    """How a target's clock differs from the one here.
+    """The difference of a target's clock from this machine's.
 
-    :ivar offset_s: seconds that it is ahead
-    :ivar uncertainty_s: half of the shortest time that a question took
+    :ivar offset_s: seconds by which the target's clock is ahead
+    :ivar uncertainty_s: half of the shortest round trip of a query
     """
 
     offset_s: float = 0.0
@@ -104,10 +104,10 @@ class Clock:
 
 
 class Used(NamedTuple):
-    """What a command used.
+    """The CPU use of a command.
 
-    :ivar cpus: those that it was allowed to use, as the kernel lists them
-    :ivar cpu_s: seconds on them, of all its processes
+    :ivar cpus: the CPUs allowed to the command, as the kernel lists them
+    :ivar cpu_s: CPU seconds of all processes of the command
     """
 
     cpus: str
@@ -115,10 +115,10 @@ class Used(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What a command printed.
+    """The output of a command.
 
-    :ivar started_s: when it was started, in seconds since 1970 of the clock there
-    :ivar used: None where the shell there does not tell
+    :ivar started_s: start of the command, in seconds since 1970 of the target's clock
+    :ivar used: CPU use; None where the target's shell does not report it
     """
 
     stdout: str
@@ -129,7 +129,7 @@ class Output(NamedTuple):
 def line(target: Target, command: Sequence[str], *, bound: bool = True) -> list[str]:
     """Return the command line here that runs a command on a target.
 
-    :param bound: whether to bind it to the target's NUMA node
+    :param bound: whether to bind the command to the target's NUMA node
     """
     words = [*target.prefix]
     if bound and target.node is not None:
@@ -153,7 +153,7 @@ async def run(
 ) -> str:
     """Run a command on a target; return what it prints.
 
-    :param bound: whether to bind it to the target's NUMA node
+    :param bound: whether to bind the command to the target's NUMA node
     :param most_bytes: that it may print
     :raises TargetError: when it fails, takes longer or prints more
     """

@@ -25,13 +25,13 @@ _PROGRAM: Final = re.compile(rf"\b({'|'.join(_TOOLS)})[ -](\d+(?:\.\d+)+)")
 def read(
     outputs: Iterable[tuple[str, str]], threads: int | None, **common: Any
 ) -> Samples:
-    """Return what outputs say; of the same figures each further one is another round.
+    """Return the figures of outputs; each further output of the same kind is a round.
 
-    :param outputs: the name of each in errors, and its text
-    :param threads: how many there were, for outputs that do not say it
-    :param common: who measured, and what else is the same for all measurements
-    :raises OutputError: with every output that none of the tools printed, or that is
-        no round of the same measurement as one before
+    :param outputs: (name of the output in errors, text of the output)
+    :param threads: number of threads, for outputs that do not name it
+    :param common: fields that all measurements share, such as ``who``
+    :raises OutputError: with every output that is no known tool's, or that is no
+        further round of the measurement before
     """
     # {(metric, threads): (source, text, conditions) of each round}
     rounds: dict[tuple[str, int], list[tuple[str, str, dict[str, Any]]]] = {}

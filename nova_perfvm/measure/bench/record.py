@@ -51,7 +51,7 @@ class Record:
     def begin(cls, path: str, scenario: Scenario) -> Self:
         """Return the record of a new run.
 
-        :raises RecordError: when the file is there, as it may hold hours of work
+        :raises RecordError: when the file exists, which may hold hours of work
         """
         if Path(path).exists():
             raise RecordError(
@@ -61,9 +61,9 @@ class Record:
 
     @classmethod
     def resume(cls, path: str, scenario: Scenario) -> Self:
-        """Return the record of a run to go on with; of a new one without a file.
+        """Return the record of a run to resume; of a new run if the file is missing.
 
-        :raises RecordError: when it is of another scenario
+        :raises RecordError: when the record has another scenario
         """
         record = cls(path, scenario)
         if not Path(path).exists():
@@ -115,9 +115,9 @@ class Record:
     def step(
         self, step: Step, measured: Iterable[Measurement], how: Mapping[str, Any]
     ) -> None:
-        """Record a step that is done.
+        """Record a finished step.
 
-        :param how: when it was started, and how far apart the targets
+        :param how: start of the step, and seconds between the starts of the targets
         """
         who = list(step.runs)
         found = {"key": step.key, "warm_up": step.round < 1, "targets": who}
@@ -125,9 +125,9 @@ class Record:
         self._document["measurements"] += [asdict(one) for one in measured]
 
     def save(self) -> None:
-        """Write the file for its owner to read, or leave it as it was.
+        """Write the file whole or not at all; only its owner may read the file.
 
-        :raises PerfVMError: when it cannot be written
+        :raises PerfVMError: when the file cannot be written
         """
         text = json.dumps(self._document, indent=1, allow_nan=False) + "\n"
         # The files collected on the targets are in the record.
@@ -136,10 +136,10 @@ class Record:
 
 @contextlib.contextmanager
 def reading_run(source: str) -> Iterator[None]:
-    """Make an error of what a file of a run has otherwise than it is written here.
+    """Turn errors from reading the record of a run into a RecordError.
 
-    :param source: what to call the file
-    :raises RecordError: when something is missing, or of another kind
+    :param source: name of the file in errors
+    :raises RecordError: when a key is missing, or its value has another type
     """
     try:
         yield
@@ -151,7 +151,7 @@ def reading_run(source: str) -> Iterator[None]:
 def json_of(path: str) -> dict[str, Any]:
     """Return the mapping in a file of JSON.
 
-    :raises RecordError: when there is none
+    :raises RecordError: when the file has no mapping
     """
     try:
         document = json.loads(textfile.read(path, KINDS["measurements"].most_bytes))

@@ -48,14 +48,12 @@ class Target:
     """A machine, or a part of one, that measures.
 
     :ivar kind: host, the baseline; or guest
-    :ivar ssh: where it is; None for this machine
+    :ivar ssh: address of the target for ssh; None for this machine
     :ivar ssh_options: options of ssh
-    :ivar prefix: what stands before every command there, such as
-        ``ip netns exec blue``
-    :ivar node: the NUMA node that numactl binds its CPUs and memory to; None for
-        no binding
-    :ivar more_nodes: others that it binds to, too
-    :ivar fio_directory: on the disk to measure there; None for fio's own key
+    :ivar prefix: prefix of every command, such as ``ip netns exec blue``
+    :ivar node: the NUMA node that numactl binds commands to; None for no binding
+    :ivar more_nodes: further NUMA nodes of the binding
+    :ivar fio_directory: directory on the disk to measure; None for the scenario's
     """
 
     name: _Name = field(metadata=NAME)
@@ -103,12 +101,12 @@ Members = Annotated[
 class Scenario:
     """Every key of a scenario file.
 
-    :ivar repeats: rounds that are measured
-    :ivar warm_up: rounds before them whose figures are dropped
-    :ivar grace_s: how much longer than planned a run may take
-    :ivar prepare_s: how long fio may write its files at first
-    :ivar working_set_mb: what all threads of a tool of memory work on together; None
-        for :data:`memory.TIMES_LAST_LEVEL` times a target's last-level cache
+    :ivar repeats: number of measured rounds
+    :ivar warm_up: number of earlier rounds, whose figures are dropped
+    :ivar grace_s: seconds by which a run may exceed its planned time
+    :ivar prepare_s: seconds in which fio may write its files at first
+    :ivar working_set_mb: memory that all threads of a memory benchmark use together;
+        None for :data:`memory.TIMES_LAST_LEVEL` times a target's last-level cache
     """
 
     targets: Annotated[
@@ -197,12 +195,12 @@ class Scenario:
     def steps(self, seed: int, working_set_mb: int = 0) -> Iterator[Step]:
         """Yield the steps of a run, in order.
 
-        Whatever changes in the course of time is to hit all alike: in each round a tool
-        measures all groups one after the other, and over the rounds each of them is
+        Slow changes of a machine are to hit all groups alike: in each round a tool
+        measures all groups one after the other, and over the rounds each group is
         equally often the first, give or take one.
 
-        :param seed: what the order is drawn by
-        :param working_set_mb: what tools of memory work on
+        :param seed: seed of the order
+        :param working_set_mb: memory that memory benchmarks use
         """
         in_turn = []
         for index, alike in enumerate(self._in_turn(working_set_mb)):
@@ -234,12 +232,12 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a group does at once.
+    """The runs of a group of targets at once.
 
-    :ivar round: 0 and below are warm-up
-    :ivar group: its name
-    :ivar runs: {target: its run}
-    :ivar working_set_mb: of what keeps targets busy
+    :ivar round: number of the round; warm-up has 0 and below
+    :ivar group: name of the group
+    :ivar runs: {target: run of the tool on the target}
+    :ivar working_set_mb: memory that the load beside the runs uses
     """
 
     round: int

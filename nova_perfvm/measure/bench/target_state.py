@@ -53,12 +53,12 @@ done
 class Look:
     """The state of a target, as recorded.
 
-    :ivar last_level_cache_bytes: of all its caches together; 0 where it tells none
-    :ivar memory_bytes: 0 where it tells none
-    :ivar versions: {tool: its version}
-    :ivar collected: what ``host collect`` or ``guest collect`` has found there
-    :ivar not_collected: why that is None
-    :ivar medium: what fio's directory there is on; None without one
+    :ivar last_level_cache_bytes: sum of the target's last-level caches; 0 if unknown
+    :ivar memory_bytes: memory of the target; 0 if unknown
+    :ivar versions: {tool: version}
+    :ivar collected: document of ``host collect`` or ``guest collect`` on the target
+    :ivar not_collected: why `collected` is None
+    :ivar medium: medium of fio's directory; None without a directory
     """
 
     hostname: str

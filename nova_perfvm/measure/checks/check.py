@@ -45,7 +45,7 @@ class Check(NamedTuple):
 
     :ivar order: place among the checks
     :ivar code: dotted, stable, never reused
-    :ivar title: what has to hold, in one sentence
+    :ivar title: the rule, in one sentence
     :ivar find: yields the findings for a subject, without the code; may raise
         :class:`NotReadError` when a file or command was not read
     """

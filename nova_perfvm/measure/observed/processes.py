@@ -179,7 +179,7 @@ def allowed_cpus(collected: Collected, path: str) -> frozenset[int]:
     """Return the CPUs allowed to a process or thread.
 
     :param path: directory of the process or thread in /proc
-    :raises NotReadError: when its status was not read
+    :raises NotReadError: when the status of the process or thread was not read
     """
     return cpus.parsed(f"{path}/status", _status(collected, path, "Cpus_allowed_list"))
 

@@ -282,9 +282,9 @@ def _distinct(inputs: Inputs) -> Seen:
 
 
 def _hour(inputs: Inputs, machine: CollectedMachine) -> Collected:
-    """Return a machine as it was before the first step, and after the last.
+    """Return a machine with the counters of before the first step and after the last.
 
-    :raises NotReadError: when one of the two is not known
+    :raises NotReadError: when the machine was not collected at both times
     """
     now = machine.collected
     first = min(_seen(inputs, machine), key=attrgetter("at"), default=None)

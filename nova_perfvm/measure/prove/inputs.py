@@ -33,10 +33,10 @@ _MAC: Final = "/sys/class/net/*/address"
 class CollectedMachine(NamedTuple):
     """The host, or a VM seen from inside.
 
-    :ivar who: its names in the samples; none if they are not to be told
-    :ivar domain: which of the host's VMs it is, None if none of them
-    :ivar how: by what that is known; else why it is not
-    :ivar known: whether it is known which VM it is, or that it is none of them
+    :ivar who: names of the machine in the samples; empty if unknown
+    :ivar domain: the machine's domain on the host; None if the host has no such domain
+    :ivar how: the figure by which the domain was found, or why the search failed
+    :ivar known: whether the search for the domain had a result
     """
 
     collected: Collected
@@ -59,7 +59,7 @@ class CollectedMachine(NamedTuple):
     def vm(self) -> Domain:
         """The domain of the VM on the host.
 
-        :raises NotReadError: when it is none of them, or nobody can tell
+        :raises NotReadError: when the host has no such domain, or its domain is unknown
         """
         if self.domain is None:
             raise NotReadError(self.how, "matches no VM of the host")
@@ -70,8 +70,8 @@ class CollectedMachine(NamedTuple):
 class Inputs:
     """All that a proof rests on.
 
-    :ivar run: what was noted while it was measured
-    :ivar media: {target: what fio's directory there is on}
+    :ivar run: notes of the benchmark run
+    :ivar media: {target: medium of fio's directory}
     """
 
     policy: Policy
@@ -133,7 +133,7 @@ class Inputs:
     def domains(self) -> tuple[Domain, ...]:
         """The VMs of the flavor that run on the host.
 
-        :raises NotReadError: when they are not known
+        :raises NotReadError: when the domains of the host are unknown
         """
         return tuple(
             domain
@@ -165,7 +165,7 @@ class Inputs:
 def flavor_of(policy: Policy, name: str) -> PolicyFlavor:
     """Return the flavor of a name.
 
-    :raises PerfVMError: when the policy has none
+    :raises PerfVMError: when the policy has no flavor of this name
     """
     known = {flavor.name: flavor for flavor in generate_flavors(policy)}
     if name not in known:

@@ -62,7 +62,7 @@ class Section(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Whom its findings are about."""
+        """The machine of the findings, or ``files``."""
         return "files" if self.kind == "files" else self.report.hostname
 
 
@@ -70,9 +70,9 @@ class Section(NamedTuple):
 class Judged:
     """The findings and comparisons of a proof, and the verdict.
 
-    :ivar reasons: why it is not proven, worst first; ``source`` of each is the
-        host, the VM or the files that it is about
-    :ivar no_proof: why it is a measurement, whatever was found; empty for a proof
+    :ivar reasons: findings against the proof, worst first; ``source`` names the host,
+        the VM or the files of the finding
+    :ivar no_proof: reasons why the run is a measurement only; empty for a proof
     """
 
     inputs: Inputs

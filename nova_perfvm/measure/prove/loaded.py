@@ -53,9 +53,9 @@ Document = dict[str, Any]
 
 
 def nodes(host: Target) -> tuple[int, ...]:
-    """Return the NUMA nodes of a host that have CPUs; none if it tells of none.
+    """Return the NUMA nodes of a host that have CPUs; empty if the host lists no nodes.
 
-    :raises TargetError: when it does not answer
+    :raises TargetError: when the host does not answer
     """
     try:
         text = asyncio.run(connection.run(host, _NODES, _ASK_S))
@@ -73,11 +73,11 @@ def check_media(
     directory: str,
     volumes: Mapping[str, Collection[str]] | None = None,
 ) -> None:
-    """Look whether what a directory is on can prove a promise of IOPS.
+    """Check that the medium of a directory can prove a promise of IOPS.
 
-    :param volumes: {VM: IDs of its volumes of the class's type}; None where the class
-        is of no volumes
-    :raises NothingToRunError: with what proves nothing, and the remedy
+    :param volumes: {VM: IDs of its volumes of the class's type}; None for a class
+        without volumes
+    :raises NothingToRunError: with the media that prove nothing, and the remedy
     """
     of = {one.name: medium.look(one, directory) for one in targets}
     reasons = []
@@ -106,7 +106,7 @@ def await_ready(
 ) -> None:
     """Wait until targets can be logged in to and have all tools.
 
-    :raises NothingToRunError: with what is still missing after that time
+    :raises NothingToRunError: with the tools and targets missing after that time
     """
     asyncio.run(_await_all(list(targets), scenario, patience_s, tell))
 
@@ -147,10 +147,10 @@ def collect(
 ) -> tuple[Document, list[Document]]:
     """Return what host and VMs show while all VMs are busy, and their memory in use.
 
-    :param tools: the load
-    :param memory_mb: of each VM
-    :param warn: is told of VMs whose memory is not in use
-    :raises TargetError: when the load fails, or is over before the second look
+    :param tools: tools that make the load
+    :param memory_mb: memory of each VM in MiB
+    :param warn: prints a warning about VMs whose memory is idle
+    :raises TargetError: when the load fails, or ends before the second look
     :raises PerfVMError: when a machine cannot be collected
     """
     try:
@@ -165,7 +165,7 @@ def collect(
 def remove_files(targets: Iterable[Target], directory: str) -> None:
     """Remove fio's files that proofs have left below a directory.
 
-    :raises TargetError: when they stay
+    :raises TargetError: when a file stays
     """
 
     async def remove() -> None:

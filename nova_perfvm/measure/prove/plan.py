@@ -39,11 +39,11 @@ _PREFIXES: Final = {"host": (), "guest": (("sudo", "-n"),)}
 class Machines:
     """The machines that take part in a proof.
 
-    :ivar host: where collecting logs in to, and the baseline is measured
+    :ivar host: the host, whose files are collected and whose baseline is measured
     :ivar nodes: the host's NUMA nodes that have CPUs
-    :ivar vms: all VMs of the flavor on it
-    :ivar generator: what the network is measured against; None for no network
-    :ivar address: of the generator, for the others
+    :ivar vms: all VMs of the flavor on the host
+    :ivar generator: the machine at the network's other end; None for no network
+    :ivar address: IP address of the generator
     """
 
     host: Target
@@ -68,7 +68,7 @@ def scenario_of(
     as many nodes as a VM has.
 
     :param baseline: whether to measure the host, too
-    :param directory: on the disk to measure; None for no disk
+    :param directory: directory on the disk to measure; None for no disk
     """
     vms = machines.vms
     # Each run is bound to as many NUMA nodes as a VM has.
@@ -119,9 +119,9 @@ def _whole_s(scenario: Scenario) -> float:
 def differences(
     scenario: Scenario, flavor: PolicyFlavor, vm_class: VMClass, nodes: tuple[int, ...]
 ) -> Iterator[str]:
-    """Yield in what a scenario differs from the built-in one of a flavor.
+    """Yield the differences of a scenario from the built-in one of a flavor.
 
-    It may have more rounds and longer runs, and other names.
+    More rounds, longer runs and other names are no difference.
 
     :param nodes: the host's NUMA nodes that have CPUs
     """

@@ -26,9 +26,8 @@ Needs = Callable[[VMClass], bool]
 class Evidence(NamedTuple):
     """What a check has to prove.
 
-    :ivar needed: for which classes; for the others an unknown will do
-    :ivar why: why it is needed, and why those unknowns do not matter; where it never
-        is, why not
+    :ivar needed: classes whose proof fails if the check's result is unknown
+    :ivar why: reason why the check is needed, and for which classes it is not
     """
 
     needed: Needs
@@ -187,8 +186,8 @@ class Endpoint(NamedTuple):
 
     All rows of all endpoints must pass; other rows are information.
 
-    :ivar metrics: what the names of such metrics match
-    :ivar each_vcpu: whether it counts only with as many threads as vCPUs
+    :ivar metrics: regular expression for the names of the figure's metrics
+    :ivar each_vcpu: whether the figure counts only with as many threads as vCPUs
     """
 
     name: str

@@ -42,8 +42,8 @@ def make(
     """Return the record of a run and of the files collected after the run.
 
     :param policy: the policy file's text
-    :param seen: what was collected on the host, and in each VM
-    :raises PerfVMError: when something is not what it is to be
+    :param seen: documents collected on the host, and in each VM
+    :raises PerfVMError: when a document or the run has mistakes
     """
     host = reading.loads(json.dumps(seen[0]), "host", "host")
     guests = tuple(reading.loads(json.dumps(g), "guest", "guest") for g in seen[1])
@@ -61,7 +61,7 @@ def make(
 def judged(found: ProofRecord) -> Judged:
     """Return what a record says: a verdict, or that it is a measurement.
 
-    :raises PerfVMError: when the parts are not what they are to be
+    :raises PerfVMError: when a part of the record has mistakes
     """
     of = _inputs(found)
     return judge.judge(of, provenance.no_proof(found, of.flavor, of.vm_class))
@@ -95,9 +95,9 @@ def _media(run: Mapping[str, Any]) -> dict[str, Medium]:
 
 
 def write(path: str, found: ProofRecord, of: Judged) -> None:
-    """Write a record with what was judged, for its owner alone to read.
+    """Write a record with its verdict; only the file's owner may read the file.
 
-    :raises PerfVMError: when it cannot be written
+    :raises PerfVMError: when the file cannot be written
     """
     verdict = {
         "line": line(of),

@@ -44,9 +44,9 @@ class MadeOf:
 
     :ivar program: version of this package
     :ivar scenario_sha256: in hex
-    :ivar order: keys of the steps, as they were carried out
-    :ivar boot_id: of the host
-    :ivar vms: UUIDs, as the guests tell them; empty where one does not
+    :ivar order: keys of the steps, in the order of the run
+    :ivar boot_id: boot ID of the host
+    :ivar vms: UUIDs from DMI of the guests; empty text for a guest without a UUID
     """
 
     program: Text
@@ -61,11 +61,11 @@ class ProofRecord:
     """All that a proof rests on.
 
     :ivar policy: the policy file's text
-    :ivar host: collected after the last step, while the VMs were busy; and so
-        ``guests``
-    :ivar measured: with what was collected before the first step
-    :ivar baseline: of a host that was measured before; None if it was this time
-    :ivar verdict: for who reads the file: what was said when it was made
+    :ivar host: the host, collected after the last step, while the VMs were busy;
+        ``guests``: the VMs, collected at the same time
+    :ivar measured: figures, with the files collected before the first step
+    :ivar baseline: figures of a host from an earlier run; None without such a run
+    :ivar verdict: the verdict at the record's writing, for readers of the file
     """
 
     made_of: MadeOf
@@ -81,7 +81,7 @@ class ProofRecord:
 def made_of(run: Run, host: Collected, guests: tuple[Collected, ...]) -> MadeOf:
     """Return the origin of a record.
 
-    :raises RecordError: when the run is none that is written here
+    :raises RecordError: when the run is not one of a proof
     """
     with reading_run("the record"):
         text = json.dumps(run["scenario"], sort_keys=True)
@@ -103,7 +103,7 @@ def no_proof(
 ) -> Iterator[str]:
     """Yield why a record is of a measurement, and no proof.
 
-    :raises RecordError: when the run is none that is written here
+    :raises RecordError: when the run is not one of a proof
     """
     if found.baseline is not None:
         yield "foreign baseline"

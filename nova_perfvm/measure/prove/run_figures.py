@@ -33,7 +33,7 @@ def contradictions(
 ) -> Iterator[str]:
     """Yield the contradictions between steps and figures of a run.
 
-    :param host: as it was collected after the run
+    :param host: the host, collected after the run
     """
     drawn = {step.key: step.run.seconds for step in scenario.steps(run["seed"])}
     yield from _out_of_order(run, drawn)

@@ -17,7 +17,7 @@ class MachineSeen(NamedTuple):
     """What bench run saw of a machine when it began, or went on.
 
     :ivar name: its name in the samples
-    :ivar files: that were collected there; empty if that failed
+    :ivar files: {path: content} of the machine; empty if the collection failed
     """
 
     name: str
@@ -38,9 +38,9 @@ class ClockSeen(NamedTuple):
 class StepNotes(NamedTuple):
     """One step: machines that measure at once.
 
-    :ivar counts: whether its figures do: warm-up's do not
-    :ivar took_s: seconds, None if that was not noted
-    :ivar apart_s: between the first start and the last
+    :ivar counts: whether the figures count; those of warm-up do not
+    :ivar took_s: duration in seconds; None if unknown
+    :ivar apart_s: seconds between the first start and the last
     """
 
     key: str
@@ -64,10 +64,10 @@ class StepNotes(NamedTuple):
 class RunNotes(NamedTuple):
     """What bench run noted beside its measurements.
 
-    :ivar seen: each measured machine, as often as the run began or went on
-    :ivar begun: and ``ended``: when it measured
-    :ivar failures: what it could not measure
-    :ivar beside: {host: what its VMs did while it was measured}
+    :ivar seen: each measured machine, once for each start or resumption of the run
+    :ivar begun: time of the first step; ``ended`` of the last
+    :ivar failures: measurements that failed
+    :ivar beside: {host: the work of its VMs during the measurements}
     """
 
     seen: tuple[MachineSeen, ...]
@@ -101,8 +101,8 @@ def of_samples(found: Samples, source: str) -> RunNotes:
 
     Who only served is left out.
 
-    :param source: what to call the file in errors
-    :raises RecordError: when that is not what it writes
+    :param source: name of the file in errors
+    :raises RecordError: when the notes are not those of a benchmark run
     """
     with reading_run(source):
         return _noted(found.run, {m.who for m in found.measurements})

@@ -140,7 +140,7 @@ class ProofOptions:
     def host_of(self, servers: Sequence[ReachableServer], flavor: str) -> str:
         """Return the named host, or the host of the given servers.
 
-        :raises PerfVMError: when there is none, they are not all on it, or have another
+        :raises PerfVMError: when the host is unknown, or a server has another host or
             flavor
         """
         if others := [
@@ -201,7 +201,7 @@ class ProofSession:
     def remove_files(self, directory: str) -> None:
         """Remove fio's files below `directory`, on the host and on servers.
 
-        :raises PerfVMError: when neither is named
+        :raises PerfVMError: when neither a host nor servers are named
         """
         asked = self.asked
         if not (asked.host or asked.host_ssh or asked.servers):
@@ -297,7 +297,7 @@ def judged(
 ) -> tuple[str, int]:
     """Judge, write the record and its page; return the verdict's line and exit status.
 
-    :param seen: what machines showed under load, of the host and of each VM
+    :param seen: documents collected under load on the host, and in each VM
     """
     record = proof.make(
         policy=loader.dump(policy),

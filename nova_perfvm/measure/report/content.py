@@ -36,12 +36,12 @@ _FEATURES: Final = ("hostname", "kernel", "cpu_model", "governor")
 class Content:
     """Comparisons, scaling, failures and machines of files of measurements.
 
-    :ivar comparisons: empty where nothing could be compared; ``not_compared`` is why
-    :ivar scaling: with the number of VMs at once, or of servers
-    :ivar remarks: what makes ratios doubtful
-    :ivar failures: (where, who, why, what the tool printed) of what was not measured
-    :ivar machines: of each target its name, hostname, kernel, CPU, governor, tools and
-        clock, as it was measured
+    :ivar comparisons: VMs against hosts; without any, ``not_compared`` is the reason
+    :ivar scaling: findings by number of VMs at once, or of servers
+    :ivar remarks: causes of doubt about ratios
+    :ivar failures: (step, target, reason, output of the tool) of failed measurements
+    :ivar machines: (name, hostname, kernel, CPU, governor, tools, clock) of each target
+        when it was measured
     """
 
     files: tuple[str, ...]
@@ -60,10 +60,10 @@ def read(
     latency_target: float = LATENCY_TARGET,
     vms: int | None = None,
 ) -> Content:
-    """Return what files of measurements, or records of proofs, show.
+    """Return the content of files of measurements, or of records of proofs.
 
     :param target: and ``latency_target``, ``vms``: as :func:`compare` takes them
-    :raises PerfVMError: when one cannot be used, or there is nothing to tell
+    :raises PerfVMError: when a file has mistakes, or no file has figures
     """
     parts = {file: _samples(file) for file in files}
     whole = samples.joined(parts)

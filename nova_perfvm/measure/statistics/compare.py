@@ -41,8 +41,8 @@ class CannotCompareError(PerfVMError):
 class ComparedGroup(NamedTuple):
     """The key of comparable figures.
 
-    :ivar at_once: how many VMs ran
-    :ivar loaded_neighbours: VMs that were only kept busy meanwhile
+    :ivar at_once: number of VMs that were measured at the same time
+    :ivar loaded_neighbours: number of VMs that were busy beside, and not measured
     """
 
     metric: str
@@ -52,7 +52,7 @@ class ComparedGroup(NamedTuple):
 
     @property
     def beside(self) -> str:
-        """What follows the number at once: the VMs that were kept busy."""
+        """The busy VMs in words, to follow the number of measured VMs."""
         busy = self.loaded_neighbours
         return f" beside {busy} busy" if busy else ""
 
@@ -71,19 +71,19 @@ class ComparedGroup(NamedTuple):
 class Comparison:
     """One VM against the host in one metric.
 
-    :ivar group: the metric and how it was measured
+    :ivar group: the metric and the conditions of its measurement
     :ivar vs_host: value / one run on the host; None without a baseline
-    :ivar vs_share: value / (all that the host did at once / number of VMs); None
-        for latencies, which nobody shares
-    :ivar against: which of the two the target is for
+    :ivar vs_share: value / (sum of the host's runs at once / number of VMs); None
+        for latencies, which VMs do not share
+    :ivar against: the ratio that the target limits
     :ivar target: the least ratio that passes; where lower is better, the most
     :ivar level: OK, unknown or a failure
-    :ivar reason: why it is not OK
-    :ivar remarks: what makes the ratio doubtful
-    :ivar doubts: those of them that may make the VM look better than it is, or
-        that leave open what was compared at all
-    :ivar primary: whether the verdict on the VM rests on it, as was declared
-        before it was measured; else it is information
+    :ivar reason: cause of another level than OK
+    :ivar remarks: causes of doubt about the ratio
+    :ivar doubts: the remarks that may flatter the VM, or leave the compared machines
+        unknown
+    :ivar primary: whether the verdict rests on this comparison, as declared before
+        the measurement; other comparisons are information
     """
 
     group: ComparedGroup
@@ -121,11 +121,11 @@ def compare(
     """Return each VM's comparison, in the order of the measurements.
 
     :param target: the least part of the host's throughput that passes
-    :param latency_target: how many times the host's latency passes at most
-    :param vms: how many VMs share the host; None for as many as ran at once
-    :param is_primary: which groups the verdict rests on, judged together; None for
-        all of them, each by itself
-    :raises CannotCompareError: when there is no host, or no VM
+    :param latency_target: the largest VM's latency / host's latency that passes
+    :param vms: number of VMs that share the host; None for the number measured at once
+    :param is_primary: selects the groups that the verdict rests on, which are judged
+        together; None to judge each group by itself
+    :raises CannotCompareError: when no host or no VM was measured
     """
     hosts, guests = (
         grouped(m for m in measurements if m.machine.kind == kind)
@@ -218,8 +218,8 @@ def grouped(measurements: Iterable[Measurement]) -> dict[ComparedGroup, Rounds]:
 class Ratios(NamedTuple):
     """A VM's ratios.
 
-    :ivar apart: why they have no interval although there may be repeats
-    :ivar left_out: how many rounds have but one side
+    :ivar apart: why the ratios have no interval in spite of repeats
+    :ivar left_out: number of rounds in which only host or VM was measured
     """
 
     vs_host: Estimate
@@ -231,10 +231,10 @@ class Ratios(NamedTuple):
 def ratios_of(
     own: Mapping[int, float], baseline: Rounds | None, vms: int
 ) -> Ratios | None:
-    """Return the ratios of values to a baseline, round by round; None without one.
+    """Return the ratios of values to a baseline by round; None without a baseline.
 
     :param own: {round: value}
-    :param vms: how many share what all runs of the baseline did
+    :param vms: number of VMs that share the sum of the baseline's runs
     """
     if not baseline:
         return None

@@ -56,15 +56,15 @@ _NONE: Final = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A ratio and how sure it is.
+    """A ratio and its uncertainty.
 
     :ivar ratio: geometric mean over the rounds
-    :ivar low: lower end of the 95 % interval, None where there is but one round
-    :ivar high: upper end
-    :ivar ratios: that of each round, in their order
-    :ivar spread: standard deviation of the logarithm of a round's ratio; None where
-        there is but one round
-    :ivar effective: how many independent rounds tell as much
+    :ivar low: lower end of the 95 % interval; None for a single round
+    :ivar high: upper end of the interval
+    :ivar ratios: ratio of each round, in the order of the rounds
+    :ivar spread: standard deviation of the logarithm of a round's ratio; None for a
+        single round
+    :ivar effective: number of independent rounds with the same information
     """
 
     ratio: float
@@ -85,11 +85,11 @@ class Estimate:
         return self.effective < self.rounds
 
     def interval(self, of_rows: int = 1) -> tuple[float, float] | None:
-        """Return the ends that hold the ratios of all of some rows at once.
+        """Return the ends of the interval, wide enough for several rows at once.
 
-        :param of_rows: how many rows are judged together; each gets its part of
-            the error (Bonferroni), so that all hold in 95 % of cases
-        :returns: None where there is but one round
+        :param of_rows: number of rows judged together; each row gets its part of the
+            error (Bonferroni), so that in 95 % of cases all intervals hold
+        :returns: None for a single round
         """
         if self.spread is None:
             return None
@@ -99,7 +99,7 @@ class Estimate:
 
 
 def estimate(ratios: Sequence[float]) -> Estimate:
-    """Return the estimate of a ratio from that of each round, in their order.
+    """Return the estimate of a ratio from the ratios of rounds, in their order.
 
     :param ratios: at least one, each above 0
     """
@@ -148,12 +148,12 @@ def _weights(rounds: int) -> np.ndarray[Any, Any]:
 
 
 def _factor(spread: float, rounds: int, effective: float, error: float) -> float:
-    """Return by what the ends of an interval are above and below the ratio.
+    """Return the factor between a ratio and the ends of its interval.
 
     A drift is guessed from few rounds: an interval that is widened for one rests on
     no fewer degrees of freedom than that of the fewest rounds.
 
-    :param error: in how many cases the ratio may be beyond the ends
+    :param error: share of cases in which the ratio may be beyond the ends
     """
     freedom = effective - 1
     if effective < rounds:

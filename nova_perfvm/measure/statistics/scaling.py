@@ -43,11 +43,11 @@ class ScalingFinding(NamedTuple):
     """One judgement.
 
     :ivar name: the metric and the threads of each VM; the service
-    :ivar number: of VMs or servers
+    :ivar number: number of VMs or servers
     :ivar what: ``of alone`` (sum X(N) / X(1)) or ``of the peak`` of VMs;
         ``generator``, ``linearity`` or ``decay`` of services
-    :ivar reason: what is wrong; empty if nothing is
-    :ivar bad: how bad that is
+    :ivar reason: cause of a failure or warning; empty for neither
+    :ivar bad: level of the finding if it has a reason
     """
 
     name: str
@@ -65,10 +65,10 @@ class ScalingFinding(NamedTuple):
 
 
 def judge_all(samples: Samples, target: float = TARGET) -> list[ScalingFinding]:
-    """Judge all that there is.
+    """Judge VMs at once, and the services of a file.
 
-    :param target: the least part of what is expected that passes
-    :raises CannotScaleError: when there is nothing to judge
+    :param target: the least part of the expected throughput that passes
+    :raises CannotScaleError: when the file has neither
     """
     found = list(judge_vms(samples.measurements, target))
     for service in samples.scale_out:

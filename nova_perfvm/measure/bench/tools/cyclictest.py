@@ -39,7 +39,7 @@ cat "$f"
 class CyclicTest:
     """``cyclictest`` with threads that wake up all ``interval_us``, each on its CPU.
 
-    :ivar loaded: whether all CPUs are busy meanwhile, as a VM's are that works
+    :ivar loaded: whether a load keeps all CPUs busy, like those of a working VM
     """
 
     threads: tool.Threads = (tool.VCPUS,)
@@ -68,8 +68,8 @@ class CyclicTest:
 def parse(state: str, text: str) -> dict[str, float]:
     """Read cyclictest's JSON.
 
-    :param state: what the metrics say of the load, with a dot
-    :raises OutputError: when it is no such thing
+    :param state: part of the metrics' names that tells the load, with a dot
+    :raises OutputError: when the text is no output of cyclictest
     """
     (document,) = tool.documents_of(NAME, text)
     threads = document["thread"].values()

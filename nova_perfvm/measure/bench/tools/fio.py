@@ -81,10 +81,10 @@ LY_JOBS: Final = (
 class Fio:
     """``fio`` with files of its own for each target, beside the page cache.
 
-    :ivar directory: on the disk to measure, of targets that name none; the files are
-        below it
-    :ivar size: of the file of each of the ``numjobs`` threads
-    :ivar seconds: of each job; LY's figure
+    :ivar directory: directory on the disk to measure, for targets that name none; fio
+        writes its files below
+    :ivar size: size of the file of each of the ``numjobs`` threads
+    :ivar seconds: duration of each job; the default is LY's
     """
 
     directory: Directory | None = None
@@ -135,8 +135,8 @@ def removal_of_all(directory: str) -> tuple[str, ...]:
 def parse(job: str, text: str) -> dict[str, float]:
     """Read fio's JSON.
 
-    :param job: what the metrics are named after; empty for the name in the JSON
-    :raises OutputError: when it is no such thing, or the job failed
+    :param job: name of the job in metrics; empty for the name in the JSON
+    :raises OutputError: when the text is no output of fio, or the job failed
     """
     done = job_of(text)
     job = job or done["jobname"]
@@ -153,7 +153,7 @@ def parse(job: str, text: str) -> dict[str, float]:
 def job_of(text: str) -> Any:
     """Return the only job in fio's JSON.
 
-    :raises OutputError: when there are others, or the job failed
+    :raises OutputError: when the text has several jobs, or the job failed
     """
     jobs = jobs_of(text)
     if len(jobs) > 1:
@@ -166,7 +166,7 @@ def job_of(text: str) -> Any:
 def jobs_of(text: str) -> list[Any]:
     """Return the jobs in fio's JSON, which ran at once, each with all its options.
 
-    :raises OutputError: when they need not have run at once, or one failed
+    :raises OutputError: when the jobs may have run one by one, or a job failed
     """
     found = tool.documents_of(NAME, text, "--output-format=json+")
     if len(found) > 1:
@@ -195,10 +195,11 @@ def conditions(text: str) -> dict[str, Any]:
 
 
 def figures(rate: str, latency: str, done: Any) -> dict[str, float]:
-    """Return operations per second, and percentiles of the time that each takes.
+    """Return operations per second, and percentiles of an operation's time.
 
-    :param rate: the metric of the one, ``latency`` what begins those of the others
-    :param done: of fio's JSON, with a histogram of its own
+    :param rate: metric of the operations per second
+    :param latency: prefix of the percentiles' metrics
+    :param done: ``read`` or ``write`` of fio's JSON, with its histogram
     """
     # --clat_percentiles=0 prints none, --percentile_list others.
     ns = done["clat_ns"].get("percentile", {})

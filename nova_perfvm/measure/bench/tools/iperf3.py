@@ -58,10 +58,9 @@ class IPerf3(tool.Served):
 
     Each connection is a process.
 
-    :ivar protocols: tcp for bits per second; udp for small packets per second, as many
-        as arrive
-    :ivar directions: from the targets, and to them
-    :ivar omit_s: what is dropped at the start, in which TCP finds its speed
+    :ivar protocols: tcp for bits per second; udp for arriving small packets per second
+    :ivar directions: from the targets, and to the targets
+    :ivar omit_s: seconds at the start that are dropped, in which TCP finds its speed
     """
 
     seconds: tool.Seconds = 30
@@ -108,7 +107,7 @@ class IPerf3(tool.Served):
 def parse(text: str) -> dict[str, float]:
     """Read the JSON of one or several processes, one after the other.
 
-    :raises OutputError: when it is no such thing, or says that one of them failed
+    :raises OutputError: when the text is no output of iperf3, or a process failed
     """
     found = tool.documents_of(NAME, text, "--json")
     for document in found:
@@ -135,7 +134,7 @@ def parse(text: str) -> dict[str, float]:
 
 @tool.output_of(NAME)
 def conditions(text: str) -> dict[str, Any]:
-    """Return what rounds have in common: streams, and how they send.
+    """Return the conditions that rounds share: streams, and how they send.
 
     :raises OutputError: when several processes did not start together
     """

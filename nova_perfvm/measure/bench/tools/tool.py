@@ -46,12 +46,12 @@ class OutputError(PerfVMError):
 
 @dataclass(frozen=True, slots=True)
 class ServerCommand:
-    """What has to run elsewhere while a tool runs.
+    """The server that a tool needs on another machine.
 
     :ivar target: name of the machine
-    :ivar command: what to run there
-    :ivar ready: what it prints when it is ready
-    :ivar times: how often it prints that
+    :ivar command: command line of the server
+    :ivar ready: line that the server prints when it is ready
+    :ivar times: number of such lines
     """
 
     target: str
@@ -64,14 +64,14 @@ class ServerCommand:
 class Run:
     """One run of a tool on one target.
 
-    :ivar name: of the run in reports, such as ``sysbench cpu``
+    :ivar name: name of the run in reports, such as ``sysbench cpu``
     :ivar threads: threads, jobs or connections
-    :ivar seconds: how long it measures
+    :ivar seconds: planned duration
     :ivar command: the command line
-    :ivar parse: what makes {metric: value} of its standard output
-    :ivar server: what has to run elsewhere meanwhile
-    :ivar loaded: whether all CPUs of the target are to be busy besides
-    :ivar most_bytes: that the command may print
+    :ivar parse: returns {metric: value} of the command's standard output
+    :ivar server: the server that the run needs
+    :ivar loaded: whether a load keeps all CPUs of the target busy beside the run
+    :ivar most_bytes: the longest output of the command
     """
 
     tool: str
@@ -90,9 +90,9 @@ class Place:
     """Where a tool's command line will run.
 
     :ivar who: name of the target
-    :ivar number: of the target among those that run at once, from 0
-    :ivar working_set_mb: what tools of memory work on
-    :ivar directory: on the disk to measure, if the target has one of its own
+    :ivar number: index of the target among the targets at once, from 0
+    :ivar working_set_mb: memory that memory benchmarks use
+    :ivar directory: the target's own directory on the disk to measure
     """
 
     who: str
@@ -105,10 +105,10 @@ class Place:
 class Served:
     """A tool whose targets talk to a machine that serves.
 
-    :ivar server: name of the target that serves, which measures nothing itself
-    :ivar address: of the server, for the others
-    :ivar port: the first of as many ports as connections are at once, on all targets
-    :ivar connections: numbers of connections
+    :ivar server: name of the target that serves, on which nothing is measured
+    :ivar address: IP address of the server
+    :ivar port: the first port; all connections of all targets at once have a port each
+    :ivar connections: numbers of connections, each measured
     """
 
     server: Annotated[str, Expected("the name of a target")]
@@ -138,12 +138,12 @@ def shell(script: str, *arguments: str) -> tuple[str, ...]:
 
 
 def documents_of(program: str, text: str, option: str = "") -> list[Any]:
-    """Return the JSON documents that a program printed, one after the other.
+    """Return the JSON documents in a program's output, one after the other.
 
-    What stands around them is left out: warnings, mostly.
+    Text between the documents, such as warnings, is ignored.
 
-    :param option: that makes it print JSON
-    :raises OutputError: when there is none, or a part of one
+    :param option: option with which the program prints JSON, for the error
+    :raises OutputError: when a document is incomplete, or there is none
     """
     decoder = json.JSONDecoder()
     found = []
@@ -174,8 +174,8 @@ def output_of(program: str) -> Iterator[None]:
 def measurements(figures: Mapping[str, float], **common: Any) -> list[Measurement]:
     """Return measurements of {metric: value}.
 
-    :param common: fields that all of them have, but for unit and better
-    :raises OutputError: when a value is 0, which no ratio can be told to
+    :param common: fields that all measurements share, without unit and better
+    :raises OutputError: when a value is 0, to which there is no ratio
     """
     found = []
     for metric, value in figures.items():
