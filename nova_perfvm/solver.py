@@ -14,12 +14,12 @@ Terms = Mapping[int, float]
 
 
 class Solution(NamedTuple):
-    """The best solution found, and what no solution can exceed.
+    """The best solution found, and a bound for all solutions.
 
     :ivar values: of the columns; empty without a solution
-    :ivar bound: the limit of the objective, if a column is whole
-    :ivar duals: of the rows, if no column is whole: what more of a row's limit is worth
-    :ivar infeasible: whether there is no solution, as HiGHS has proven
+    :ivar bound: bound of the objective, if a column is whole
+    :ivar duals: dual values of the rows, if no column is whole
+    :ivar infeasible: whether HiGHS has proven that no solution exists
     """
 
     values: Sequence[float]

@@ -41,7 +41,7 @@ class ChangeImage(Change):
     :ivar before: the present values of properties that the image has already
     :ivar surplus: properties to remove, with their values
     :ivar tags: all tags of the image after the change
-    :ivar new_tags: tags that the image does not have yet
+    :ivar new_tags: tags to add
     :ivar record: the present record and the new one; empty for none
     :ivar unasked: whether it is a tenant's image that no operator has named
     """
@@ -100,7 +100,7 @@ def plan_images(
     """Return the steps that turn images into those that the policy wants.
 
     :param desired: properties by tag
-    :param observed: the images that are named, and those that have a tag
+    :param observed: named images, and images with a tag of the policy
     :param named: {ID of an image: the tag that it should get}
     :param project: ID of the administrators' project
     :raises PropertiesConflictError: when an image has two tags that contradict each

@@ -258,7 +258,7 @@ def one_server(api: API, uuid: str) -> Server:
 def wants_topology(server: Server, properties: Mapping[str, str] | None) -> bool:
     """Return whether a server's flavor or image gives the server a NUMA topology.
 
-    :param properties: of the server's image; None if they are not known
+    :param properties: properties of the server's image; None if unknown
     """
     named = {
         key.replace("_", ":", 1): value for key, value in (properties or {}).items()
@@ -417,7 +417,7 @@ def compute_host(
     """Return a host; its cells are assumed from its provider's totals and its servers.
 
     :param found: Nova's entry of the hypervisor
-    :param service: Nova's entry of the service; None if the list of services has none
+    :param service: Nova's entry of the service; None for a host without a service
     """
     host, node = found["service"]["host"], found["hypervisor_hostname"]
     # A hypervisor's own entry shows the state and status of a service that the list

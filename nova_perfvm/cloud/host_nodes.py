@@ -25,7 +25,7 @@ def hypervisors(
     """Read files of ``host collect``.
 
     :param policy: tells by a VM's class whether the VM should be pinned
-    :param conf: path of a nova.conf that all these hosts have
+    :param conf: path of the nova.conf of these hosts
     :raises PerfVMError: when a file is not valid
     """
     if not paths:

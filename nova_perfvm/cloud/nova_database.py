@@ -217,8 +217,8 @@ def with_cells(
     A host that the database does not know keeps its cells; a host whose topology cannot
     be read is marked ``unreadable``.
 
-    :param versions: of the nova-compute services, by host; None if they were not read
-    :param devices: PCI devices of servers; None if they were not read
+    :param versions: {host: version of nova-compute}; None if unread
+    :param devices: PCI devices of servers; None if unread
     """
     nodes = list(nodes)
     if devices is not None:

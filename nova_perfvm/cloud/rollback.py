@@ -28,7 +28,7 @@ class RollbackPlan:
     :ivar strip: remove the units from the allocations of running VMs
     :ivar delete_children: delete the providers that earlier runs have detached
     :ivar hosts: names of the hosts that are enrolled, also partly
-    :ivar changes: on all of these hosts, and then on the objects that they share
+    :ivar changes: steps on these hosts, then on the objects that the hosts share
     :ivar refusals: the obstacles, each with its remedy
     :ivar askers: flavors and servers that still ask for units.  The names of the units
         are kept for them: Placement refuses a request with an unknown name, and

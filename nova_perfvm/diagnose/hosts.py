@@ -44,7 +44,7 @@ def elastic_hosts(
 ) -> tuple[HostView, ...]:
     """Return the hosts that are enrolled, even partly, and the `wanted` hosts.
 
-    :param wanted: names of hosts, or of their nodes
+    :param wanted: names of hosts or compute nodes
     """
     return tuple(
         view

@@ -64,7 +64,7 @@ class Overview:
     """A cloud with its slots, audit, and verdicts.
 
     :ivar subject: the policy and the snapshot that were judged
-    :ivar slots: of each pinned class on each host
+    :ivar slots: slots of each pinned class on each host
     """
 
     subject: Subject

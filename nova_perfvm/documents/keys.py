@@ -127,7 +127,7 @@ def read_value(kind: Any, value: Any) -> tuple[Any, list[Mistake]]:
 def written(value: Any, kind: Any = None, *, whole: bool = True) -> Any:
     """Return the plain values from which :func:`read_value` makes `value` again.
 
-    :param kind: the type of `value`, if it is not simply its class
+    :param kind: the declared type of `value`; its class by default
     :param whole: whether to write keys with their default, too
     """
     of: Any = type(value) if kind is None else kind

@@ -20,7 +20,7 @@ class Question:
 
     :ivar server: ID of an existing server; empty for a new server
     :ivar flavor: flavor ID of a new server
-    :ivar image: of a new one: its image as ``nova.image.glance`` returns it, with
+    :ivar image: image of a new server as ``nova.image.glance`` returns it, with
         ``properties`` and ``status``; None without an image
     :ivar zone: requested availability zone
     :ivar group: ID of the server group of a new server
@@ -62,10 +62,11 @@ class SchedulerAnswer:
         empty if none does
     :ivar added: prefilters in their order, each with what it added to the request
     :ivar sources: where each field of the RequestSpec is from
-    :ivar notes: what could not be reproduced, and what cuts Placement's answer
+    :ivar notes: parts of the request that were not reproduced, and limits that cut
+        Placement's answer
     :ivar offered: for each compute node that Placement offers, by UUID, which parts of
         Nova refuse it: names of filters, DESTINATION or NO_STATE; none if it passes
-    :ivar unseen: names of Nova's cells that could not be read
+    :ivar unseen: names of unreadable Nova cells
     :ivar weighers: names of the weighers, in their order
     :ivar ranked: UUIDs of the hosts that pass, the best first, each with what each
         weigher adds

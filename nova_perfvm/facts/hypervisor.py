@@ -92,7 +92,7 @@ class Hypervisor:
     :ivar sets: dedicated and shared CPUs by nova.conf; None if unknown
     :ivar vms: {UUID: running VM}
     :ivar unread_vms: {UUID: why the VM's details could not be read}
-    :ivar unlisted: why the VMs could not be listed; empty if they could
+    :ivar unlisted: why the list of VMs is missing; empty if it is there
     :ivar source: name of the collected file
     :ivar options: {(section, option): value} of the host's nova.conf; None if not
         collected

@@ -45,7 +45,7 @@ class PolicyFlavor:
     :ivar memory_mb: memory in MiB
     :ivar root_gb: root disk in GiB; 0 for VMs that boot from a volume
     :ivar extra_specs: extra specs, sorted by key
-    :ivar own_specs: those of them that the policy adds to this flavor alone
+    :ivar own_specs: the extra specs that the policy adds to this flavor alone
     """
 
     name: str
@@ -71,7 +71,7 @@ def properties_of(
 
     :param memory_mb: the flavor's memory in MiB
     :param isolated_aggregates: see :func:`generate_flavors`
-    :param extra_specs: of this flavor, in place of those that the class has
+    :param extra_specs: the flavor's own extra specs, in place of the class's
     :raises PropertiesConflictError: when two generators give one key different values
     :raises PropertiesError: when a generator cannot be loaded, fails, or returns a key
         or value that is no printable text

@@ -192,7 +192,7 @@ def settings_of(
     Nova 31 (nova/limit/utils.py) asks for ``endpoint_id`` itself.
 
     :param region: ID of the region of Nova's endpoint
-    :param endpoint: ID of Nova's endpoint; None to have it looked up
+    :param endpoint: ID of Nova's endpoint; None if Nova looks it up
     """
     resources = dict.fromkeys(limit.resource for limit in limits)
     home: tuple[tuple[str, str, str, str], ...] = (

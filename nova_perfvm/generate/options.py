@@ -180,7 +180,7 @@ def judge_policy(
 ) -> Iterator[Finding]:
     """Compare the controllers' policy with the operator's policy.
 
-    :param path: value of ``[perfvm]policy_file``; None where it is not set
+    :param path: value of ``[perfvm]policy_file``; None if unset
     :param enforced: the controllers' policy, or the error of reading it
     :param policy: the operator's policy
     """

@@ -63,7 +63,7 @@ class KnownBug:
     :ivar source: the part of Nova's code that has the bug
     :ivar since: the first release with the bug; None for all releases before the fix
     :ivar fixed: the first fixed release of each series; empty without a fix
-    :ivar told_by: the rule that finds affected servers; None if no data shows them
+    :ivar told_by: the rule that finds affected servers; None without such a rule
     :ivar moves: the kinds of migrations that the bug affects
     :ivar fails: whether these migrations fail for servers that the bug certainly hits
     :ivar when: whether to apply the remedy before or after the upgrade to a release

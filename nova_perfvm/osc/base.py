@@ -117,7 +117,7 @@ class PerfVMCommand(Command):
     def save(self, path: str, text: str, said: str) -> None:
         """Write a private file, or print the text for the path "-".
 
-        :param said: description of the file's content, which is printed then
+        :param said: description of the file's content, printed after the writing
         :raises PerfVMError: when the file cannot be written
         """
         if path == "-":
@@ -258,8 +258,8 @@ def options_of(path: str | None) -> FileOptions | None:
 def nova_options(path: str | None) -> dict[str, Any]:
     """Return the options of a nova.conf, and the policy of its ``policy_file``.
 
-    :returns: keyword arguments of :class:`nova_perfvm.diagnose.audit.Subject`, none
-        where `path` is None
+    :returns: keyword arguments of :class:`nova_perfvm.diagnose.audit.Subject`; empty
+        if `path` is None
     :raises SettingsError: when the file cannot be read
     """
     if (found := options_of(path)) is None:

@@ -28,7 +28,7 @@ class HostShape:
     def parse(cls, text: str) -> HostShape:
         """Read ``2x20`` or ``2x20x2``.
 
-        :raises ShapeError: when the text is anything else
+        :raises ShapeError: when the text has another form
         """
         if re.fullmatch(PATTERN, text.strip()) is None:
             raise ShapeError(text)

@@ -119,7 +119,7 @@ Rule = TypeVar("Rule", RequestRule, HostRule)
 def rules_of(package: ModuleType, kind: type[Rule]) -> tuple[Rule, ...]:
     """Import the files of a package and return their rules, sorted by ``order``.
 
-    :raises TypeError: the ``RULE`` of a file is of another kind
+    :raises TypeError: a file's ``RULE`` has another type
     """
     found: list[Rule] = []
     for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):

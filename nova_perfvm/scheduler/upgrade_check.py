@@ -59,7 +59,7 @@ def installed_bugs(installed: str) -> tuple[Release, tuple[KnownBug, ...]]:
     A fix in Nova's source counts, whatever the version.  For a git checkout, whose
     version names no release, the source alone decides.
 
-    :raises ReleaseError: the version is not that of a release
+    :raises ReleaseError: the version is of no release
     """
     release, is_git = Release.parse(installed), Version(installed).is_prerelease
     found = []

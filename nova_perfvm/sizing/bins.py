@@ -36,7 +36,7 @@ class VMKind(NamedTuple):
     :ivar vms: how many there are
     :ivar cpus: CPUs that a VM takes, on all of its NUMA nodes together
     :ivar cells: NUMA nodes that a VM is pinned to; 0 for VMs that share CPUs
-    :ivar network_gbps: what a VM uses of the host's link
+    :ivar network_gbps: bandwidth that a VM uses
     :ivar disk_part: part of the host's disk that a VM takes
     :ivar alone: whether a host takes at most one of them
     """
@@ -55,8 +55,8 @@ class VMKind(NamedTuple):
 class Bin:
     """An empty host.
 
-    :ivar network_gbps: what all VMs may use of its link; None for no limit
-    :ivar most: VMs that it takes at most; None for no limit
+    :ivar network_gbps: bandwidth of the link for all VMs; None for no limit
+    :ivar most: most VMs on the host; None for no limit
     """
 
     cells: tuple[Cell, ...]

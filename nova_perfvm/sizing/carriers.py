@@ -26,7 +26,7 @@ class Size(NamedTuple):
 
     :ivar cells: NUMA nodes that a VM is pinned to; 0 for VMs that share CPUs
     :ivar cell_cpus: CPUs that a pinned VM takes on each of its NUMA nodes
-    :ivar per_host: VMs of the size on a host that has no others
+    :ivar per_host: VMs of the size on an otherwise empty host
     """
 
     class_name: str

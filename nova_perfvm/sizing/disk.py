@@ -104,10 +104,10 @@ class Guarantee:
 
 @dataclass(frozen=True, slots=True)
 class Consolidation:
-    """How many VMs, and what says so.
+    """A number of VMs, and its source.
 
     :ivar limit: what the count rests on
-    :ivar latency_ms: that goes with it, None if not known
+    :ivar latency_ms: latency at this number of VMs; None if unknown
     :ivar evidence: the figures
     """
 
@@ -135,8 +135,8 @@ def plan(
 ) -> DiskPlan:
     """Return how many VMs the disk serves.
 
-    :param alone: what one VM got, with nobody beside it
-    :param contended: what each of several got that ran at once
+    :param alone: figures of one VM, without others on the disk
+    :param contended: figures of each of several VMs at once
     :raises PerfVMError: when neither reads nor writes are guaranteed
     """
     if guarantee.read_iops is None and guarantee.write_iops is None:

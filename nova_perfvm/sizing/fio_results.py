@@ -26,11 +26,12 @@ class FioError(PerfVMError):
 
 
 def read_fio(text: str, source: str) -> Figures:
-    """Return what fio's JSON (``--output-format=json`` or ``json+``) says.
+    """Return the figures in fio's JSON (``--output-format=json`` or ``json+``).
 
     All jobs of the file count together.
 
-    :raises FioError: when it is no such file, or they need not have run at once
+    :raises FioError: when the file is no output of fio, or its jobs may have run one by
+        one
     """
     try:
         return _figures(text)

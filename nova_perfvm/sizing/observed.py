@@ -28,7 +28,7 @@ VIRTUAL_DISKS: Final = r"(dm-|loop|md|nbd|ram|sr|zram).*"
 class ServerUse(NamedTuple):
     """The peaks of one server.
 
-    :ivar cpus: CPUs that the server has, ``used_cpus`` those busy
+    :ivar cpus: the server's CPUs; ``used_cpus``: busy CPUs at the peak
     :ivar network_gbps: the larger of received and sent; None if not observed
     """
 

@@ -46,7 +46,7 @@ class Arm(NamedTuple):
     :ivar staying: today's servers that stay, as no VM carries their service
     :ivar bound: no packing of these VMs needs fewer hosts, spare and staying included
     :ivar solved: whether HiGHS searched, not only a heuristic
-    :ivar watts: of hosts and servers that stay; None if not all are known
+    :ivar watts: power of hosts and of servers that stay; None if one is unknown
     """
 
     name: ArmName
@@ -76,7 +76,7 @@ class _Pool(NamedTuple):
 class ServersPlan:
     """The calculation.
 
-    :ivar carried: the VMs of each service, as the policy has them
+    :ivar carried: the VMs of each service under the policy's scheme
     :ivar arms: with the ratio of CPUs as measured, or documented
     :ivar sensitivity: {ratio of CPUs: total of each arm}
     :ivar own: the arm of the policy's placement

@@ -54,7 +54,7 @@ def read(url: str, period: str, peak: Peak) -> list[ServerUse]:
 
     :param url: of the server, such as ``http://prometheus:9090``
     :param period: range up to now in Prometheus' form, such as ``7d``
-    :raises PerfVMError: when the server does not answer, or has no such metrics
+    :raises PerfVMError: when Prometheus does not answer, or has none of the metrics
     """
     now = {
         key: _query(url, f"last_over_time(({q})[{period}:5m])")

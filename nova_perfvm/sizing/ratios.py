@@ -21,7 +21,7 @@ DEFAULT: Final = "ly"
 
 @dataclass(frozen=True, slots=True)
 class VMRatios:
-    """What VMs reach while as many as planned run on a host.
+    """Ratios of VMs to a server, with the planned number of VMs on a host.
 
     :ivar source: names of the documents or files
     :ivar measured: whether all ratios were measured, not taken from documents
@@ -82,7 +82,7 @@ DOCUMENTS: Final = {
 def joined(parts: Iterable[VMRatios]) -> VMRatios:
     """Return the ratios of several sources; the last that has a ratio holds.
 
-    :raises PerfVMError: when none has a ratio of CPUs
+    :raises PerfVMError: when no source has a ratio of CPUs
     """
     found = VMRatios("", measured=True)
     for part in parts:

@@ -42,7 +42,7 @@ class LiveMigrationOptions:
     def of(cls, settings: Mapping[tuple[str, str], str]) -> LiveMigrationOptions:
         """Return the options of a nova.conf.
 
-        :raises PerfVMError: with all values that Nova would refuse
+        :raises PerfVMError: with every value that Nova refuses
         """
         found: dict[str, Any] = {}
         mistakes = []

@@ -34,7 +34,7 @@ class Writing:
     """The memory of a guest that writes to random pages of a working set.
 
     :ivar memory: the memory to send
-    :ivar rate: of writes, each to one page
+    :ivar rate: writes per second, each to one page
     :ivar working_set: the pages that the guest writes to
     """
 

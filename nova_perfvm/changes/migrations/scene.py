@@ -36,7 +36,7 @@ MOST_VMS: Final = 200
 class Source(NamedTuple):
     """Servers of a kind on the same NUMA nodes of a host.
 
-    :ivar releases: the resources that each of them frees
+    :ivar releases: the resources that each server frees
     """
 
     kind: ServerKind
@@ -88,7 +88,7 @@ class Scene:
     """A cloud at the beginning of a plan, as sources, places and resources.
 
     :ivar hosts: the names of the hosts that are looked at
-    :ivar left_out: the number of hosts that are not
+    :ivar left_out: the number of other hosts
     """
 
     def __init__(self, start: Arrangement, goal: Goal) -> None:

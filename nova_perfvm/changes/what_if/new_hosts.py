@@ -60,7 +60,7 @@ class NewHosts:
     def parse(cls, text: str) -> NewHosts:
         """Read ``10x2x24``, ``10x2x24x2`` or ``10x2x24=shared``.
 
-        :raises NewHostsError: when the text is anything else
+        :raises NewHostsError: when the text has another form
         """
         found = _FORM.fullmatch(text.strip())
         if found is None or found[4] not in {None, *MODES}:

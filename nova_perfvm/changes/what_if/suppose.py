@@ -41,7 +41,7 @@ class Supposed:
     :ivar policy: the new policy; None for the present one
     :ivar flips: hosts to make elastic
     :ivar adds: hosts to add
-    :ivar memory_gb: of each host that is added
+    :ivar memory_gb: memory of each added host in GiB
     :ivar removes: hosts to remove
     :ivar max_ratio: the most vCPUs for each CPU of hosts that general servers come to;
         None for Placement's allocation ratio

@@ -45,7 +45,7 @@ class Asked:
     :ivar context: targets the server's cell, or no cell
     :ivar spec: the RequestSpec
     :ivar sources: {field of the spec: where its value comes from}
-    :ivar notes: the parts of the request that could not be reproduced
+    :ivar notes: parts of the request that were not reproduced
     """
 
     def __init__(

@@ -23,7 +23,7 @@ class RefusedFlavor:
     :ivar code: code of the first reason
     :ivar words: the reason on one of the hosts
     :ivar vms: the running VMs with the flavor that would be refused on their own host
-    :ivar hosts: the number of hosts of these VMs
+    :ivar hosts: number of hosts with VMs of the flavor
     """
 
     flavor: str

@@ -69,7 +69,7 @@ def strangers(nova: Snapshot, seen: Hypervisor) -> Iterator[Finding]:
 def elsewhere(nova: Snapshot, seen: Hypervisor, host: str) -> Iterator[Finding]:
     """Yield findings for servers that run on this host, but on another host for Nova.
 
-    :param host: the name of the compute service; empty if it is not known
+    :param host: the name of the compute service; empty if unknown
     """
     for uuid, vm in seen.vms.items():
         server = nova.server_by_id.get(uuid)

@@ -34,8 +34,8 @@ class ServerFacts(NamedTuple):
     :ivar leave: the commands that move it to another host
     :ivar nodes: the host's NUMA nodes that it is on; empty if not known, its CPUs then
         tell
-    :ivar vcpus: 0 for as many as its class has
-    :ivar pins_hidden: whether its pinned CPUs could not be read
+    :ivar vcpus: 0 for the class's number
+    :ivar pins_hidden: whether the API hides the pinned CPUs
     """
 
     id: str
@@ -101,7 +101,7 @@ def check_servers(
     """List the violations by servers, host by host.
 
     :param cells: the NUMA nodes of each host, by the host's name
-    :param assumed: names of the hosts of which it is not known which cells share CPUs
+    :param assumed: names of the hosts whose cells with shared CPUs are unknown
     """
     by_host: dict[str, list[ServerFacts]] = collections.defaultdict(list)
     for server in servers:

@@ -59,7 +59,7 @@ class Subject:
     :ivar stuck_after_min: minutes after which Nova should have finished with a server
     :ivar nova_settings: options of nova-scheduler's nova.conf; None without the file
     :ivar enforced: the policy that ``nova_settings`` name, or why it was not read
-    :ivar wanted: names of the hosts, or of their nodes, that are to be enrolled
+    :ivar wanted: names of hosts or compute nodes to enroll
     :ivar isolated_aggregates: whether aggregates, and not general flavors, keep general
         VMs off hosts with slots
     :ivar collected: the data collected on hosts

@@ -24,7 +24,7 @@ _FIRST: Final = 3
 class AdoptionStep(NamedTuple):
     """One step.
 
-    :ivar why: what the step does, and what it does not do
+    :ivar why: effects of the step, and effects to expect from a later step
     :ivar commands: one a line
     """
 

@@ -26,9 +26,9 @@ from nova_perfvm.printable import number_of
 class Survey:
     """A cloud judged by a policy, a proposed or a given one.
 
-    :ivar policy: the proposed or the given policy; None if none could be proposed
-    :ivar proposal: None if a policy was given, or none could be proposed
-    :ivar not_proposed: why no policy could be proposed
+    :ivar policy: the proposed or the given policy; None without either
+    :ivar proposal: the proposed policy with its reasons; None without a proposal
+    :ivar not_proposed: why the cloud gives no proposal
     :ivar taken_in: whether the cloud uses the project already
     :ivar findings: violations of the policy today, the worst first
     :ivar refused: flavors that enforcing the policy would refuse; for a proposed

@@ -85,7 +85,7 @@ class ComputeHost:
     :ivar up: whether the service reports
     :ivar enabled: whether the scheduler may use the service
     :ivar vcpus: number of CPUs that VMs may share, as Nova reports; 0 without
-    :ivar shape: NUMA nodes, cores and threads; None if the API does not show them
+    :ivar shape: NUMA nodes, cores and threads; None if the API hides them
     :ivar cells: the host's NUMA nodes; empty if unknown
     :ivar cells_source: one of :data:`CELL_SOURCES`
     :ivar vcpus_used: vCPUs of the host's VMs, as nova-compute reports; None if unknown,
@@ -93,8 +93,8 @@ class ComputeHost:
     :ivar num_instances: number of the host's VMs, as nova-compute reports; None as for
         ``vcpus_used``
     :ivar pci_pools: the host's free PCI devices; None if not looked up
-    :ivar unreadable: why the host's record in Nova's database cannot be read; empty if
-        it can, or was not read
+    :ivar unreadable: why the host's record in Nova's database is unreadable; empty if
+        it was read, or not asked for
     :ivar service_version: version of nova-compute by Nova's database; None if unknown
     :ivar reported: figures in the files of earlier releases; ignored
     :ivar capabilities: values that nova-scheduler's filters read, by attribute of
@@ -212,10 +212,10 @@ class Snapshot:
     :ivar taken_at: time of the last answer of an API, ISO 8601, UTC
     :ivar providers: all resource providers but those of Ironic nodes; for some hosts,
         the providers of their trees, and any with the name of a host's child
-    :ivar images: the cloud's images; None if they could not be listed
+    :ivar images: the cloud's images; None if Glance did not list them
     :ivar volume_types: Cinder's volume types; None without Cinder, or if not asked for
-    :ivar server_groups: server groups of all projects; None if they could not be
-        listed, or were not asked for
+    :ivar server_groups: server groups of all projects; None if Nova did not list them,
+        or was not asked
     :ivar pci_aliases: aliases of [pci]alias by name, as requests of one device each;
         None if not looked up
     :ivar zones_told: whether Nova shows the zones that servers are bound to

@@ -135,7 +135,7 @@ class Provider:
 class ServerCell:
     """One NUMA node of a server.
 
-    :ivar host_node: ID of the host's NUMA node that this one is on; None if unknown
+    :ivar host_node: ID of the host's NUMA node; None if unknown
     :ivar vcpus: the server's vCPUs on this NUMA node
     :ivar cpu_pinning: {pinned vCPU: the host's CPU}
     :ivar siblings: sets of vCPUs that share a core, as Nova lists them
@@ -174,7 +174,7 @@ class Server:
     :ivar fault: message of the server's last fault; empty without one
     :ivar availability_zone: zone of the server's host; without a host, the requested
         zone
-    :ivar bound_zone: zone that moves do not leave; empty without one, or if unknown
+    :ivar bound_zone: zone that moves keep to; empty if unbound, or if unknown
         (``Snapshot.zones_told``)
     :ivar created: time of the server's creation, ISO 8601
     :ivar updated: time of the last change, ISO 8601

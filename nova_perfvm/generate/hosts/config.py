@@ -19,7 +19,7 @@ from nova_perfvm.policy import VMClass
 class HostConfig:
     """The configuration of one compute host, and the controllers' settings for it.
 
-    :ivar room: number of VMs that the host may hold, by each of its pinned classes
+    :ivar room: {pinned class: most VMs on the host}
     :ivar classes: the classes whose VMs run on the host
     :ivar iops: capacity and guarantee per second, by ``read`` and ``write``
     :ivar cells: the NUMA nodes that nova-compute will report on the empty host
