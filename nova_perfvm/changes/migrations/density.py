@@ -8,6 +8,15 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.printable import number_of
 
 
+def crowding(ratio: float, *, packs: bool) -> float:
+    """Return how much general servers share CPUs, from the vCPUs for each CPU.
+
+    :param packs: whether hosts fill up as long as each vCPU has a CPU.  Hosts with few
+        servers then stay nearly empty, and a later plan empties them by few migrations.
+    """
+    return max(1.0, ratio) if packs else ratio
+
+
 def of_fullest(views: Collection[HostView]) -> Iterator[str]:
     """Yield the usage of the fullest host in words; nothing without hosts.
 

@@ -15,6 +15,7 @@ from itertools import permutations
 from typing import Final, NamedTuple
 
 from nova_perfvm.changes.migrations.arrangement import Arrangement
+from nova_perfvm.changes.migrations.density import crowding
 from nova_perfvm.changes.migrations.planning import ServerKind
 from nova_perfvm.changes.migrations.scene import (
     MOST_VMS,
@@ -38,6 +39,8 @@ _NEAR: Final = 1e-6
 _CLOSE: Final = 0.01
 # General vCPUs for each CPU of a host that make a step of its density; the most steps.
 _DENSITY_STEP, _MOST_STEPS = 0.25, 16
+# The weight of a host's density before the plan: less than that of any step.
+_FULLER: Final = 0.01
 # The weight of a soft server group, and of slots that would be lost.
 _LIKING: Final = 1000.0
 SHARED: Final = ("VCPU", "root")
@@ -87,6 +90,7 @@ class Formulation:
         self._add_resources()
         self._add_groups()
         self._add_density()
+        self._add_preferences()
 
     def _add_sources(self) -> None:
         for source in self.scene.sources:
@@ -268,6 +272,7 @@ class Formulation:
 
     def _add_density(self) -> None:
         """Add what it costs that general servers share CPUs: the more, the denser."""
+        packs = self.goal.kind is not None
         by_host: dict[str, dict[int, float]] = defaultdict(dict)
         for column, place in self.places.items():
             if vcpus := place.takes.get(SHARED, 0):
@@ -287,8 +292,15 @@ class Formulation:
                 most = math.inf if last else total * _DENSITY_STEP
                 column = self.program.column(most, whole=False)
                 steps[column] = -1.0
-                self._liked[column] = -(used / total + step * _DENSITY_STEP)
+                ratio = used / total + step * _DENSITY_STEP
+                self._liked[column] = -crowding(ratio, packs=packs)
             self.program.row({**terms, **steps}, 0, 0)
+            if packs:
+                for column, vcpus in terms.items():
+                    self._liked[column] = _FULLER * vcpus * used / total
+
+    def _add_preferences(self) -> None:
+        """Add how well hosts suit the servers that come: groups, and slots lost."""
         for column, place in self.places.items():
             view = self.scene.start.hosts[place.host].view
             facts = place.kind.request.facts
@@ -299,12 +311,13 @@ class Formulation:
             elif not facts.pinned and points < packing.BROKEN:
                 liked -= _LIKING
             if liked:
-                self._liked[column] = liked
+                self._liked[column] = liked + self._liked.get(column, 0)
 
     def solved(self, time_s: float, known: int) -> Wanted | None:
         """Return the solution with the most gain, the fewest migrations, the least MiB.
 
-        General servers come to the hosts whose CPUs are shared least.
+        General servers come to the hosts whose CPUs are shared least, by
+        :func:`.density.crowding`.
 
         :param known: a gain that is known already
         :returns: None without a solution in time that gains more

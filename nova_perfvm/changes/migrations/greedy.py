@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from nova_perfvm.changes.migrations.arrangement import Arrangement, PlannedHost
+from nova_perfvm.changes.migrations.density import crowding
 from nova_perfvm.changes.migrations.scene import MOST_VMS, Goal
 from nova_perfvm.facts.snapshot import Server
 
@@ -86,7 +87,11 @@ def _left(
             most, vcpus = now.planning.wishes.max_ratio, server.vcpus
             density = {name: _density(now.hosts[name], vcpus) for name in taking}
             fitting = [n for n in taking if most is None or density[n] <= most]
-            taking = sorted(fitting, key=density.__getitem__)
+            packs = goal.kind is not None
+            taking = sorted(
+                fitting,
+                key=lambda n: (crowding(density[n], packs=packs), -density[n] * packs),
+            )
         wanted = goal.kind
         if wanted is not None:
             # Hosts without room for the goal lose none.

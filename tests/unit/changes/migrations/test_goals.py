@@ -396,6 +396,25 @@ class ElasticTest(PlanCase):
         self.assertEqual((1, 1), (plan.gained, plan.wanted))
         self.assertEqual(["c"], [move.source for move in plan.moves])
 
+    def test_a_plan_leaves_few_migrations_to_the_next(self):
+        """Servers of the emptied host go to the fullest, for the next host's sake."""
+        policy = clouds.policy("units", shapes=("1x4", "1x8", "2x8"))
+        for installed in (True, False):
+            patch = fixtures.MockPatchObject(solver, "installed", lambda i=installed: i)
+            builder = clouds.Builder(random.Random(0), policy)
+            for name, servers in (("a", 1), ("b", 2), ("c", 1)):
+                builder.cloud.add_elastic(name, 2, "1x8", 64)
+                for _ in range(servers):
+                    self.assertTrue(builder.add("g1", name))
+            vm_class = policy.pinned_classes[0]
+            seen = builder.cloud.snapshot()
+            with patch:
+                for _ in range(2):
+                    planning = planning_of(policy, seen, max_moves=1)
+                    plan = goals.defragment(planning, vm_class)
+                    self.assertEqual(["b"], [move.target for move in plan.moves])
+                    seen = self.walk(policy, seen, plan)
+
 
 class DrainTest(FewHostsCase):
     def drain(self, host, **wishes):
