@@ -92,6 +92,7 @@ def _devices(vm):
     hidden = {f"{path}/comm": None for path in threads}
     network = policy(disk=replace(HP.disk, source="volume"))
     local = f"<source file='/var/lib/nova/instances/{hosts.UUIDS[vm - 1]}/disk'/>"
+    serial = f"<serial>0a1b2c3d-4e5f-6789-abcd-ef000000000{vm}</serial>"
 
     scsi = "<controller type='scsi' {}><driver queues='{}'/></controller>"
     good = scsi.format("index='0' model='virtio-scsi'", 20)
@@ -139,7 +140,9 @@ def _devices(vm):
                 for mode in ("writeback", "unsafe")
             },
             "cache as QEMU has it": disk(" cache='none'", ""),
-            "a file of Nova's for a volume": both(network, xml(vm, (SOURCE, local))),
+            "a file of Nova's for a volume": both(
+                network, xml(vm, (SOURCE, local), (serial, ""))
+            ),
             "layers of a qcow2 for a volume": both(
                 network,
                 xml(vm, ("<backingStore/>", "<backingStore type='file'/>")),

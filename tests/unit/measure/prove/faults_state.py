@@ -98,6 +98,7 @@ def _settings():
             ),
         },
         "hypervisor.cpu_sets": {
+            "a node rests, as no VM is there": resting,
             "a CPU of a VM is offline, Nova saves power": host(
                 {f"{CPU}/online": "0-36,38,39\n", "/etc/nova/nova.conf": f"{saving}1\n"}
             ),
@@ -109,7 +110,6 @@ def _settings():
                 }
             ),
         },
-        "hypervisor.node_shape": {"a node rests, as no VM is there": resting},
     }
 
 
@@ -121,10 +121,13 @@ def _inside(vm):
                 f"booted with {words}": guest(vm, {CMDLINE: f"quiet {words}\n"})
                 for words in (
                     *("maxcpus=8", "nr_cpus=16", "nosmt", "isolcpus=4-19", "mem=64G"),
-                    *("mitigations=off", "idle=poll", "no-steal-acc"),
+                    *("idle=poll", "no-steal-acc"),
                 )
             },
             "its command line was not read": guest(vm, {CMDLINE: None}),
+        },
+        "proof.same_settings": {
+            "booted with mitigations=off": guest(vm, {CMDLINE: "mitigations=off\n"}),
         },
     }
 
