@@ -123,8 +123,8 @@ def records():
 def topologies():
     """Return what lscpu prints."""
     rows = [
-        {"cpu": c, "node": c % 8 // 4, "core": c % 8, "socket": 0, "online": True}
-        for c in range(16)
+        {"cpu": c, "node": c % 40 // 20, "core": c % 40, "socket": 0, "online": True}
+        for c in range(80)
     ]
     return (json.dumps({"cpus": rows}),)
 

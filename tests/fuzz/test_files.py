@@ -17,6 +17,8 @@ FILES = int(os.environ.get("PERFVM_FUZZ_FILES", "1250"))
 SEED = os.environ.get("PERFVM_FUZZ_SEED", "perfvm")
 # A mistake that hundreds of files show is told once or twice.
 _MOST_FAULTS = 3
+# Of fewer odd files it may be that none can be read.
+_MANY = 100
 _MOST_BYTES = 8 << 30
 
 
@@ -48,7 +50,9 @@ class FilesCase(testtools.TestCase):
             if len(found) >= _MOST_FAULTS:
                 break
         self.assertEqual([], found, "\n\n".join(found))
-        self.assertEqual({True, False}, set(self.cases.outcomes), "is anything read?")
+        self.assertIn(True, self.cases.outcomes, kind)
+        if files >= _MANY:
+            self.assertIn(False, self.cases.outcomes, f"{kind}: is anything read?")
 
 
 class FilesTest(FilesCase):
