@@ -97,6 +97,11 @@ def count(text: str) -> int:
     return int(text)
 
 
+def count_or_0(text: str) -> int:
+    """Take a whole number from the command line; see :func:`count`."""
+    return 0 if text == "0" else count(text)
+
+
 def formats(choices: Iterable[str], help: str) -> Argument:  # noqa: A002
     """Return ``--format`` of a command that prints a text; the first is the default."""
     first, *_ = choices = tuple(choices)

@@ -35,11 +35,11 @@ _COUNTS: Final = ("demonstrated", "rule", "extrapolated")
 
 
 def _percent(text: str) -> float:
-    """Take ``20%`` as 0.2."""
-    found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?) ?%", text.strip())
+    """Take ``20%`` or ``20`` as 0.2; 0.2 without a sign may be meant as 20 %."""
+    found = re.fullmatch(r"\d{1,3}|(\d{1,3}(\.\d+)?) ?%", text.strip())
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a percentage such as 20%")
-    return float(found[1]) / 100
+    return float(text.strip(" %")) / 100
 
 
 def _shape(text: str) -> HostShape:
@@ -124,11 +124,15 @@ class PlanServers(LookingLister):
             "--host-cost COST", "cost of a host, as in the table", type=opt.positive
         ),
         opt.option(
-            "--survive N", "spare hosts of each pool", type=opt.count, default=0
+            "--survive N",
+            "spare hosts of each pool (default: %(default)s)",
+            type=opt.count_or_0,
+            default=0,
         ),
         opt.option(
             "--headroom PERCENT",
-            "growth to plan for: 20%%",
+            "growth of CPUs, memory, network and I/O to plan for, such as 20%% "
+            "(default: none)",
             type=_percent,
             default=0.0,
         ),
@@ -224,9 +228,11 @@ class PlanServers(LookingLister):
         if staying:
             whole = len(staying) == len(plan.carried)
             self.exit_status = _NONE_CARRIED if whole else _SOME_STAY
+        least = "" if parsed_args.memory_gb or not emptied else " (the cloud's least)"
         self.tell(
             *(one.words(conditions.ratios) for one in plan.carried),
             *planning.notes(plan),
+            f"each host: {model.shape} CPUs, {model.memory_gb} GiB{least}",
             plan.sentence,
         )
         if emptied:

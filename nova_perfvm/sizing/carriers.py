@@ -166,7 +166,7 @@ class Carried:
         percent = "all" if of.cpu_percent is None else f"{of.cpu_percent:g} %"
         words = (
             f"{of.name}: peak{peak} {percent} of {of.cpus} CPUs = {of.used_cpus:.3g}; "
-            f"at ratio {ratios.cpu:.2f} needs {self.cpus:.3g}: "
+            f"at ratio {ratios.cpu:.3g} needs {self.cpus:.3g}: "
         )
         if self.size is None:
             return f"{words}stays on its servers: {self.reason}"

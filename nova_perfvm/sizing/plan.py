@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
@@ -245,14 +245,13 @@ class _Planner:
         def hosts(*carried: Carried) -> int:
             return sum(p.hosts for p in self._packed(pools, carried, conditions))
 
-        for number, one in enumerate(found):
-            servers, others = one.service.servers, found[:number] + found[number + 1 :]
-            # VMs that keep apart leave the rest of their hosts to other services.
-            if hosts(one) > servers and hosts(*found) - hosts(*others) > servers:
-                found[number] = one.staying(
-                    f"its {one.all_vms} VMs would take {hosts(one)} hosts, and it has "
-                    f"{number_of(servers, 'server')}"
-                )
+        # A service that stays takes its VMs from hosts that others shared with it.
+        while (number := _most_wasteful(found, hosts)) is not None:
+            one = found[number]
+            found[number] = one.staying(
+                f"its {one.all_vms} VMs would take {hosts(one)} hosts, and it has "
+                f"{number_of(one.service.servers, 'server')}"
+            )
         return tuple(found)
 
     def _packed(
@@ -329,6 +328,31 @@ class _Planner:
         return Arm(
             name, hosts, spare, staying, bound + spare + staying, solved, watts, cost
         )
+
+
+def _most_wasteful(carried: Sequence[Carried], hosts: Callable[..., int]) -> int | None:
+    """Return the index of the service whose VMs waste most hosts; None without one.
+
+    VMs that keep apart leave the rest of their hosts to other services: by itself a
+    service may waste hosts that all services together do not.
+
+    :param hosts: returns the number of hosts that VMs of services take together
+    """
+    moved = [one for one in carried if one.size]
+    wasted = {
+        number: hosts(one) - one.service.servers
+        for number, one in enumerate(carried)
+        if one.size and hosts(one) > one.service.servers
+    }
+    together = hosts(*moved)
+    if together > sum(one.service.servers for one in moved) and wasted:
+        return max(wasted, key=wasted.__getitem__)
+    for number in sorted(wasted, key=wasted.__getitem__, reverse=True):
+        one = carried[number]
+        others = hosts(*(other for other in moved if other is not one))
+        if together - others > one.service.servers:
+            return number
+    return None
 
 
 def _kind(one: Carried) -> VMKind:

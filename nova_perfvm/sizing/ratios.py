@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # The document with both ratios, of CPUs and of the network.
 DEFAULT: Final = "ly"
+_NOT_COMPARED: Final = "wake-ups of VMs were not compared with the host's"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class VMRatios:
     network: float | None = None
     scale_out: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))
     most_vcpus: int | None = None
-    late: str = "wake-ups of VMs were not compared with the host's"
+    late: str = _NOT_COMPARED
 
     def linearity(self, servers: int) -> float:
         """Return the throughput of one of several servers / of a server alone.
@@ -93,7 +94,7 @@ def joined(parts: Iterable[VMRatios]) -> VMRatios:
             part.network or found.network,
             part.scale_out or found.scale_out,
             part.most_vcpus or found.most_vcpus,
-            part.late,
+            found.late if part.late == _NOT_COMPARED else part.late,
         )
     if found.cpu is None:
         having = [name for name, of in DOCUMENTS.items() if of.cpu]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The usage of a plan's target hosts after the migrations."""
 
+import math
 from collections.abc import Collection, Iterator
 
 from nova_perfvm.changes.migrations.model import Move
@@ -61,12 +62,12 @@ def limit(
     """
     if all(move.pinned for move in moves):
         return
-    if ratio is not None:
+    ratios = {view.ratios["VCPU"] for view in views if "VCPU" in view.ratios}
+    if ratio is not None and ratio < max(ratios, default=math.inf):
         yield f"general servers take at most {ratio:g} vCPUs for each CPU (--max-ratio)"
         return
-    ratios = {view.ratios["VCPU"] for view in views if "VCPU" in view.ratios}
     said = ", ".join(f"{one:g}" for one in sorted(ratios))
     yield (
         f"general servers take at most {said} vCPUs for each CPU (allocation_ratio in "
-        "Placement; --max-ratio sets a lower limit)"
+        "Placement; --max-ratio can only lower it)"
     )

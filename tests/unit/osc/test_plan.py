@@ -47,7 +47,7 @@ class PlanServersTest(CommandCase):
         self.assertEqual(27, by_arm["slots"]["Total at 0.9"])
         for line in (
             (
-                "redis: peak (p95) 46 % of 40 CPUs = 18.4; at ratio 0.90 needs 20.4: "
+                "redis: peak (p95) 46 % of 40 CPUs = 18.4; at ratio 0.904 needs 20.4: "
                 "2 hp.20c.64g per server; limit: CPU"
             ),
             "ratios: LY; measured: no",
@@ -83,7 +83,7 @@ class PlanServersTest(CommandCase):
         table = self.file(TABLE)
         for arguments, words in (
             (("--record", record), f"ratios: {record}; measured: yes\n"),
-            (("--ratios", "vmware"), "at ratio 0.92 needs"),
+            (("--ratios", "vmware"), "at ratio 0.923 needs"),
             (("--ratios", "ly", "--ratios", "rps"), "ratios: LY, RPS; measured: no"),
         ):
             self.run_plan(table, "--memory-gb", "500", *arguments)

@@ -89,6 +89,26 @@ class PlanTest(testtools.TestCase):
         found = planned(service(servers=2, cpu_percent=90, used_memory_gb=60))
         self.assertIn("from 2 servers to 2 hosts: none is saved", found.sentence)
 
+    def test_a_service_stays_after_another_that_shared_its_hosts(self):
+        """Half of each host is free beside VMs that keep apart, while these move."""
+        redis = service(name="redis", servers=6, cpu_percent=20, used_memory_gb=100)
+        redis = replace(redis, cpus=40, network_gbps=2)
+        apart = service(name="hadoop", servers=8, cpu_percent=70, used_memory_gb=160)
+        apart = replace(apart, cpus=40, network_gbps=5, shares_host=False)
+        found = planned(redis, apart, network_gbps=1.0)
+        self.assertEqual([None, None], [one.size for one in found.carried])
+        self.assertLessEqual(max(totals(found).values()), 14)
+
+    def test_services_that_waste_hosts_together_only(self):
+        """Each has 12 VMs that keep apart; side by side they take 12 hosts."""
+        services = [
+            replace(service(name=name, servers=4, **BUSY), cpus=120, shares_host=False)
+            for name in ("a", "b")
+        ]
+        found = planned(*services)
+        self.assertEqual([None, None], [one.size for one in found.carried])
+        self.assertIn("its 12 VMs would take 12 hosts", found.carried[0].reason)
+
     def test_hosts_too_small_for_a_class(self):
         found = planned(service(servers=2, **BUSY), model=replace(MODEL, memory_gb=10))
         self.assertEqual(2, found.own.staying)

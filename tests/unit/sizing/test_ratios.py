@@ -37,6 +37,8 @@ class DocumentsTest(testtools.TestCase):
         self.assertEqual((1.08 / 1.17, 39), (found.cpu, found.most_vcpus))
         self.assertEqual(DOCUMENTS["ly"].network, found.network)
         self.assertFalse(found.measured)
+        # The others compared no wake-ups.
+        self.assertEqual(DOCUMENTS["ly"].late, found.late)
 
     def test_never_silently_1(self):
         for name in ("etri", "rps"):

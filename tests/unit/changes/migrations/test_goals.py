@@ -367,6 +367,8 @@ class SharedCPUsTest(PlanCase):
                 targets, said = self.drain(max_ratio=0.25)
                 self.assertEqual(["idle"], targets)
                 self.assertIn("at most 0.25 vCPUs for each CPU (--max-ratio)", said)
+                _, said = self.drain(max_ratio=5)
+                self.assertIn("at most 4 vCPUs for each CPU (allocation_ratio", said)
 
     def test_a_solver_without_enough_time(self):
         """A slow machine builds the program only: the plan is that of the search."""
