@@ -36,7 +36,7 @@ class ShowSurvey(ReportingLister):
 
     Reads a cloud, a saved snapshot, or files collected on hosts, and proposes a policy.
     Facts that the credentials may not read are gaps in the report, with a remedy.
-    Exits with 1 if the report has gaps or no policy is proposed, else with 0.
+    Exits with 1 if a service refused or did not answer, or no policy is proposed.
     """
 
     formatter_namespace = "nova_perfvm.survey.formatter"
