@@ -31,6 +31,7 @@ from nova_perfvm.generate.hosts import (
     from_shape,
     generate,
 )
+from nova_perfvm.generate.hosts.remarks import without_slots
 from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.policy import HostShape, Policy, shapes
 
@@ -75,8 +76,8 @@ class NewHosts:
 
 def with_new_hosts(
     policy: Policy, snapshot: Snapshot, new: NewHosts, memory_gb: int
-) -> tuple[Snapshot, tuple[str, ...]]:
-    """Return the snapshot with added hosts, and their names.
+) -> tuple[Snapshot, tuple[str, ...], tuple[str, ...]]:
+    """Return the snapshot with added hosts, their names, and why they have no slots.
 
     The hosts are configured for the mode, but not enrolled.
 
@@ -130,7 +131,7 @@ def with_new_hosts(
         hosts=(*snapshot.hosts, *hosts),
         providers=(*snapshot.providers, *providers),
     )
-    return found, new_names
+    return found, new_names, tuple(without_slots(config))
 
 
 def _least(

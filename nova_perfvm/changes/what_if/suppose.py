@@ -216,7 +216,9 @@ def _enrolled(policy: Policy, snapshot: Snapshot, name: str) -> Snapshot:
 
 def _add(found: Supposition, new: NewHosts, memory_gb: int) -> None:
     policy = found.policy
-    found.snapshot, names = with_new_hosts(policy, found.snapshot, new, memory_gb)
+    seen, names, lacking = with_new_hosts(policy, found.snapshot, new, memory_gb)
+    found.snapshot = seen
+    found.notes += [f"added {new.shape}: {why}" for why in lacking]
     for name in names if scheme_of(policy).enrolls else ():
         found.snapshot = _enrolled(policy, found.snapshot, name)
 

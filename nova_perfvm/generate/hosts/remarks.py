@@ -20,11 +20,10 @@ from nova_perfvm.rules.slots import cell_cpus, host_slots, smallest_memory_mb
 def warnings_of(host: HostConfig) -> Iterator[str]:
     """Yield warnings, the most severe first."""
     topology, cpus = host.request.topology, host.cpus
+    yield from without_slots(host)
     for vm_class, slots in host.room.items():
         if slots:
             yield from _flavors_without_room(host, vm_class)
-        else:
-            yield _no_slots(host, vm_class)
     # The numbering of CPUs matters only where CPUs are in different sets.
     if (cpus.pinnable | cpus.shared) != topology.cpus or (
         cpus.dedicated and cpus.shared
@@ -55,6 +54,13 @@ def warnings_of(host: HostConfig) -> Iterator[str]:
         "drain the host first: nova-compute does not start when its new cpu sets "
         "contradict VMs on the host, and pinned VMs that stay keep their CPUs"
     )
+
+
+def without_slots(host: HostConfig) -> Iterator[str]:
+    """Yield why the host has no slot for a class, for each such class."""
+    for vm_class, slots in host.room.items():
+        if not slots:
+            yield _no_slots(host, vm_class)
 
 
 def _iops_too_low(host: HostConfig) -> Iterator[str]:

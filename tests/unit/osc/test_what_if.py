@@ -116,6 +116,13 @@ class WhatIfTest(WhatIfCase):
         _, found = self.what_if("--add", "1x2x20=shared", *MEMORY, policy=path)
         self.assertEqual([4, 3, 0, 1], found["all hosts"][1])
 
+    def test_added_hosts_without_a_slot(self):
+        _, found = self.what_if("--add", "1x2x20", "--memory-gb", "32")
+        before, after, *_ = zip(*found.values(), strict=True)
+        self.assertEqual(before, after)
+        words = "added 2x20: this host has 0 slots for class high-performance: a VM"
+        self.assertIn(words, self.stderr)
+
     def test_the_density_of_the_fullest_target(self):
         status, _ = self.what_if("--remove", "hp2", "--add", "1x2x20", *MEMORY)
         self.assertEqual(0, status)
