@@ -46,9 +46,10 @@ def template(pattern: str, sizes: Collection[FlavorSize]) -> FlavorTemplate:
 
 
 def memory_of_hosts(vm_class: VMClass, hosts: Iterable[ComputeHost]) -> list[int]:
-    """Return a slot's memory in GiB on the smallest host, its half and its quarter.
+    """Return a slot's memory on most hosts, half and a quarter of it, in GiB.
 
-    The host keeps the memory that ``host config`` reserves.
+    Also a slot's memory on the smallest host, whose slots would else be unfit.  The
+    host keeps the memory that ``host config`` reserves.
     """
     step = _STEP_GB * vm_class.cells_per_vm
     slots_gb = [
@@ -56,8 +57,10 @@ def memory_of_hosts(vm_class: VMClass, hosts: Iterable[ComputeHost]) -> list[int
         for host in hosts
         if host.shape and (slots := shape_slots(vm_class, host.shape))
     ]
-    least = min(slots_gb, default=0)
-    return sorted({max(step, least // part // step * step) for part in (1, 2, 4)})
+    least, common = min(slots_gb, default=0), most_common(sorted(slots_gb)) or 0
+    found = {common // part for part in (1, 2, 4)}
+    found |= {least} if least < min(found) else set()
+    return sorted({max(step, gb // step * step) for gb in found})
 
 
 def volume_type(snapshot: Snapshot, servers: Sequence[Server]) -> str | None:

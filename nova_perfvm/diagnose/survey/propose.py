@@ -248,9 +248,7 @@ class _Proposer:
             else:
                 sizes.append(found)
         if not sizes:
-            self._why["flavors"] = (
-                "a slot's memory on the smallest host, and parts of it"
-            )
+            self._why["flavors"] = "a slot's memory on most hosts, and parts of it"
             memory_gb = flavors.memory_of_hosts(vm_class, self._snapshot.hosts)
             root_gb = _ROOT_GB if image else 0
             sizes = [FlavorSize(size.vcpus, gb, root_gb) for gb in memory_gb]

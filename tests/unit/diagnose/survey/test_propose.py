@@ -113,6 +113,15 @@ class ProposeTest(testtools.TestCase):
         )
         self.assertEqual("all", proposed(clouds.empty()).policy.managed_hosts)
 
+    def test_one_small_host_makes_no_small_flavors_of_all(self):
+        cloud = clouds.shared_only()
+        cloud.add_host("small", "open", "2x24", 64)
+        (vm_class,) = proposed(cloud).policy.pinned_classes
+        self.assertEqual(
+            ("hp.24c.28g", "hp.24c.60g", "hp.24c.120g", "hp.24c.244g"),
+            vm_class.flavor_names,
+        )
+
     def test_general_flavors(self):
         many, volumes, bare = clouds.empty(), clouds.empty(), clouds.empty()
         for number in range(1, 21):
