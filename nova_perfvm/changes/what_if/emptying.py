@@ -12,6 +12,7 @@ from nova_perfvm.changes.what_if.suppose import Supposed, suppose
 from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.policy import Policy
+from nova_perfvm.printable import number_of
 
 # Called with a text, the hosts done and all hosts.
 Progress = Callable[[str, int, int], None]
@@ -24,7 +25,8 @@ def silent(_what: str, _done: int, _total: int) -> None:
 class Emptied(NamedTuple):
     """A host, and the migrations of its servers to hosts that stay.
 
-    :ivar notes: how densely the servers share CPUs afterwards
+    :ivar notes: how densely the servers share CPUs afterwards; of the last host also
+        the number of all migrations
     """
 
     host: str
@@ -47,7 +49,8 @@ def emptied(
     :param hosts: those to try, in their order; None for all
     :param max_ratio: see :class:`.suppose.Supposed`
     """
-    found = []
+    found: list[Emptied] = []
+    start = snapshot
     names = least_used(snapshot) if hosts is None else hosts
     for done, name in enumerate(names):
         progress("hosts", done, len(names))
@@ -60,7 +63,34 @@ def emptied(
         if not after.staying:
             snapshot = after.snapshot
             found.append(Emptied(name, tuple(after.moves), tuple(after.notes)))
+    if found:
+        together = _together(policy, start, settings, found, max_ratio)
+        found[-1] = found[-1]._replace(notes=(*found[-1].notes, together))
     return tuple(found)
+
+
+def _together(
+    policy: Policy,
+    snapshot: Snapshot,
+    settings: SchedulerSettings,
+    found: Sequence[Emptied],
+    max_ratio: float | None,
+) -> str:
+    """Return the number of all migrations, and of those if no server moves twice.
+
+    A drain sends servers to hosts that are emptied later, unless these are disabled.
+    """
+    moves = sum(len(one.moves) for one in found)
+    names = tuple(one.host for one in found)
+    changes = Supposed(removes=names, max_ratio=max_ratio, time_limit_s=0)
+    after = suppose(policy, snapshot, changes, settings)
+    words = f"{number_of(moves, 'migration')} in all"
+    if after.staying or len(after.moves) >= moves:
+        return words
+    return (
+        f"{words}; {len(after.moves)} if all these hosts are disabled before the first "
+        "is drained (openstack compute service set --disable HOST nova-compute)"
+    )
 
 
 def least_used(snapshot: Snapshot) -> list[str]:

@@ -4,6 +4,7 @@ import testtools
 
 from nova_perfvm.changes.what_if.emptying import emptied, in_words
 from nova_perfvm.diagnose.verdicts import settings_for
+from nova_perfvm.facts.snapshot import Inventory
 from nova_perfvm.policy import loader
 from tests.unit.facts.snapshot.clouds import Cloud
 
@@ -30,6 +31,20 @@ class EmptiedTest(testtools.TestCase):
             "of your 4 hosts 2 can be emptied in this order: h4, h2",
             in_words(self.snapshot, found),
         )
+
+    def test_servers_that_would_move_twice(self):
+        """General servers go to the least used hosts, which are emptied next."""
+        cloud = Cloud()
+        for number in range(5):
+            cloud.add_host(f"g{number}", "shared")
+            cloud.change_inventories(f"g{number}", DISK_GB=Inventory(4000, 4000))
+            cloud.add_general(f"s{number}", f"g{number}")
+        found = emptied(POLICY, cloud.snapshot(), settings_for(POLICY))
+        moves = [move for one in found for move in one.moves]
+        self.assertEqual(["g0", "g1", "g2", "g3"], [one.host for one in found])
+        words = f"{len(moves)} migrations in all; 4 if all these hosts are disabled"
+        self.assertIn(words, found[-1].notes[-1])
+        self.assertGreater(len(moves), 4)
 
     def test_none(self):
         self.cloud.add_hp("e", "h2", first=20, node=1)
