@@ -7,7 +7,6 @@ take CPU time from the baseline, and a low baseline flatters the VMs.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import time
@@ -161,7 +160,7 @@ class Beside(NamedTuple):
 async def look(targets: Iterable[Target]) -> dict[str, Seen | None]:
     """Return the VMs on each target that is a host; None where nobody can tell."""
     hosts = [target for target in targets if target.kind == "host"]
-    found = await asyncio.gather(*map(_seen, hosts))
+    found = await connection.together(map(_seen, hosts))
     return {target.name: seen for target, seen in zip(hosts, found, strict=True)}
 
 

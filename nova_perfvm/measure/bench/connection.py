@@ -11,15 +11,16 @@ import shlex
 import signal
 import time
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.bench.scenario import Target
 from nova_perfvm.measure.bench.tools.tool import ServerCommand
 
+_T = TypeVar("_T")
 _NS: Final = 1_000_000_000
 # A machine that is gone is missed within a minute.
 _SSH: Final = (
@@ -194,6 +195,19 @@ async def clock(target: Target) -> Clock:
             middle = (before + after) / 2
             found.append(Clock(int(answer) / _NS - middle, (after - before) / 2))
     return min(found, key=lambda one: one.uncertainty_s)
+
+
+async def together(doing: Iterable[Coroutine[Any, Any, _T]]) -> list[_T]:
+    """Do all at the same time; return the results, or raise the first error of all.
+
+    asyncio.gather alone ends with the first error, and on Ctrl-C with the first that is
+    cancelled: the event loop would close while processes of the others still end.
+    """
+    found = await asyncio.gather(*doing, return_exceptions=True)
+    for result in found:
+        if isinstance(result, BaseException):
+            raise result
+    return cast("list[_T]", found)
 
 
 async def each(doing: Mapping[str, Coroutine[Any, Any, Any]]) -> dict[str, Any]:

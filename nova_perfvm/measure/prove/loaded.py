@@ -116,8 +116,8 @@ async def _await_all(
 ) -> None:
     deadline = time.monotonic() + patience_s
     while True:
-        found = await asyncio.gather(
-            *(_missing(target, scenario, deadline) for target in targets)
+        found = await connection.together(
+            _missing(target, scenario, deadline) for target in targets
         )
         reasons = [reason for reason in found if reason]
         if not reasons:
@@ -170,7 +170,9 @@ def remove_files(targets: Iterable[Target], directory: str) -> None:
 
     async def remove() -> None:
         command = fio.removal_of_all(directory)
-        await asyncio.gather(*(connection.run(t, command, _ASK_S) for t in targets))
+        await connection.together(
+            connection.run(target, command, _ASK_S) for target in targets
+        )
 
     asyncio.run(remove())
 
@@ -182,14 +184,15 @@ async def _collect(
     vms = machines.vms
     async with contextlib.AsyncExitStack() as stack:
         try:
-            await asyncio.gather(*(_hold(stack, vm, memory_mb, warn) for vm in vms))
+            await connection.together(_hold(stack, vm, memory_mb, warn) for vm in vms)
             for number, vm in enumerate(vms):
                 for tool in tools.used().values():
                     for run in tool.runs(Place(vm.name, number)):
                         load = await _start(stack, vm, run, machines.generator)
                         loads[f"{vm.name}: {run.name}"] = run, load
             await asyncio.sleep(_SETTLE_S)
-            seen = await asyncio.gather(*(_seen(one) for one in (machines.host, *vms)))
+            machines_seen = (_seen(one) for one in (machines.host, *vms))
+            seen = await connection.together(machines_seen)
             for title, (run, load) in loads.items():
                 if load.done():
                     why = f"no load while collecting: {_ended(run, load)}"

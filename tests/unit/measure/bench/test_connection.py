@@ -47,6 +47,43 @@ class LineTest(testtools.TestCase):
         self.assertEqual("""sudo -n sh -c 'echo $1' sh 'it'"'"'s'""", words)
 
 
+class TogetherTest(testtools.TestCase):
+    def test_all_processes_end_before_the_loop_closes(self):
+        """Ctrl-C, when the process of one target ends at once, and another's later."""
+        self.patch(connection, "_END_S", 0.3)
+        commands = (["cat"], ["sh", "-c", "trap '' HUP TERM; sleep 300"])
+
+        async def waits(command):
+            async with connection.waiting(HERE, command, 300) as process:
+                await process.ready()
+                process.send(b"0\n")
+                begun.append(process)
+                if len(begun) == len(commands):
+                    all_begun.set()
+                await asyncio.sleep(300)
+
+        async def main():
+            doing = connection.together(map(waits, commands))
+            task = asyncio.ensure_future(doing)
+            await all_begun.wait()
+            task.cancel()
+            await task
+
+        begun, all_begun = [], asyncio.Event()
+        self.assertRaises(asyncio.CancelledError, asyncio.run, main())
+        self.assertEqual([True, True], [process.ended for process in begun])
+
+    def test_the_first_error(self):
+        async def fails(text):
+            raise TargetError(text)
+
+        async def main():
+            return await connection.together(map(fails, ("one", "two")))
+
+        error = self.assertRaises(TargetError, asyncio.run, main())
+        self.assertEqual("one", str(error))
+
+
 class RunTest(testtools.TestCase):
     def run_it(self, command, timeout_s=PATIENCE_S, stdin=b""):
         return asyncio.run(connection.run(HERE, command, timeout_s, stdin))
