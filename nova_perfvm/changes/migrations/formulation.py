@@ -296,8 +296,8 @@ class Formulation:
                 self._liked[column] = -crowding(ratio, packs=packs)
             self.program.row({**terms, **steps}, 0, 0)
             if packs:
-                for column, vcpus in terms.items():
-                    self._liked[column] = _FULLER * vcpus * used / total
+                for column, taken in terms.items():
+                    self._liked[column] = _FULLER * taken * used / total
 
     def _add_preferences(self) -> None:
         """Add how well hosts suit the servers that come: groups, and slots lost."""
