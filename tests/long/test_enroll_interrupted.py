@@ -130,7 +130,7 @@ class TestBackfill(BackfillCase):
 
         for host in ("h1", "h2"):
             exc = self.assertRaises(RefusedError, self.enroll, host, backfill=True)
-            self.assertIn("confirm or revert it", str(exc))
+            self.assertIn("confirm or revert", str(exc))
             self.assert_ordinary(host)
 
     def test_vms_that_have_no_units(self):
