@@ -13,7 +13,7 @@ from nova_perfvm.facts.placement_request import whole_number
 from nova_perfvm.facts.snapshot import Flavor
 
 PROPERTIES: Final = tuple(
-    f"hw_cpu_{limit}{kind}" for limit in ("", "max_") for kind in TOPOLOGY_PARTS
+    f"hw_cpu_{limit}{part}" for limit in ("", "max_") for part in TOPOLOGY_PARTS
 )
 # Nova's limit where neither flavor nor image has one.
 _NO_LIMIT: Final = 65536
@@ -55,7 +55,7 @@ def topology_of(flavor: Flavor, properties: Mapping[str, str]) -> CPUTopology | 
 
 
 def _read(keys: Mapping[str, str], limit: str = "") -> CPUTopology:
-    texts = (keys.get(f"hw_cpu_{limit}{kind}", "") for kind in TOPOLOGY_PARTS)
+    texts = (keys.get(f"hw_cpu_{limit}{part}", "") for part in TOPOLOGY_PARTS)
     return CPUTopology(*(whole_number(text) or 0 for text in texts))
 
 

@@ -68,7 +68,7 @@ class KeysTest(testtools.TestCase):
 
     def said(self, name):
         # The sockets, cores and threads of a topology are read by one name each.
-        topology = re.sub("(sockets|cores|threads)$", "{kind}", name)
+        topology = re.sub("(sockets|cores|threads)$", "{part}", name)
         names = {name, topology} | {
             one.replace("hw_", "hw:", 1).replace("os_", "os:", 1)
             for one in (name, topology)
