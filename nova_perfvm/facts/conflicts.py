@@ -38,6 +38,7 @@ HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 _SMT_TRAIT: Final = f"trait:{HYPERTHREADING}"
 _REALTIME: Final = "hw:cpu_realtime"
 _MASK: Final = "hw:cpu_realtime_mask"
+# In Nova's order.
 TOPOLOGY_PARTS: Final = ("sockets", "cores", "threads")
 LIMITS_OF_CPUS: Final = frozenset(f"hw:cpu_max_{part}" for part in TOPOLOGY_PARTS)
 # Properties that an image needs for VMs with encrypted memory, by their extra specs.

@@ -58,7 +58,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One figure of one run of a tool.
+    """A figure from a run of a tool.
 
     :ivar who: name of the VM, of the host, or of one of several runs at once on a host
     :ivar metric: dotted name, such as ``network.bits_per_second`` or

@@ -228,7 +228,8 @@ class PlanServers(LookingLister):
         if staying:
             whole = len(staying) == len(plan.carried)
             self.exit_status = _NONE_CARRIED if whole else _SOME_STAY
-        least = "" if parsed_args.memory_gb or not emptied else " (the cloud's least)"
+        given = parsed_args.memory_gb is not None
+        least = "" if given else " (the least of the cloud's hosts)"
         self.tell(
             *(one.words(conditions.ratios) for one in plan.carried),
             *planning.notes(plan),

@@ -224,7 +224,7 @@ class _Planner:
         return _Pool(tuple(s for c in shared for s in sizes_of(c, cells)), cells)
 
     def unfit(self, policy: Policy) -> Iterator[str]:
-        """Yield the classes none of whose flavors fits an empty host."""
+        """Yield why no service gets VMs of a class: no flavor fits an empty host."""
         pools = itertools.chain.from_iterable(self._pools.values())
         fitting = {size.class_name for pool in pools for size in pool.sizes}
         for one in policy.classes:
@@ -245,7 +245,7 @@ class _Planner:
         def hosts(*carried: Carried) -> int:
             return sum(p.hosts for p in self._packed(pools, carried, conditions))
 
-        # A service that stays takes its VMs from hosts that others shared with it.
+        # When a service stays, the hosts that its VMs shared count for the others.
         while (number := _most_wasteful(found, hosts)) is not None:
             one = found[number]
             found[number] = one.staying(
@@ -331,10 +331,10 @@ class _Planner:
 
 
 def _most_wasteful(carried: Sequence[Carried], hosts: Callable[..., int]) -> int | None:
-    """Return the index of the service whose VMs waste most hosts; None without one.
+    """Return the index of the service whose VMs waste most hosts; None without waste.
 
-    VMs that keep apart leave the rest of their hosts to other services: by itself a
-    service may waste hosts that all services together do not.
+    VMs that keep apart leave the rest of their hosts to other services.  So a service
+    that by itself needs more hosts than its servers may waste none beside others.
 
     :param hosts: returns the number of hosts that VMs of services take together
     """

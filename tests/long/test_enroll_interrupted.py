@@ -128,9 +128,10 @@ class TestBackfill(BackfillCase):
         server = self.boot(PLAIN_GENERAL, host="h1")
         self.servers.cold_migrate(server, "h2")
 
-        for host in ("h1", "h2"):
+        # The source has the migration's allocation, the target the server's.
+        for host, words in (("h1", "revert a resize"), ("h2", "revert it")):
             exc = self.assertRaises(RefusedError, self.enroll, host, backfill=True)
-            self.assertIn("confirm or revert", str(exc))
+            self.assertIn(f"confirm or {words}", str(exc))
             self.assert_ordinary(host)
 
     def test_vms_that_have_no_units(self):

@@ -17,6 +17,7 @@ from oslo_config import cfg
 
 from nova_perfvm import conf, rules
 from nova_perfvm import constants as const
+from nova_perfvm.documents.keys import keys_of
 from nova_perfvm.findings import AUDIT_CODES, LEVELS, Level
 from nova_perfvm.generate import inventory, options
 from nova_perfvm.measure.checks import guest, host, spread
@@ -24,6 +25,7 @@ from nova_perfvm.measure.checks.check import checks_of
 from nova_perfvm.osc.audit import Audit
 from nova_perfvm.policy import loader
 from nova_perfvm.rules.enabled_filters import FILTER, NUMA_FILTER
+from nova_perfvm.sizing.services import Service
 from tests.unit.test_boundaries import ROOMS
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -328,6 +330,14 @@ class ReadmeTest(testtools.TestCase):
         self.assertGreater(len(named), 10)
         for name in named:
             self.assertTrue((ROOT / name).is_file(), name)
+
+
+class ServicesTest(testtools.TestCase):
+    def test_the_page_has_every_column(self):
+        page = (ROOT / "doc/source/admin/sizing.rst").read_text()
+        named = {key.name for key in keys_of(Service)}
+        self.assertGreater(len(named), 10)
+        self.assertEqual(set(), {one for one in named if f"``{one}``" not in page})
 
 
 class InstallTest(testtools.TestCase):

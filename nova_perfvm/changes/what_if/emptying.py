@@ -76,15 +76,17 @@ def _together(
     found: Sequence[Emptied],
     max_ratio: float | None,
 ) -> str:
-    """Return the number of all migrations, and of those if no server moves twice.
+    """Return the number of migrations in words, and how there are fewer.
 
     A drain sends servers to hosts that are emptied later, unless these are disabled.
     """
     moves = sum(len(one.moves) for one in found)
+    words = f"{number_of(moves, 'migration')} in all"
     names = tuple(one.host for one in found)
+    if moves == sum(server.host in names for server in snapshot.servers):
+        return words
     changes = Supposed(removes=names, max_ratio=max_ratio, time_limit_s=0)
     after = suppose(policy, snapshot, changes, settings)
-    words = f"{number_of(moves, 'migration')} in all"
     if after.staying or len(after.moves) >= moves:
         return words
     return (

@@ -14,13 +14,13 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.bench.scenario import Target
 from nova_perfvm.measure.bench.tools.tool import ServerCommand
 
-_T = TypeVar("_T")
+_Key = TypeVar("_Key")
 _NS: Final = 1_000_000_000
 # A machine that is gone is missed within a minute.
 _SSH: Final = (
@@ -197,21 +197,23 @@ async def clock(target: Target) -> Clock:
     return min(found, key=lambda one: one.uncertainty_s)
 
 
-async def together(doing: Iterable[Coroutine[Any, Any, _T]]) -> list[_T]:
-    """Do all at the same time; return the results, or raise the first error of all.
+async def together(doing: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """Do all at the same time; return the results, or raise an error after all ended.
 
-    asyncio.gather alone ends with the first error, and on Ctrl-C with the first that is
-    cancelled: the event loop would close while processes of the others still end.
+    :raises TargetError: the first failure
     """
-    found = await asyncio.gather(*doing, return_exceptions=True)
+    found = list((await each(dict(enumerate(doing)))).values())
     for result in found:
-        if isinstance(result, BaseException):
+        if isinstance(result, TargetError):
             raise result
-    return cast("list[_T]", found)
+    return found
 
 
-async def each(doing: Mapping[str, Coroutine[Any, Any, Any]]) -> dict[str, Any]:
-    """Do all at the same time; return {key: result}, a TargetError where it failed."""
+async def each(doing: Mapping[_Key, Coroutine[Any, Any, Any]]) -> dict[_Key, Any]:
+    """Do all at the same time; return {key: result}, a TargetError for a failure."""
+    # Without return_exceptions, gather ends with the first error, and on Ctrl-C with
+    # the first coroutine that is cancelled: the event loop would close while processes
+    # of the others still end.
     found = await asyncio.gather(*doing.values(), return_exceptions=True)
     for result in found:
         if isinstance(result, BaseException) and not isinstance(result, TargetError):

@@ -184,7 +184,7 @@ EVIDENCE: Final = {
 class Endpoint(NamedTuple):
     """A figure that the verdict rests on, declared before anything is measured.
 
-    All rows of all endpoints must pass; other rows are information.
+    A proof needs every row of every endpoint to pass; other rows are information.
 
     :ivar metrics: regular expression for the names of the figure's metrics
     :ivar each_vcpu: whether the figure counts only with as many threads as vCPUs
