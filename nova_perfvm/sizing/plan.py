@@ -333,8 +333,8 @@ class _Planner:
 def _most_wasteful(carried: Sequence[Carried], hosts: Callable[..., int]) -> int | None:
     """Return the index of the service whose VMs waste most hosts; None without waste.
 
-    VMs that keep apart leave the rest of their hosts to other services.  So a service
-    that by itself needs more hosts than its servers may waste none beside others.
+    VMs that keep apart leave the rest of their hosts to other services.  So VMs that
+    alone would take more hosts than the service has servers may waste none.
 
     :param hosts: returns the number of hosts that VMs of services take together
     """
