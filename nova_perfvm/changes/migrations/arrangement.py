@@ -8,7 +8,7 @@ stay the same, with the answers computed about these.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache
 
@@ -73,10 +73,6 @@ class Arrangement:
 
     :ivar hosts: by name of the compute service
     :ivar moves: the migrations that led to this arrangement, in their order
-    :ivar before: the arrangement that this one was made from
-    :ivar differing: the names of the hosts that differ from ``before``
-    :ivar fitting_hosts: a cache: {kind of server: the hosts that take one}
-    :ivar rooms: a cache of :meth:`room`
     """
 
     def __init__(
@@ -84,17 +80,12 @@ class Arrangement:
         planning: Planning,
         hosts: Mapping[str, PlannedHost] | None = None,
         moves: tuple[Move, ...] = (),
-        before: Arrangement | None = None,
-        differing: Iterable[str] = (),
     ) -> None:
         self.planning = planning
         self.hosts = hosts or {
             view.host: PlannedHost(planning, view) for view in planning.views
         }
         self.moves = moves
-        self.before, self.differing = before, frozenset(differing)
-        self.fitting_hosts: dict[ServerKind, frozenset[str]] = {}
-        self.rooms: dict[tuple[ServerKind, int], int] = {}
 
     @property
     def cost_mb(self) -> int:
@@ -118,15 +109,8 @@ class Arrangement:
 
     def taking(self, kind: ServerKind, among: AbstractSet[str]) -> list[str]:
         """Return the hosts of `among` that would take a server, the best first."""
-        known, changed = self._known(lambda now: kind in now.fitting_hosts)
-        if known is None:
-            fitting = frozenset(n for n, host in self.hosts.items() if host.fits(kind))
-        else:
-            more = frozenset(n for n in changed if self.hosts[n].fits(kind))
-            fitting = known.fitting_hosts[kind] - changed | more
-        self.fitting_hosts[kind] = fitting
         return sorted(
-            among & fitting,
+            (name for name in among if self.hosts[name].fits(kind)),
             key=lambda name: (self.hosts[name].score(kind), name),
             reverse=True,
         )
@@ -136,36 +120,15 @@ class Arrangement:
 
         :param most: where to stop counting
         """
+        rooms = (host.room(kind, most) for host in self.hosts.values())
         if self.planning.share_a_host(kind):
-            rooms = (host.room(kind, most) for host in self.hosts.values())
             return max(rooms, default=0)
-        known, changed = self._known(lambda now: (kind, most) in now.rooms)
-        if known is not None and (found := known.rooms[kind, most]) < most:
-            for name in changed:
-                found += self.hosts[name].room(kind, most)
-                found -= known.hosts[name].room(kind, most)
-        else:
-            found = 0
-            for host in self.hosts.values():
-                found += host.room(kind, most)
-                if found >= most:
-                    break
-        self.rooms[kind, most] = found
-        return min(found, most)
-
-    def _known(
-        self, is_known: Callable[[Arrangement], bool]
-    ) -> tuple[Arrangement | None, set[str]]:
-        """Return the latest arrangement with a cached answer; None if there is none.
-
-        Also the names of the hosts that have changed since.
-        """
-        now: Arrangement | None = self
-        changed: set[str] = set()
-        while now is not None and not is_known(now):
-            changed |= now.differing
-            now = now.before
-        return now, changed
+        found = 0
+        for room in rooms:
+            found += room
+            if found >= most:
+                return most
+        return found
 
     def moved(self, server_id: str, target: str) -> Arrangement | None:
         """Return the arrangement after a migration; None if the target refuses it.
@@ -199,7 +162,7 @@ class Arrangement:
         """
         made = {view.host: PlannedHost(self.planning, view) for view in views}
         moves = self.moves if move is None else (*self.moves, move)
-        return Arrangement(self.planning, {**self.hosts, **made}, moves, self, made)
+        return Arrangement(self.planning, {**self.hosts, **made}, moves)
 
     def snapshot(self) -> Snapshot:
         """Return a snapshot of the cloud in this arrangement."""
