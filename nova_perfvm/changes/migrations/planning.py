@@ -53,11 +53,25 @@ class ServerKind:
     :ivar request: the request of one server
     :ivar cost_mb: cost of migrating one server
     :ivar wrong: why the request does not match the class that it names, on any host
+    :ivar ungrouped: the kind of such servers without a server group; None for itself
     """
 
     request: Request
     cost_mb: int
     wrong: tuple[Reason, ...]
+    ungrouped: ServerKind | None = None
+
+    @property
+    def bare(self) -> ServerKind:
+        """The kind without its server group."""
+        return self.ungrouped or self
+
+    def grouped(self, group: ServerGroup | None) -> ServerKind:
+        """Return the kind of such servers in a server group."""
+        if group is None:
+            return self
+        request = replace(self.request, group=group)
+        return replace(self, request=request, ungrouped=self)
 
     @property
     def mistake(self) -> str:
@@ -89,14 +103,10 @@ class Planning:
         """
         if server.id not in self._kind_of:
             kind, group = self.ungrouped(server), self.group_of(server)
-            if group is not None:
-                key = kind, group.id
-                if key not in self._kinds:
-                    request = replace(kind.request, group=group)
-                    self._kinds[key] = self.kind_of_request(request)
-                    self._kinds[self._kinds[key]] = kind
-                kind = self._kinds[key]
-            self._kind_of[server.id] = kind
+            key = kind, group and group.id
+            if key not in self._kinds:
+                self._kinds[key] = kind.grouped(group)
+            self._kind_of[server.id] = self._kinds[key]
         return self._kind_of[server.id]
 
     def ungrouped(self, server: Server) -> ServerKind:
@@ -113,20 +123,15 @@ class Planning:
             self._kinds[key] = self.kind_of_request(request)
         return self._kinds[key]
 
-    def without_group(self, kind: ServerKind) -> ServerKind:
-        """Return a kind with the same request for a server without a group."""
-        if kind not in self._kinds:
-            self._kinds[kind] = self.kind_of_request(replace(kind.request, group=None))
-        return self._kinds[kind]
-
     def kind_of_request(self, request: Request) -> ServerKind:
         """Return the kind of servers with a request."""
         facts = request.facts
-        return ServerKind(
-            request=request,
+        kind = ServerKind(
+            request=replace(request, group=None),
             cost_mb=cost_mb(facts.memory_mb, pinned=facts.pinned),
-            wrong=check_request(self.policy, request.facts),
+            wrong=check_request(self.policy, facts),
         )
+        return kind.grouped(request.group)
 
     def _key(self, server: Server) -> Hashable:
         return (

@@ -152,17 +152,11 @@ class Scene:
     def _places(
         self, kind: ServerKind, shape: _Shape
     ) -> tuple[tuple[tuple[int, ...], Resources], ...]:
-        bare = self.bare(kind)
+        bare = kind.bare
         if bare not in shape.places:
             found = {} if bare.wrong else dict(self._tried(bare, shape.view))
             shape.places[bare] = tuple(found.items())
         return shape.places[bare]
-
-    def bare(self, kind: ServerKind) -> ServerKind:
-        """Return the kind without its server group."""
-        if kind.request.group is None:
-            return kind
-        return self.planning.without_group(kind)
 
     def _tried(
         self, kind: ServerKind, view: HostView
@@ -182,7 +176,7 @@ class Scene:
     def conflict(self, one: ServerKind, other: ServerKind, host: str) -> bool:
         """Return whether a host refuses a server for the class of another one."""
         shape, policy = self._shape(host), self.planning.policy
-        one, other = self.bare(one), self.bare(other)
+        one, other = one.bare, other.bare
         key = self.class_of(one), self.class_of(other)
         if key not in shape.conflicts:
             settings = self.planning.settings
@@ -217,7 +211,7 @@ class Scene:
         shape, kind, planning = self._shape(host), self.goal.kind, self.planning
         assert kind is not None
         if not shape.vms:
-            request, policy = self.bare(kind).request, planning.policy
+            request, policy = kind.bare.request, planning.policy
             vms = filled(policy, request, shape.view, planning.settings)
             shape.vms.append(sum(1 for _ in islice(vms, self.most_counted)))
         view = replace(shape.view, cloud=self.start.hosts[host].view.cloud)
