@@ -20,14 +20,14 @@ from nova_perfvm.diagnose.explain.report import NO_GROUPS, assumed_cells
 from nova_perfvm.diagnose.verdicts import judge_all, unjudged
 from nova_perfvm.exceptions import unknown_host
 from nova_perfvm.facts.demand import Request
-from nova_perfvm.facts.snapshot import Server, Snapshot
+from nova_perfvm.facts.snapshot import Server
 from nova_perfvm.facts.snapshot.groups import SOFT
 from nova_perfvm.generate.options import not_enforced
 from nova_perfvm.policy import VMClass
 from nova_perfvm.printable import number_of, some_of
 
 # No limit: more slots than any cloud has.
-ALL_SLOTS: Final = 1_000_000
+_ALL_SLOTS: Final = 1_000_000
 _MOST_NAMED: Final = 5
 _NO_PCI: Final = (
     "PCI devices are not seen without --from-nova-db: servers whose flavor asks for "
@@ -46,43 +46,49 @@ _NO_SOLVER: Final = (
 def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
     """Return the migrations after which `count` new VMs find room."""
     kind = planning.kind_of_request(request)
-    found, have, gained = _more_room(planning, kind, count)
+    plan, end = _more_room(planning, kind, count, "more VM")
+    have = count - plan.wanted
     reasons: list[str] = []
-    if gained < count:
+    if plan.gained < plan.wanted:
+        room = have + plan.gained
         reasons = [*_hopeless(planning, kind)] or [
-            f"no migrations were found that make room for {count}, only for {gained}"
+            f"no migrations were found that make room for {count}, only for {room}"
             + _by_rules(planning),
             *_not_moved(planning),
         ]
     there = f"there is room for {have} of {count} already"
-    return MigrationPlan(
-        moves=found.end.moves,
-        gained=gained - have,
-        wanted=count - have,
+    return replace(
+        plan,
         reasons=tuple(reasons),
-        notes=(
-            *([there] if have else []),
-            *_not_judged(found.end, kind),
-            *_notes(found, "more VM", gained - have, have, count),
-        ),
-        measure=lambda now: _room(planning, now, kind, count) - have,
+        notes=(*([there] if have else []), *_not_judged(end, kind), *plan.notes),
     )
 
 
 def _more_room(
-    planning: Planning, kind: ServerKind, count: int
-) -> tuple[Found, int, int]:
-    """Return the best arrangement, the room for VMs before, and the room afterwards."""
-    start = Arrangement(planning)
-    have = start.room(kind, count)
+    planning: Planning, kind: ServerKind, count: int, what: str
+) -> tuple[MigrationPlan, Arrangement]:
+    """Return the best plan for more VMs, without reasons, and the end of the plan.
+
+    :param what: the unit of the gain
+    """
 
     def room(now: Arrangement) -> int:
         return now.room(kind, count)
 
+    start = Arrangement(planning)
+    have = room(start)
     found = Found(start, have)
     if have < count and not kind.wrong:
         found = _best(start, Goal(kind, count), room)
-    return found, have, room(found.end)
+    gained = room(found.end) - have
+    plan = MigrationPlan(
+        moves=found.end.moves,
+        gained=gained,
+        wanted=count - have,
+        notes=tuple(_notes(found, what, gained, have, count)),
+        measure=lambda now: room(Arrangement(replace(planning, snapshot=now))) - have,
+    )
+    return plan, found.end
 
 
 def _best(start: Arrangement, goal: Goal, value: Callable[[Arrangement], int]) -> Found:
@@ -100,10 +106,6 @@ def _by_rules(planning: Planning) -> str:
     if not any(not_enforced(planning.settings.options)):
         return ""
     return " under the rules, which nova-scheduler does not enforce: see explain"
-
-
-def _room(planning: Planning, now: Snapshot, kind: ServerKind, most: int) -> int:
-    return Arrangement(replace(planning, snapshot=now)).room(kind, most)
 
 
 def _hopeless(planning: Planning, kind: ServerKind) -> Iterator[str]:
@@ -177,21 +179,13 @@ def defragment(planning: Planning, vm_class: VMClass) -> MigrationPlan:
     """Return the migrations after which the most slots of a class are free."""
     request = request_of_class(planning.policy, vm_class, planning.snapshot)
     kind = planning.kind_of_request(request)
-    found, have, room = _more_room(planning, kind, ALL_SLOTS)
-    gained = room - have
+    plan, _ = _more_room(planning, kind, _ALL_SLOTS, "more slot")
     reasons: tuple[str, ...] = ()
-    if not gained:
+    if not plan.gained:
         budget = number_of(planning.wishes.max_moves or 0, "migration")
         why = f"no way was found to free a slot by {budget}"
         reasons = (*_hopeless(planning, kind),) or (why, *_not_moved(planning))
-    return MigrationPlan(
-        moves=found.end.moves,
-        gained=gained,
-        wanted=max(1, gained),
-        reasons=reasons,
-        notes=tuple(_notes(found, "more slot", gained, have, ALL_SLOTS)),
-        measure=lambda now: _room(planning, now, kind, ALL_SLOTS) - have,
-    )
+    return replace(plan, wanted=max(1, plan.gained), reasons=reasons)
 
 
 def _not_moved(planning: Planning) -> Iterator[str]:
