@@ -16,7 +16,7 @@ Terms = Mapping[int, float]
 class Solution(NamedTuple):
     """The best solution found, and a bound for all solutions.
 
-    :ivar values: of the columns; empty without a solution
+    :ivar values: of the columns; without a solution the start's, or none
     :ivar bound: bound of the objective, if a column is whole
     :ivar duals: dual values of the rows, if no column is whole
     :ivar infeasible: whether HiGHS has proven that no solution exists
@@ -105,7 +105,7 @@ class Program:
         info, solution = solver.getInfo(), solver.getSolution()
         found = info.primal_solution_status == highspy.kSolutionStatusFeasible
         return Solution(
-            solution.col_value if found else (),
+            solution.col_value if found else start,
             info.mip_dual_bound,
             solution.row_dual if found else (),
             solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible,

@@ -327,8 +327,7 @@ class Formulation:
         near, gap = self._costly(), 1 - _NEAR
         found = program.most(self._gain, time_s * _AT_FIRST, gap, (), near)
         left = (end - time.monotonic()) * _FOR_GAIN
-        more = program.most(self._gain, left, gap, found.values)
-        found = more if len(more.values) else found._replace(bound=more.bound)
+        found = program.most(self._gain, left, gap, found.values)
         if found.bound < math.inf:
             self.bound = min(self.bound, math.floor(found.bound + _NEAR))
         gained = self._sum(self._gain, found.values) if len(found.values) else 0
@@ -341,14 +340,13 @@ class Formulation:
         costs = {column: -1 - weight / most for column, weight in weights.items()}
         left = (end - time.monotonic()) * _FOR_MOVES
         used = {c for c in self.places if found.values[c] > _NEAR}
-        better = program.most(costs, left, _CLOSE, found.values, near - used)
-        values = better.values if len(better.values) else found.values
+        values = program.most(costs, left, _CLOSE, found.values, near - used).values
         if self._liked:
             program.row(
                 costs, math.inf, sum(costs[c] * values[c] for c in costs) - _NEAR
             )
-            best = program.most(self._liked, end - time.monotonic(), _CLOSE, values)
-            values = best.values if len(best.values) else values
+            left = end - time.monotonic()
+            values = program.most(self._liked, left, _CLOSE, values).values
             program.rows.pop()
         program.rows.pop()
         return Wanted(
