@@ -109,12 +109,6 @@ class Estimates:
         """The bandwidth that a migration may use."""
         return min(self.link, self.options.bandwidth or self.link)
 
-    @property
-    def _limit(self) -> str:
-        """The option that limits the bandwidth."""
-        limited = self.bandwidth < self.link
-        return "live_migration_bandwidth" if limited else "--bandwidth"
-
     def of(self, move: Move) -> Forecast | None:
         """Return the forecast of a live migration; None for a cold one."""
         if not move.live:
@@ -135,9 +129,11 @@ class Estimates:
         live = {move.server for move in moves if move.live}
         if not live:
             return
+        limited = self.bandwidth < self.link
+        option = "live_migration_bandwidth" if limited else "--bandwidth"
         words = (
             f"forecast of live migrations, one at a time: {self.bandwidth:g} MiB/s "
-            f"({self._limit}), [libvirt]live_migration_* of "
+            f"({option}), [libvirt]live_migration_* of "
             f"{self.options_of or 'Nova by default (--compute-conf)'}"
         )
         if guessed := len(live - set(self.measured)):

@@ -125,15 +125,16 @@ def _pending(move: Move, server: Server, migrations: Sequence[Migration]) -> Nex
     # An evacuation is "done" before the failed host has cleaned up.
     at_work = any(map(_is_at_work, migrations))
     if server.task is not None or server.status == _TO_CONFIRM or at_work:
-        return _somebody_else(server)
+        state = server.task or server.status
+        why = f"somebody else is moving or changing the server ({state})"
+        return NextAction("stop", why)
     if server.host == move.target:
         # Another run has made the move.
         return NextAction("done")
     if server.host != move.source:
         return NextAction("stop", _elsewhere(server))
     if move.how not in kinds(server):
-        how = "live" if move.live else "cold"
-        why = f"the server is {server.status}: Nova does not migrate it {how}"
+        why = f"the server is {server.status}: Nova does not migrate it {move.how}"
         return NextAction("stop", why)
     return NextAction("start")
 
@@ -157,14 +158,15 @@ def _asked(
             f"somebody else moved the server: {newest.kind} from {newest.source} to "
             f"{newest.destination} is {newest.status}",
         )
-    at_work = newest is not None and _is_at_work(newest) and server.status != "ERROR"
-    if server.status == _TO_CONFIRM and (newest is None or newest.status in _SUCCEEDED):
+    to_confirm = server.status == _TO_CONFIRM
+    if newest is None or newest.status in _SUCCEEDED:
         # Either the migration began after the list was read, or nova-compute has
         # recorded it as confirmed, which happens before the server's status changes.
-        at_work = True
-    if server.task is None and newest is not None and at_work:
-        waits = newest.status == _MOVED and server.status == _TO_CONFIRM
-        if waits and server.host == move.target:
+        at_work = to_confirm
+    else:
+        at_work = _is_at_work(newest) and server.status != "ERROR"
+        moved = to_confirm and newest.status == _MOVED and server.host == move.target
+        if moved and server.task is None:
             return NextAction("confirm")
     if server.task is not None or at_work:
         return NextAction("wait")
@@ -192,12 +194,6 @@ def _ended(
         why = f"the server was {progress.status}, and is {server.status} now"
         return NextAction("stop", why)
     return NextAction("done")
-
-
-def _somebody_else(server: Server) -> NextAction:
-    state = server.task or server.status
-    why = f"somebody else is moving or changing the server ({state})"
-    return NextAction("stop", why)
 
 
 def _elsewhere(server: Server) -> str:
