@@ -71,7 +71,7 @@ def document(overview: Overview) -> Document:
             "findings": by_host[view.name],
         }
         for view, summary in zip(
-            overview.views, summarize(policy, snapshot), strict=True
+            subject.views, summarize(policy, snapshot), strict=True
         )
     ]
     texts: dict[tuple[str, ...], int] = {}
@@ -126,7 +126,7 @@ def _server(
 def _places(overview: Overview) -> dict[str, str]:
     """Return the host of each subject of findings; a host's own name wins."""
     places: dict[str, str] = {}
-    for view in overview.views:
+    for view in overview.subject.views:
         places |= {str(server): view.name for server in view.servers}
         places |= {provider.name: view.name for provider in view.tree}
-    return places | {view.host: view.name for view in overview.views}
+    return places | {view.host: view.name for view in overview.subject.views}
