@@ -108,7 +108,6 @@ def _server(
     overview: Overview, numbers: Mapping[str, int], server: Server
 ) -> list[Any]:
     vm_class = overview.subject.class_of(server)
-    nodes = {cell.host_node for cell in server.cells or () if cell.cpu_pinning}
     return [
         server.id,
         server.name,
@@ -119,7 +118,7 @@ def _server(
         server.status + (f" ({server.task})" if server.task else ""),
         server.project,
         cpuset.format_cpus(server.pinned_cpus),
-        sorted(node for node in nodes if node is not None),
+        sorted(server.pinned_nodes),
     ]
 
 
