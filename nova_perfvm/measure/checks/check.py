@@ -237,7 +237,7 @@ def vm_check(
                 remedy.format(domain.uuid),
                 unseen="nothing is otherwise",
             )
-        for uuid, exc in zip(host.unread_domains, host.unread(), strict=True):
+        for uuid, exc in host.unread_domains.items():
             yield skipped(uuid, exc.reason, exc.place)
 
     return _check(order, code, title, find)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -79,14 +79,14 @@ class HostSubject:
         return interrupts.read(self.collected)
 
     @cached_property
-    def _domains(self) -> dict[str, Domain | str]:
-        """{UUID: the domain, or the reason for its unread XML}."""
-        found: dict[str, Domain | str] = {}
+    def _domains(self) -> dict[str, Domain | NotReadError]:
+        """{UUID: the domain, or why its XML was not read}."""
+        found: dict[str, Domain | NotReadError] = {}
         for uuid in domains.uuids(self.collected):
             try:
                 found[uuid] = domains.read(self.collected, uuid)
             except NotReadError as exc:
-                found[uuid] = exc.reason
+                found[uuid] = exc
         return found
 
     @cached_property
@@ -96,15 +96,10 @@ class HostSubject:
         return tuple(one for one in found if isinstance(one, Domain) and one.running)
 
     @property
-    def unread_domains(self) -> Mapping[str, str]:
-        """{UUID: reason for the unread XML}."""
+    def unread_domains(self) -> Mapping[str, NotReadError]:
+        """{UUID: why the XML was not read}."""
         found = self._domains.items()
-        return {uuid: one for uuid, one in found if isinstance(one, str)}
-
-    def unread(self) -> Iterator[NotReadError]:
-        """Yield an error for each VM with unread XML."""
-        for uuid, reason in self.unread_domains.items():
-            yield NotReadError(domains.dumpxml(uuid), reason)
+        return {uuid: one for uuid, one in found if isinstance(one, NotReadError)}
 
     @cached_property
     def pinned(self) -> tuple[Domain, ...]:

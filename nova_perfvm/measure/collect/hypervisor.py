@@ -67,11 +67,10 @@ def facts(
         sets = subject.cpu_sets
         vms = {domain.uuid: _vm(subject, domain) for domain in subject.domains}
         unread_vms = {
-            uuid: _unread(domains.dumpxml(uuid), reason)
-            for uuid, reason in subject.unread_domains.items()
+            uuid: _unread(exc) for uuid, exc in subject.unread_domains.items()
         }
     except NotReadError as exc:
-        unlisted = _unread(exc.place, exc.reason)
+        unlisted = _unread(exc)
     return Hypervisor(
         hostname=collected.hostname,
         taken_at=collected.taken_at,
@@ -104,11 +103,11 @@ def _read(look: Callable[[], T]) -> T | Unread:
     try:
         return look()
     except NotReadError as exc:
-        return _unread(exc.place, exc.reason)
+        return _unread(exc)
 
 
-def _unread(place: str, reason: str) -> Unread:
-    return Unread(place, reason, not_read.remedy(reason))
+def _unread(exc: NotReadError) -> Unread:
+    return Unread(exc.place, exc.reason, not_read.remedy(exc.reason))
 
 
 def _host(subject: HostSubject) -> ComputeHost:
