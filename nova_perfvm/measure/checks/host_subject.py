@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -68,6 +69,13 @@ class HostSubject:
     def present(self) -> frozenset[int]:
         """The CPUs of the host, including offline ones."""
         return cpus.numbers(self.collected, f"{cpus.CPU}/present")
+
+    @property
+    def offline(self) -> frozenset[int]:
+        """The offline CPUs; empty if these are unknown."""
+        with suppress(NotReadError):
+            return self.present - self.online
+        return frozenset()
 
     def nodes_of(self, numbers: frozenset[int]) -> frozenset[int]:
         """Return the NUMA nodes of the given CPUs."""

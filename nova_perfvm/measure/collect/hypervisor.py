@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -82,14 +81,8 @@ def facts(
         unlisted=unlisted,
         source=source,
         options=_options(collected),
-        offline=_offline(subject),
+        offline=subject.offline,
     )
-
-
-def _offline(subject: HostSubject) -> frozenset[int]:
-    with suppress(NotReadError):
-        return subject.present - subject.online
-    return frozenset()
 
 
 def _options(collected: Collected) -> Mapping[tuple[str, str], str] | None:
