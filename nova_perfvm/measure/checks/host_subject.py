@@ -15,9 +15,8 @@ from nova_perfvm.generate.hosts import Topology
 from nova_perfvm.measure import nova_conf
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.nova_conf import NovaConfError, VMCPUSets
-from nova_perfvm.measure.observed import cpus, domains, interrupts, processes, topology
+from nova_perfvm.measure.observed import cpus, domains, processes, topology
 from nova_perfvm.measure.observed.domains import Domain
-from nova_perfvm.measure.observed.interrupts import Interrupts
 from nova_perfvm.measure.observed.processes import Process
 from nova_perfvm.measure.observed.topology import NUMANode
 from nova_perfvm.policy import Policy, VMClass
@@ -80,11 +79,6 @@ class HostSubject:
     def nodes_of(self, numbers: frozenset[int]) -> frozenset[int]:
         """Return the NUMA nodes of the given CPUs."""
         return frozenset(node.number for node in self.nodes if node.cpus & numbers)
-
-    @cached_property
-    def interrupts(self) -> Interrupts:
-        """Interrupts counted between the looks; since boot after a single look."""
-        return interrupts.read(self.collected)
 
     @cached_property
     def _domains(self) -> dict[str, Domain | NotReadError]:
