@@ -26,7 +26,6 @@ from nova_perfvm.measure.checks.check import (
     Seen,
     check,
     findings_of,
-    title_of,
     tried,
 )
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
@@ -171,7 +170,7 @@ def nic_vectors(guest: GuestSubject) -> Findings:
 def _vectors_of_nic(guest: GuestSubject, nic: NIC) -> Findings:
     look = partial(
         findings_of,
-        expected=title_of(nic_vectors.find),
+        expected=nic_vectors.title,
         source=f"{interrupts.PATH}, {_AFFINITY}",
         remedy=f"{FIX_SCRIPT}; stop irqbalance, which moves them together again; with "
         "one vector for all queues give the server fewer NICs or queues: a guest has "
