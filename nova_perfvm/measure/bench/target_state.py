@@ -14,7 +14,7 @@ from nova_perfvm.measure.bench import connection, medium
 from nova_perfvm.measure.bench.connection import Clock, TargetError
 from nova_perfvm.measure.bench.medium import Medium
 from nova_perfvm.measure.bench.scenario import Scenario, Target
-from nova_perfvm.measure.bench.tools import cyclictest, sysbench
+from nova_perfvm.measure.bench.tools import cyclictest, iperf3, sysbench
 from nova_perfvm.measure.collect import reading
 
 _LOOK_S: Final = 60
@@ -91,7 +91,7 @@ async def look(target: Target, scenario: Scenario) -> Look:
     if target.node is not None:
         await _bind(target)
     # A target that only serves iperf3 measures no disk.
-    disk = scenario.tools.fio if tools != _served(target, scenario) else None
+    disk = None if _serves(target, scenario) else scenario.tools.fio
     directory = disk and (target.fio_directory or disk.directory)
     seen = Look(
         hostname=facts.get("hostname", ""),
@@ -124,16 +124,16 @@ async def _bind(target: Target) -> None:
 
 def _tools(target: Target, scenario: Scenario) -> list[str]:
     """List the tools that a target needs, each once."""
-    tools = scenario.tools
-    if serves := _served(target, scenario):
-        return serves
-    names = {tool.program for tool in tools.used().values()}
+    if _serves(target, scenario):
+        return [iperf3.NAME]
+    names = {tool.program for tool in scenario.tools.used().values()}
     return sorted(names | ({sysbench.NAME} if scenario.loads else set()))
 
 
-def _served(target: Target, scenario: Scenario) -> list[str]:
-    served = scenario.tools.served().values()
-    return sorted({tool.program for tool in served if tool.server == target.name})
+def _serves(target: Target, scenario: Scenario) -> bool:
+    """Return whether others measure the network against a target."""
+    network = scenario.tools.iperf3
+    return network is not None and network.server == target.name
 
 
 def last_level(text: str) -> int:
