@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,7 @@ from nova_perfvm.findings import Finding, Level
 from nova_perfvm.measure.bench.medium import Medium
 from nova_perfvm.measure.bench.record import reading_run
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.collect import reading
+from nova_perfvm.measure.collect.collected import Collected
 from nova_perfvm.measure.prove import (
     inputs,
     judge,
@@ -35,18 +34,17 @@ def make(
     *,
     policy: str,
     flavor: str,
-    seen: tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]],
+    seen: tuple[Collected, tuple[Collected, ...]],
     measured: Samples,
     baseline: Samples | None = None,
 ) -> ProofRecord:
     """Return the record of a run and of the files collected after the run.
 
     :param policy: the policy file's text
-    :param seen: documents collected on the host, and in each VM
-    :raises PerfVMError: when a document or the run has mistakes
+    :param seen: what was collected on the host, and in each VM
+    :raises PerfVMError: when the run has mistakes
     """
-    host = reading.loads(json.dumps(seen[0]), "host", "host")
-    guests = tuple(reading.loads(json.dumps(g), "guest", "guest") for g in seen[1])
+    host, guests = seen
     return ProofRecord(
         made_of=provenance.made_of(measured.run, host, guests),
         flavor=flavor,
