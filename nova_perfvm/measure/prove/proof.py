@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.document import dump_document
 from nova_perfvm.findings import Finding, Level
-from nova_perfvm.measure.bench.medium import Medium
 from nova_perfvm.measure.bench.record import reading_run
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect.collected import Collected
@@ -61,8 +58,10 @@ def judged(found: ProofRecord) -> Judged:
 
     :raises PerfVMError: when a part of the record has mistakes
     """
-    of = _inputs(found)
-    return judge.judge(of, provenance.no_proof(found, of.flavor, of.vm_class))
+    with reading_run("the record"):
+        of = _inputs(found)
+        no_proof = tuple(provenance.no_proof(found, of))
+    return judge.judge(of, no_proof)
 
 
 def _inputs(found: ProofRecord) -> Inputs:
@@ -77,19 +76,8 @@ def _inputs(found: ProofRecord) -> Inputs:
         host=HostSubject(found.host, policy, None),
         collected=found.guests,
         samples=Samples(tuple(measured)),
-        run=run_notes.of_samples(found.measured, "the record"),
-        media=_media(found.measured.run),
+        run=run_notes.of_samples(found.measured),
     )
-
-
-def _media(run: Mapping[str, Any]) -> dict[str, Medium]:
-    with reading_run("the record"):
-        return {
-            who: Medium(**look["medium"])
-            for session in run.get("sessions", ())
-            for who, look in session["targets"].items()
-            if look.get("medium")
-        }
 
 
 def write(path: str, found: ProofRecord, of: Judged) -> None:
