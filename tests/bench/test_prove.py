@@ -112,7 +112,7 @@ class MachinesTest(RunCase):
             policy=loader.dump(self.policy),
             flavor=self.flavor.name,
             seen=(host, guests),
-            measured=samples.load([f"{path}.run"]),
+            measured=samples.load(f"{path}.run"),
         )
         judged = proof.judged(made)
         proof.write(path, made, judged)

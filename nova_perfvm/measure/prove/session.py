@@ -307,8 +307,8 @@ def judged(
         policy=loader.dump(policy),
         flavor=flavor,
         seen=seen,
-        measured=samples.load([asked.measured]),
-        baseline=samples.load([asked.baseline]) if asked.baseline else None,
+        measured=samples.load(asked.measured),
+        baseline=samples.load(asked.baseline) if asked.baseline else None,
     )
     found = proof.judged(record)
     proof.write(asked.output, record, found)
