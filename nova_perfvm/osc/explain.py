@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
-
-from cliff.columns import FormattableColumn
 
 from nova_perfvm.changes.migrations.room import room_for
 from nova_perfvm.cloud import candidates, errors
@@ -23,7 +21,8 @@ from nova_perfvm.osc import dry_run
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.formats import ranked
-from nova_perfvm.osc.formats.explained import Reasons, Remedy
+from nova_perfvm.osc.formats.both import Both
+from nova_perfvm.osc.formats.explained import reasons_cell, remedy_cell
 from nova_perfvm.osc.judging import LookingLister
 from nova_perfvm.osc.requested import request_of
 from nova_perfvm.policy import Policy
@@ -33,16 +32,6 @@ from nova_perfvm.rules import describe_cells
 # More host names would not fit a table.
 _MOST_NAMES: Final = 8
 _COLUMNS: Final = ("Result", "Reason", "Count", "Hosts", "Detail", "Fix")
-
-
-class Hosts(FormattableColumn[Sequence[str]]):
-    """Names of hosts; a table shows the first few, JSON shows all."""
-
-    def human_readable(self) -> str:
-        return some_of(self._value, _MOST_NAMES)
-
-    def machine_readable(self) -> list[str]:
-        return list(self._value)
 
 
 class Explain(LookingLister):
@@ -191,7 +180,7 @@ def _row(row: Row) -> tuple[Any, ...]:
         "refused" if code else "accepted",
         code,
         len(row.hosts),
-        Hosts(row.hosts),
-        Reasons(row.shown),
-        Remedy(row.fix),
+        Both(some_of(row.hosts, _MOST_NAMES), list(row.hosts)),
+        reasons_cell(row.shown),
+        remedy_cell(row.fix),
     )

@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cliff.columns import FormattableColumn
 from cliff.lister import Lister
 from cliff.show import ShowOne
 
@@ -15,6 +14,7 @@ from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.snapshot import UNKNOWN
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.base import PolicyCommand, Table
+from nova_perfvm.osc.formats.both import Both
 from nova_perfvm.osc.snapshot import look_by
 
 _COLUMNS = (
@@ -27,14 +27,9 @@ _COLUMNS = (
     "Classes",
     "Aggregates",
 )
+# A value that no API shows.
+_UNKNOWN = Both("-", None)
 Row = tuple[tuple[str, ...], tuple[Any, ...]]
-
-
-class Unknown(FormattableColumn[None]):
-    """A value that no API shows: null in JSON, a dash in a table."""
-
-    def human_readable(self) -> str:
-        return "-"
 
 
 class SummarizingCommand(PolicyCommand):
@@ -112,7 +107,7 @@ def _facts(host: HostSummary) -> dict[str, Any]:
         "classes": ", ".join(host.classes),
         "aggregates": ", ".join(aggregate.name for aggregate in view.aggregates),
     }
-    return {k: Unknown(None) if v is None else v for k, v in facts.items()}
+    return {k: _UNKNOWN if v is None else v for k, v in facts.items()}
 
 
 def _no_provider(host: HostSummary) -> str:
