@@ -100,7 +100,8 @@ class HostsCommand(ChangingCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Plan, ask, and change the hosts; exit status 1 if a host was not changed."""
-        self._plan = self._noting_what_is_left(self.planner(parsed_args))
+        self._planner = self.planner(parsed_args)
+        self._left: dict[str, Sequence[Left]] = {}
         self._among = live_hosts.hypervisors(self.cloud)
         names = list(dict.fromkeys(self.names(parsed_args)))
         try:
@@ -129,16 +130,11 @@ class HostsCommand(ChangingCommand):
     def nothing_to_do(self, parsed_args: argparse.Namespace) -> None:
         """Handle a run in which no host needs a change."""
 
-    def _noting_what_is_left(self, planner: converge.Planner) -> converge.Planner:
-        """Return `planner`, wrapped to keep each plan's `left` for the final report."""
-        self._left: dict[str, Sequence[Left]] = {}
-
-        def plan(view: HostView) -> Plan:
-            made = planner(view)
-            self._left[view.host] = made.left
-            return made
-
-        return plan
+    def _plan(self, view: HostView) -> Plan:
+        """Return a host's plan, and keep what it leaves for the final report."""
+        made = self._planner(view)
+        self._left[view.host] = made.left
+        return made
 
     def _say_what_is_left(self) -> None:
         for host, left in sorted(self._left.items()):
