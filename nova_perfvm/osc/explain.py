@@ -11,7 +11,7 @@ from typing import Any, Final
 from nova_perfvm.changes.migrations.room import room_for
 from nova_perfvm.cloud import candidates, errors
 from nova_perfvm.diagnose import explain, ranking
-from nova_perfvm.diagnose.explain import Explanation, Row
+from nova_perfvm.diagnose.explain import Row
 from nova_perfvm.diagnose.explain.headline import headline, placed
 from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.facts.demand import Request, RequestError
@@ -79,7 +79,15 @@ class Explain(LookingLister):
         answer = dry_run.ask(self, parsed_args, snapshot)
         if answer is None:
             assert request is not None
-            found = self._by_model(parsed_args, policy, settings, snapshot, request)
+            # The model of Nova, with Placement's own answer in a cloud.
+            found = explain.explain(
+                policy,
+                snapshot,
+                request,
+                settings,
+                host=parsed_args.host,
+                offered=self._offered(parsed_args, request, settings, snapshot),
+            )
         elif answer.refused:
             self.tell(f"no host would take it: Nova refuses it: {answer.refused}")
             self.exit_status = 1
@@ -128,24 +136,6 @@ class Explain(LookingLister):
             return None
         self.tell(*about)
         return found
-
-    def _by_model(
-        self,
-        parsed_args: argparse.Namespace,
-        policy: Policy,
-        settings: SchedulerSettings,
-        snapshot: Snapshot,
-        request: Request,
-    ) -> Explanation:
-        """Judge hosts by the model of Nova, with Placement's own answer in a cloud."""
-        return explain.explain(
-            policy,
-            snapshot,
-            request,
-            settings,
-            host=parsed_args.host,
-            offered=self._offered(parsed_args, request, settings, snapshot),
-        )
 
     def _offered(
         self,
