@@ -30,7 +30,7 @@ class Audit(FindingsLister, ChangingCommand):
 
     formatter_namespace = FORMATS
     arguments = (
-        opt.one_of(opt.SNAPSHOT, opt.NOVA_DB),
+        opt.SOURCE,
         opt.PLACEMENT_CONF,
         opt.collected("compared with Nova's view of that host (may be repeated)"),
         opt.option(
