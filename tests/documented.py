@@ -184,6 +184,10 @@ NOT_RUN = (
         "20 minutes; tests/long/test_migration_forecast.py",
     ),
     NotRun("python -m tests.benchmark.dry_run_cost", "minutes; make benchmark"),
+    NotRun(
+        "python -m tests.benchmark.guest_topology",
+        "8 minutes; tests/guest/test_guest_topology.py has fewer wake-ups",
+    ),
     NotRun("python -m tests.benchmark.overgranting", "hours; make overgranting"),
     NotRun("PBR_VERSION=0.1.0 python -m build", "tests/package builds an archive so"),
     NotRun(

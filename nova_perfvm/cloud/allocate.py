@@ -7,11 +7,11 @@ A change is refused if the server or its allocation has changed since the plan w
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from nova_perfvm import constants as const
-from nova_perfvm.changes.steps import Allocate, Realign
+from nova_perfvm.changes.steps import Allocate, Realign, RemoveUnits
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import ConflictError, NotThereError
@@ -89,21 +89,44 @@ def realign(api: API, step: Realign, view: HostView) -> None:
     for consumer, wanted in step.resources.items():
         held = answers.allocation(api, consumer)
         _expect_as_seen(consumer, held, view)
-        allocations: dict[str, dict[str, dict[str, int]]] = {}
-        for provider, entry in held["allocations"].items():
-            rest = {
-                name: amount
-                for name, amount in entry["resources"].items()
-                if name not in const.CHILD_CLASSES
-            }
-            if rest:
-                allocations[provider] = {"resources": rest}
+        allocations = _without_units(held, of=held["allocations"])
         for provider, taken in wanted.items():
             resources = allocations.setdefault(provider, {"resources": {}})["resources"]
             resources.update(taken)
         _at_rest(api, consumer, step.host)
         body[consumer] = held | {"allocations": allocations}
     api.placement("POST", "/allocations", body)
+
+
+def remove_units(api: API, step: RemoveUnits) -> None:
+    """Remove the units from a consumer's allocation, and keep the rest.
+
+    Placement refuses the change by the consumer generation if anybody has changed the
+    allocation since it was read.
+
+    :raises ConflictError: when nothing would be left, or Placement refuses
+    """
+    held = answers.allocation(api, step.consumer)
+    kept = _without_units(held, of=step.providers)
+    if not kept:
+        # Writing no allocations would delete the consumer's allocation, which belongs
+        # to Nova.
+        raise ConflictError(f"{step.consumer} has no other allocation", 409)
+    body = held | {"allocations": kept}
+    api.placement("PUT", f"/allocations/{step.consumer}", body)
+
+
+def _without_units(
+    held: dict[str, Any], of: Collection[str]
+) -> dict[str, dict[str, dict[str, int]]]:
+    """Return the allocations that are left without the units of these providers."""
+    kept = {}
+    for provider, entry in held["allocations"].items():
+        left_out = const.CHILD_CLASSES if provider in of else frozenset()
+        resources = {n: a for n, a in entry["resources"].items() if n not in left_out}
+        if resources:
+            kept[provider] = {"resources": resources}
+    return kept
 
 
 def migrating(api: API, servers: Iterable[str]) -> set[str]:

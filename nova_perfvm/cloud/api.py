@@ -71,21 +71,13 @@ class API:
         except _expected() as exc:
             raise _no_answer("Keystone", exc) from exc
 
-    def nova(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        key: str = "",
-        microversion: str = "",
-    ) -> Any:
+    def nova(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
         """Send a request to Nova; return the answer, or its member `key`.
 
-        :param microversion: replaces the microversion that all other requests use
         :raises CloudError: when Nova answers with an error, or does not answer; all
             methods below raise it alike
         """
-        return self._request("compute", method, path, body, key, microversion)
+        return self._request("compute", method, path, body, key)
 
     def nova_list(self, path: str, key: str) -> Iterator[dict[str, Any]]:
         """Yield all members of a collection of Nova, page by page."""
@@ -205,10 +197,9 @@ class API:
         path: str,
         body: Any = None,
         key: str = "",
-        microversion: str = "",
         auth: Any = None,
     ) -> Any:
-        response = self._respond(service, method, path, body, microversion, auth)
+        response = self._respond(service, method, path, body, auth)
         asked = f"{_NAMES[service]}: {method} {path}"
         if not response.content:
             return _member(None, asked, key)
@@ -224,7 +215,6 @@ class API:
         method: str,
         path: str,
         body: Any = None,
-        microversion: str = "",
         auth: Any = None,
     ) -> requests.Response:
         arguments: dict[str, Any] = {} if body is None else {"json": body}
@@ -233,7 +223,7 @@ class API:
         if service in _MICROVERSIONS:
             reads_servers = method == "GET" and path.startswith("/servers")
             asked = self._servers if reads_servers else _MICROVERSIONS[service]
-            arguments["microversion"] = microversion or asked
+            arguments["microversion"] = asked
         if (service, method) == ("image", "PATCH"):
             arguments["headers"] = {"Content-Type": _JSON_PATCH}
         try:
@@ -246,8 +236,7 @@ class API:
             self._servers = COMPUTE
             return self._respond(service, method, path, body)
         if response.status_code >= 400:
-            asked = arguments.get("microversion", "")
-            raise _error(service, f"{method} {path}", response, asked)
+            raise _error(service, f"{method} {path}", response)
         return response
 
 
@@ -256,9 +245,7 @@ def _no_answer(name: str, exc: Exception) -> CloudError:
     return CloudError(f"{name} does not answer: {first_line(exc)}", status)
 
 
-def _error(
-    service: str, request: str, response: requests.Response, microversion: str
-) -> CloudError:
+def _error(service: str, request: str, response: requests.Response) -> CloudError:
     status = response.status_code
     name = _NAMES[service]
     asked = f"{name}: {request}: {status}"
@@ -269,11 +256,10 @@ def _error(
             "policy.yaml give the rule to a role",
             status,
         )
-    if status == 406:
-        always = microversion == _MICROVERSIONS.get(service)
-        release = "the Xena release or newer" if always else "a newer release"
+    if status == 406 and service in _MICROVERSIONS:
         return CloudError(
-            f"{name} does not know microversion {microversion}: {release} is needed",
+            f"{name} does not know microversion {_MICROVERSIONS[service]}: the Xena "
+            "release or newer is needed",
             status,
         )
     kind = {404: NotThereError, 409: ConflictError}.get(status, CloudError)

@@ -7,10 +7,9 @@ from dataclasses import asdict
 from functools import singledispatchmethod
 from typing import Any, Final
 
-from nova_perfvm import constants as const
 from nova_perfvm.changes import steps as do
 from nova_perfvm.cloud import answers
-from nova_perfvm.cloud.allocate import allocate, realign
+from nova_perfvm.cloud.allocate import allocate, realign, remove_units
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import (
     CloudError,
@@ -212,28 +211,7 @@ class Applier:
 
     @_apply.register
     def _(self, change: do.RemoveUnits) -> None:
-        found = answers.allocation(self._api, change.consumer)
-        kept: dict[str, Any] = {}
-        for provider, entry in found["allocations"].items():
-            resources = dict(entry["resources"])
-            if provider in change.providers:
-                for name in const.CHILD_CLASSES:
-                    resources.pop(name, None)
-            if resources:
-                kept[provider] = {"resources": resources}
-        if not kept:
-            # Writing no allocations would delete the consumer's allocation, which
-            # belongs to Nova.
-            raise ConflictError(f"{change.consumer} has no other allocation", 409)
-        body = {
-            "allocations": kept,
-            "project_id": found["project_id"],
-            "user_id": found["user_id"],
-            # With this generation Placement refuses if anybody changed the allocation
-            # since.
-            "consumer_generation": found["consumer_generation"],
-        }
-        self._api.placement("PUT", f"/allocations/{change.consumer}", body)
+        remove_units(self._api, change)
 
     @_apply.register
     def _(self, change: do.Realign) -> None:

@@ -68,7 +68,6 @@ class _Run:
         self._tell = tell
         self._among = among
         self._made = 0
-        self._view: HostView
         self._applier: Applier
         self._opened = False
         # UUIDs of children that were detached before this run; None before the host is
@@ -127,14 +126,15 @@ class _Run:
                 return
 
     def _plan(self, planner: Planner) -> do.Plan:
-        self._view = self._look()
-        self._applier = Applier(self._api, self._view)
+        if self._among is None:
+            self._among = hypervisors(self._api)
+        view = read_host(self._api, self._host, self._among)
+        self._applier = Applier(self._api, view)
         # A service that an interrupted run left disabled is enabled by this run.
-        compute = self._view.compute
-        self._disabled = compute.service if compute.interrupted else ""
-        plan = planner(self._view)
+        self._disabled = view.compute.service if view.compute.interrupted else ""
+        plan = planner(view)
         if self._old is None:
-            self._old = frozenset(child.uuid for child in self._view.detached)
+            self._old = frozenset(child.uuid for child in view.detached)
         # nova-compute may still know children that this run has detached: delete them
         # in a later run.
         changes = [
@@ -143,11 +143,6 @@ class _Run:
             if not isinstance(change, do.DeleteChild) or change.uuid in self._old
         ]
         return replace(plan, changes=tuple(changes))
-
-    def _look(self) -> HostView:
-        if self._among is None:
-            self._among = hypervisors(self._api)
-        return read_host(self._api, self._host, self._among)
 
     def _apply(self, change: do.Change) -> None:
         # Noted before the request, as even a request that fails may have opened the

@@ -55,14 +55,13 @@ def from_database(nova_conf: str) -> Callable[[Snapshot], Snapshot]:
     nova_database.configure(nova_conf)
     skipped: list[str] = []
     nodes = nova_database.compute_nodes(skipped)
-    more: list[str] = []
-    versions = nova_database.service_versions(more)
-    devices = nova_database.server_devices(more)
+    versions = nova_database.service_versions(skipped)
+    devices = nova_database.server_devices(skipped)
     # A cell that is down fails in each of the three: report it once.
-    skipped += [why for why in dict.fromkeys(more) if why not in skipped]
+    whys = dict.fromkeys(skipped)
 
     def with_cells(found: Snapshot) -> Snapshot:
-        gaps = tuple(f"NUMA nodes, PCI: {why}" for why in skipped)
+        gaps = tuple(f"NUMA nodes, PCI: {why}" for why in whys)
         found = replace(found, gaps=found.gaps + gaps)
         return nova_database.with_cells(found, nodes, versions, devices)
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from oslo_utils.uuidutils import is_uuid_like
 
 from nova_perfvm.changes.images import RECORD, ChangeImage, plan_images
-from nova_perfvm.changes.steps import Change, Plan
+from nova_perfvm.changes.steps import Plan
 from nova_perfvm.cloud import answers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError, NotThereError, openstack_errors
@@ -86,10 +86,8 @@ def find_image(api: API, name: str) -> Image:
     raise CloudError(f"{len(found)} images are called {name}: name one by ID: {ids}")
 
 
-def apply(api: API, change: Change) -> None:
+def apply(api: API, change: ChangeImage) -> None:
     """Make one change of a plan."""
-    if not isinstance(change, ChangeImage):
-        raise NotImplementedError(repr(change))
     operations = [
         _operation("replace" if key in change.before else "add", key, value)
         for key, value in change.properties.items()

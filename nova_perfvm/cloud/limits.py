@@ -30,21 +30,14 @@ def plan(api: API, limits: Sequence[Limit], region: str | None = None) -> Plan:
     home = _home(api, region)
     for project in {limit.project for limit in limits if limit.project}:
         api.keystone("GET", f"/projects/{quote(project, safe='')}")
+    path = f"/registered_limits?service_id={home.service}"
+    defaults = api.keystone("GET", path, key="registered_limits")
     seen = []
-    for kind in ("registered_limits", "limits"):
-        path = f"/{kind}?service_id={home.service}"
-        every = (
-            api.limits(path)
-            if kind == "limits"
-            else api.keystone("GET", path, key=kind)
-        )
-        for found in every:
-            whose = found.get("project_id") or found.get("domain_id") or ""
-            value = found["resource_limit" if whose else "default_limit"]
-            if found["region_id"] == home.region:
-                seen.append(
-                    SeenLimit(found["id"], found["resource_name"], value, whose)
-                )
+    for found in (*defaults, *api.limits(f"/limits?service_id={home.service}")):
+        whose = found.get("project_id") or found.get("domain_id") or ""
+        value = found["resource_limit" if whose else "default_limit"]
+        if found["region_id"] == home.region:
+            seen.append(SeenLimit(found["id"], found["resource_name"], value, whose))
     planned = plan_limits(limits, seen, home)
     changes = tuple(_with_over(api, change, seen) for change in planned.changes)
     return replace(planned, changes=changes)
@@ -71,10 +64,8 @@ def _with_over(api: API, change: Change, seen: Sequence[SeenLimit]) -> Change:
     return replace(change, over=over)
 
 
-def apply(api: API, change: Change) -> None:
+def apply(api: API, change: ChangeLimit) -> None:
     """Make one change of a plan."""
-    if not isinstance(change, ChangeLimit):
-        raise NotImplementedError(repr(change))
     limit = change.limit
     kind = limit.kind.replace(" ", "_")
     # Keystone answers 403 to a default beside limits of projects, and 409 to a second

@@ -291,8 +291,9 @@ class MigrationRun:
         }
 
     @openstack_errors()
-    def _refresh(self, *moves: Move) -> None:
-        hosts = {host for move in moves for host in (move.source, move.target) if host}
+    def _refresh(self, move: Move) -> None:
+        # The source of a shelved server is empty.
+        hosts = {move.source, move.target} - {""}
         self.snapshot = refresh(self.api, self.snapshot, hosts)
 
     # Requests to Nova

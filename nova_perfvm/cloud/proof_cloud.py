@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.model import command
 from nova_perfvm.changes.migrations.planning import Planning
-from nova_perfvm.cloud import candidates, images, proof_servers, servers
+from nova_perfvm.cloud import answers, candidates, images, proof_servers, servers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.proof_servers import ProofServer, Tell, WantedServers
 from nova_perfvm.diagnose import explain
@@ -70,7 +70,7 @@ class ProofCloud:
         """Boot as many servers as the class allows on a host, and return them."""
         api, floating = self.api, self.floating_network
         of_volume = vm_class.disk.source == "volume"
-        flavors = api.nova_list("/flavors/detail?is_public=None", "flavors")
+        flavors = answers.flavor_list(api)
         wanted = WantedServers(
             proof=self.proof,
             host=host,

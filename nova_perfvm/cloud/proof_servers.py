@@ -192,13 +192,8 @@ def _boot(api: API, wanted: WantedServers, name: str, group: str) -> _Entity:
         request["block_device_mapping_v2"] = [disk | {"destination_type": "volume"}]
     with _whole():
         made = api.nova("POST", "/servers", {"server": request}, "server")["id"]
-
-    def look() -> _Entity:
-        found: _Entity = api.nova("GET", f"/servers/{made}", key="server")
-        return found
-
     server = _ready(
-        look,
+        lambda: api.nova("GET", f"/servers/{made}", key="server"),
         f"server {name}",
         "ACTIVE",
         "openstack perfvm explain --flavor and --host, and the logs of the host",

@@ -11,7 +11,8 @@ from nova_perfvm.changes.steps import Change, CreateName
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import CloudError
 
-Apply = Callable[[API, Change], None]
+# Makes one change, of the kind that the plan has.
+Apply = Callable[[API, Any], None]
 
 # HTTP statuses by which one flavor or image is refused; 401 refuses all requests.
 _OF_ONE: Final = frozenset(range(400, 500)) - {401}

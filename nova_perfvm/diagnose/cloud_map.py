@@ -71,7 +71,7 @@ def document(overview: Overview) -> Document:
             "findings": by_host[view.name],
         }
         for view, summary in zip(
-            overview.views, summarize(policy, snapshot), strict=True
+            subject.views, summarize(policy, snapshot), strict=True
         )
     ]
     texts: dict[tuple[str, ...], int] = {}
@@ -108,7 +108,6 @@ def _server(
     overview: Overview, numbers: Mapping[str, int], server: Server
 ) -> list[Any]:
     vm_class = overview.subject.class_of(server)
-    nodes = {cell.host_node for cell in server.cells or () if cell.cpu_pinning}
     return [
         server.id,
         server.name,
@@ -119,14 +118,14 @@ def _server(
         server.status + (f" ({server.task})" if server.task else ""),
         server.project,
         cpuset.format_cpus(server.pinned_cpus),
-        sorted(node for node in nodes if node is not None),
+        sorted(server.pinned_nodes),
     ]
 
 
 def _places(overview: Overview) -> dict[str, str]:
     """Return the host of each subject of findings; a host's own name wins."""
     places: dict[str, str] = {}
-    for view in overview.views:
+    for view in overview.subject.views:
         places |= {str(server): view.name for server in view.servers}
         places |= {provider.name: view.name for provider in view.tree}
-    return places | {view.host: view.name for view in overview.views}
+    return places | {view.host: view.name for view in overview.subject.views}

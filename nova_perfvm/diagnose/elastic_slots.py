@@ -96,8 +96,8 @@ def as_enrolled(policy: Policy, view: HostView) -> Policy:
 
 def _slots_by_shape(policy: Policy, view: HostView) -> int:
     mode = view.root.mode
-    cpus = view.root.total(const.VCPU if mode == "open" else const.PCPU)
-    shown = f"{cpus} {'VCPU' if mode == 'open' else 'PCPU'}"
+    name = const.VCPU if mode == "open" else const.PCPU
+    cpus = view.root.total(name)
     if mode == "mixed":
         raise SlotsError(
             f"{view.host} has both PCPU and VCPU, and VMs of both kinds would meet "
@@ -113,9 +113,9 @@ def _slots_by_shape(policy: Policy, view: HostView) -> int:
     if len(slots) != 1:
         which = "several shapes" if slots else "no shape"
         raise SlotsError(
-            f"{view.host} shows {shown}, as {which} of the policy's host_shape would: "
-            "say --slots N, the high-performance VMs that fit its NUMA nodes (0 for "
-            "a host of general VMs only)"
+            f"{view.host} shows {cpus} {name}, as {which} of the policy's host_shape "
+            "would: say --slots N, the high-performance VMs that fit its NUMA nodes (0 "
+            "for a host of general VMs only)"
         )
     return slots.pop()
 

@@ -18,7 +18,6 @@ from nova_perfvm.diagnose.verdicts import (
     settings_for,
 )
 from nova_perfvm.facts.demand import RequestError
-from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import REASON_CODES
@@ -68,7 +67,6 @@ class Overview:
     """
 
     subject: Subject
-    views: tuple[HostView, ...]
     slots: tuple[Slots, ...]
     report: AuditReport
     flavors: tuple[FlavorVerdicts, ...]
@@ -76,7 +74,7 @@ class Overview:
     @cached_property
     def slots_by_host(self) -> dict[str, list[Slots]]:
         """The slots of each host, by :attr:`HostView.name`."""
-        found: dict[str, list[Slots]] = {view.name: [] for view in self.views}
+        found: dict[str, list[Slots]] = {view.name: [] for view in self.subject.views}
         for slots in self.slots:
             found[slots.name].append(slots)
         return found
@@ -96,20 +94,17 @@ def look(
     :raises NotFoundError: when the cloud has no flavor or several flavors of a name
     """
     subject = Subject(policy, snapshot)
-    views = subject.views
     settings = settings or settings_for(policy)
     return Overview(
         subject=subject,
-        views=views,
         slots=host_capacity(policy, snapshot, settings),
         report=audit.run(subject),
-        flavors=tuple(_judged(subject, views, settings, flavors)),
+        flavors=tuple(_judged(subject, settings, flavors)),
     )
 
 
 def _judged(
     subject: Subject,
-    views: tuple[HostView, ...],
     settings: SchedulerSettings,
     names: Sequence[str] | None,
 ) -> list[FlavorVerdicts]:
@@ -123,7 +118,7 @@ def _judged(
             if names is not None or name in subject.flavors_today:
                 request, _ = request_of(snapshot, flavor=name)
                 class_name = request.facts.class_name or ""
-                verdicts = judge_all(subject.policy, request, views, settings)
+                verdicts = judge_all(subject.policy, request, subject.views, settings)
             else:
                 note = "not in the cloud: openstack perfvm flavor sync makes it"
         except RequestError as exc:

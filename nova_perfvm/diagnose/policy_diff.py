@@ -119,7 +119,7 @@ def _left_behind(old: Policy, new: Policy, snapshot: Snapshot) -> Iterator[Diffe
         former = vm_class and old.by_name.get(vm_class.name)
         if not (vm_class and former):
             continue
-        one, other = (dict(_keys_of(*of)) for of in ((old, former), (new, vm_class)))
+        one, other = _keys_of(old, former), _keys_of(new, vm_class)
         changed = {key for key in one | other if one.get(key) != other.get(key)}
         for key in sorted(changed):
             has, wants = server.extra_specs.get(key), other.get(key)
@@ -130,10 +130,9 @@ def _left_behind(old: Policy, new: Policy, snapshot: Snapshot) -> Iterator[Diffe
                 yield Difference("server", str(server), key, has or "(not set)", need)
 
 
-def _keys_of(policy: Policy, vm_class: VMClass) -> Iterator[tuple[str, str]]:
-    """Yield the extra specs of a class's flavors, except Placement's keys."""
-    yield from declared(policy, vm_class).flavor.items()
-    yield from vm_class.extra_specs.items()
+def _keys_of(policy: Policy, vm_class: VMClass) -> dict[str, str]:
+    """Return the extra specs of a class's flavors, except Placement's keys."""
+    return {**declared(policy, vm_class).flavor, **vm_class.extra_specs}
 
 
 def _found(policy: Policy, snapshot: Snapshot) -> list[Finding]:

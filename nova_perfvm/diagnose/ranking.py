@@ -35,7 +35,7 @@ class Ranked:
     """A passing host with its share from each weigher, in the order of the weighers."""
 
     view: HostView
-    shares: tuple[WeigherShare, ...]
+    shares: Sequence[WeigherShare]
 
     @cached_property
     def weight(self) -> float:

@@ -36,7 +36,7 @@ class Shares:
         remedy
     """
 
-    lacking: Mapping[str, Holding] = field(default_factory=dict)
+    lacking: Mapping[str, Holding]
     lost: dict[str, dict[str, int]] = field(default_factory=dict)
     surplus: dict[str, frozenset[str]] = field(default_factory=dict)
     faults: tuple[str, ...] = ()

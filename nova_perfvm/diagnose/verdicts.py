@@ -6,7 +6,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -46,10 +46,6 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, re.split(r"[,\s]+", text)))
 
 
-# Nova's default filters and ours, as in a nova.conf that is set up for a policy.
-_FILTERS: Final = _names(ENABLED_FILTERS.values[0])
-
-
 @dataclass(frozen=True)
 class SchedulerSettings:
     """The settings of nova-scheduler that verdicts depend on.
@@ -67,10 +63,10 @@ class SchedulerSettings:
 
     fallback: bool
     isolated: bool
-    filters: tuple[str, ...] = _FILTERS
-    told: bool = False
-    options: Options = field(default_factory=dict)
-    enforced: bool = True
+    filters: tuple[str, ...]
+    told: bool
+    options: Options
+    enforced: bool
 
     @cached_property
     def strict(self) -> "SchedulerSettings":

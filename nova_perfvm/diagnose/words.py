@@ -14,7 +14,10 @@ def words(reason: Reason) -> str:
     """Return one sentence for a reason, with its figures."""
     if reason.code in REFUSALS:
         return describe(reason)
-    return _WORDS[reason.code](reason.data)
+    found = _WORDS[reason.code]
+    return (
+        found.format_map(reason.data) if isinstance(found, str) else found(reason.data)
+    )
 
 
 def in_words(reasons: Iterable[Reason]) -> str:
@@ -102,33 +105,31 @@ def _differs(data: dict[str, Any]) -> str:
     )
 
 
-_WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
+# A function of the reason's figures, or a text with their names in braces.
+_WORDS: dict[str, str | Callable[[dict[str, Any]], str]] = {
     const.SERVICE_DISABLED: lambda d: (
         f"nova-compute is disabled: {d['why'] or 'no reason given'}"
     ),
     const.SERVICE_DOWN: lambda d: (
         "nova-compute is forced down" if d["forced"] else "nova-compute is down"
     ),
-    const.NOVA_SAME_HOST: lambda _: (
+    const.NOVA_SAME_HOST: (
         "the server is on this host, and Nova never moves a server to its own host"
     ),
-    const.NOVA_FILTER: lambda d: f"{d['filter']} of nova-scheduler refuses the host",
-    const.NOVA_DESTINATION: lambda _: (
-        "the request names other hosts, or excludes this host"
-    ),
-    const.NOVA_NO_STATE: lambda _: (
+    const.NOVA_FILTER: "{filter} of nova-scheduler refuses the host",
+    const.NOVA_DESTINATION: "the request names other hosts, or excludes this host",
+    const.NOVA_NO_STATE: (
         "Placement offers the host, and nova-scheduler finds no compute node of it: is "
         "its cell down or disabled, or the host mapped to no cell?"
     ),
     const.NOVA_AVAILABILITY_ZONE: lambda d: (
         f"the host is in zone {d['found'] or 'none'}, {d['expected']} is asked for"
     ),
-    const.NOVA_TENANT_AGGREGATE: lambda d: (
-        f"filter_tenant_id of aggregates keeps project {d['project']} off the host"
+    const.NOVA_TENANT_AGGREGATE: (
+        "filter_tenant_id of aggregates keeps project {project} off the host"
     ),
-    const.NOVA_GROUP_POLICY: lambda d: (
-        f"nova-conductor schedules no server of {d['group']}: {d['filter']} is not "
-        "enabled"
+    const.NOVA_GROUP_POLICY: (
+        "nova-conductor schedules no server of {group}: {filter} is not enabled"
     ),
     const.NOVA_GROUP_AFFINITY: lambda d: (
         f"{d['group']} has no server here, and servers on {', '.join(d['hosts'])}"
@@ -142,30 +143,24 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     ),
     const.NOVA_PCI: _devices,
     const.NOVA_PCI_NUMA: _devices,
-    const.PCI_UNKNOWN: lambda _: (
-        "no API shows the host's PCI devices: see --from-nova-db"
-    ),
+    const.PCI_UNKNOWN: "no API shows the host's PCI devices: see --from-nova-db",
     const.NOVA_NODES_UNNAMED: lambda d: (
         f"nova-compute does not know NUMA nodes {', '.join(map(str, d['nodes']))} by "
         "name: PerfVMNUMATopologyFilter cannot steer VMs on the host"
     ),
-    const.PLACEMENT_NO_PROVIDER: lambda _: (
-        "Placement knows no resource provider of the host"
-    ),
-    const.PLACEMENT_NO_INVENTORY: lambda d: (
-        f"{d['class']}: need {d['amount']}, the host has none"
-    ),
+    const.PLACEMENT_NO_PROVIDER: "Placement knows no resource provider of the host",
+    const.PLACEMENT_NO_INVENTORY: "{class}: need {amount}, the host has none",
     const.PLACEMENT_RESOURCE: _resource,
     const.PLACEMENT_UNITS: _units,
     const.PLACEMENT_CELLS: _nodes,
-    const.PLACEMENT_TRAIT_MISSING: lambda d: f"trait {d['trait']} is missing",
-    const.PLACEMENT_TRAIT_FORBIDDEN: lambda d: (
-        f"trait {d['trait']} is on {d['provider']}, which the request forbids"
+    const.PLACEMENT_TRAIT_MISSING: "trait {trait} is missing",
+    const.PLACEMENT_TRAIT_FORBIDDEN: (
+        "trait {trait} is on {provider}, which the request forbids"
     ),
     **dict.fromkeys(const.FILTER_CODES.values(), _differs),
     const.PLACEMENT_ISOLATED: _isolated,
-    const.PLACEMENT_TENANT: lambda d: (
-        f"the host is in no aggregate of project {d['project']}, as "
+    const.PLACEMENT_TENANT: (
+        "the host is in no aggregate of project {project}, as "
         "[scheduler]limit_tenants_to_placement_aggregate wants it"
     ),
     const.PLACEMENT_GROUPS: lambda d: (
@@ -176,7 +171,7 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
         "Placement offers no candidate of the host"
         + ", although its inventories and allocations allow one" * d["judged"]
     ),
-    const.CELLS_UNKNOWN: lambda _: (
+    const.CELLS_UNKNOWN: (
         "the host's NUMA nodes are in no API and cannot be guessed, so the rules "
         "cannot be asked: see --from-nova-db and --inventory"
     ),

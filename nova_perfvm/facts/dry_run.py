@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -74,14 +74,14 @@ class SchedulerAnswer:
     """
 
     refused: str = ""
-    added: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    added: Sequence[tuple[str, Sequence[str]]] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    offered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    unseen: tuple[str, ...] = ()
-    weighers: tuple[str, ...] = ()
-    ranked: tuple[tuple[str, tuple[WeigherShare, ...]], ...] = ()
-    placed: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
+    offered: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    unseen: Sequence[str] = ()
+    weighers: Sequence[str] = ()
+    ranked: Sequence[tuple[str, Sequence[WeigherShare]]] = ()
+    placed: Sequence[str] = ()
 
     def dumps(self) -> str:
         """Return the answer as JSON."""
@@ -91,17 +91,8 @@ class SchedulerAnswer:
     def loads(cls, text: str) -> SchedulerAnswer:
         """Return the answer from the JSON of :meth:`dumps`."""
         told = json.loads(text)
-        return cls(
-            refused=told["refused"],
-            added=tuple((name, tuple(found)) for name, found in told["added"]),
-            sources=told["sources"],
-            notes=tuple(told["notes"]),
-            offered={uuid: tuple(by) for uuid, by in told["offered"].items()},
-            unseen=tuple(told["unseen"]),
-            weighers=tuple(told["weighers"]),
-            ranked=tuple(
-                (uuid, tuple(WeigherShare(*one) for one in shares))
-                for uuid, shares in told["ranked"]
-            ),
-            placed=tuple(told["placed"]),
-        )
+        ranked = [
+            (uuid, [WeigherShare(*one) for one in shares])
+            for uuid, shares in told["ranked"]
+        ]
+        return cls(**told | {"ranked": ranked})

@@ -14,7 +14,7 @@ from nova_perfvm import constants as const
 from nova_perfvm.facts import RequestCell, RequestFacts, placement_request
 from nova_perfvm.facts.conflicts import hyperthreading
 from nova_perfvm.facts.demand import RequestError
-from nova_perfvm.facts.prefilters import memory_labels
+from nova_perfvm.facts.prefilters import Keys, memory_labels
 from nova_perfvm.facts.snapshot import Flavor, Image, Server
 from nova_perfvm.policy import even_share
 
@@ -27,9 +27,10 @@ def server_facts(server: Server, image: Image | None = None) -> RequestFacts:
     :param image: the server's image today; None if unknown, as for a server that boots
         from a volume
     """
-    specs, properties = server.extra_specs, image.properties if image else {}
+    properties = image.properties if image else {}
+    keys = Keys(server.extra_specs, properties)
     try:
-        page_size_kb = _page_size_kb(specs, properties)
+        page_size_kb = _page_size_kb(keys)
     except RequestError:
         page_size_kb = None
     cells = tuple(
@@ -38,7 +39,7 @@ def server_facts(server: Server, image: Image | None = None) -> RequestFacts:
             pcpus=len(cell.cpu_pinning),
             memory_mb=cell.memory_mb,
             page_size_kb=page_size_kb,
-            cpu_thread_policy=either(specs, properties, const.CPU_THREAD_POLICY),
+            cpu_thread_policy=keys.either(const.CPU_THREAD_POLICY),
         )
         for cell in server.cells or ()
     )
@@ -58,7 +59,7 @@ def flavor_facts(
     resources, traits = placement_request.read(
         specs, placement_request.required_traits(properties)
     )
-    multiqueue = either(specs, properties, const.VIF_MULTIQUEUE)
+    multiqueue = Keys(specs, properties).either(const.VIF_MULTIQUEUE)
     return RequestFacts(
         flavor=flavor.name,
         class_name=specs.get(const.CLASS_KEY),
@@ -73,19 +74,9 @@ def flavor_facts(
     )
 
 
-def either(
-    specs: Mapping[str, str], properties: Mapping[str, str], key: str
-) -> str | None:
-    """Return the flavor's value of an extra spec, or else the image's value.
-
-    Image properties have _ in place of the colon.
-    """
-    return specs.get(key) or properties.get(key.replace(":", "_"))
-
-
 def pins(flavor: Flavor, properties: Mapping[str, str]) -> bool:
     """Return whether Nova pins the vCPUs of the flavor with the image."""
-    policy = either(flavor.extra_specs, properties, const.CPU_POLICY)
+    policy = Keys(flavor.extra_specs, properties).either(const.CPU_POLICY)
     return (policy or "shared") != "shared" or any(
         re.fullmatch(r"resources[^:]*:PCPU", key) for key in flavor.extra_specs
     )
@@ -96,11 +87,12 @@ def flavor_cells(
 ) -> tuple[RequestCell, ...]:
     """Return the equal NUMA nodes of a server; empty without a NUMA topology."""
     specs = flavor.extra_specs
-    text = either(specs, properties, const.NUMA_NODES) or "0"
+    keys = Keys(specs, properties)
+    text = keys.either(const.NUMA_NODES) or "0"
     nodes = placement_request.whole_number(text)
     if nodes is None:
         raise RequestError(f"flavor {flavor.name}: {text!r} is no whole number")
-    page_size_kb = _page_size_kb(specs, properties)
+    page_size_kb = _page_size_kb(keys)
     if not (nodes or page_size_kb is not None or pinned or memory_labels(specs)):
         return ()
     nodes = nodes or 1
@@ -111,19 +103,17 @@ def flavor_cells(
             f"nova-api refuses flavor {flavor.name}: its {flavor.vcpus} vCPUs and "
             f"{flavor.memory_mb} MiB do not divide by {nodes} NUMA nodes"
         )
-    threads = either(specs, properties, const.CPU_THREAD_POLICY)
+    threads = keys.either(const.CPU_THREAD_POLICY)
     threads = (threads or hyperthreading(specs, properties)) if pinned else None
     own = share if pinned else 0
     return (RequestCell(share - own, own, share_mb, page_size_kb, threads),) * nodes
 
 
-def _page_size_kb(
-    specs: Mapping[str, str], properties: Mapping[str, str]
-) -> int | None:
-    asked = specs.get(const.MEM_PAGE_SIZE)
+def _page_size_kb(keys: Keys) -> int | None:
+    asked = keys.specs.get(const.MEM_PAGE_SIZE)
     if asked is None:
         return None
-    other = properties.get("hw_mem_page_size")
+    other = keys.properties.get("hw_mem_page_size")
     # An image may choose a page size if the flavor says any or large.
     text = other if other and asked in {"any", "large"} else asked
     if text in const.PAGE_KINDS:

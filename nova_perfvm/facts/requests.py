@@ -15,7 +15,7 @@ from nova_perfvm import cpuset
 from nova_perfvm.facts import RequestFacts, placement_request
 from nova_perfvm.facts.conflicts import HYPERTHREADING, NEEDED, conflicts
 from nova_perfvm.facts.demand import Demand, Request, RequestError, with_groups
-from nova_perfvm.facts.flavor_facts import either, flavor_cells, flavor_facts, pins
+from nova_perfvm.facts.flavor_facts import flavor_cells, flavor_facts, pins
 from nova_perfvm.facts.placement_request import Group, grouped
 from nova_perfvm.facts.prefilters import Keys, novas, resources, root_traits, traits
 from nova_perfvm.facts.snapshot import Flavor, Image
@@ -68,7 +68,14 @@ def request_for(
             f"flavor {flavor.name}: more vCPUs than a host has CPUs; expected at most "
             f"{_MOST_CPUS}"
         )
-    uneven = [key for key in _UNEVEN if either(specs, properties, key)]
+    keys = Keys(
+        specs,
+        properties,
+        image=image.id if image else "",
+        disk_format=image.disk_format if image else "",
+        volume_backed=bool(volume_backed),
+    )
+    uneven = [key for key in _UNEVEN if keys.either(key)]
     if "mixed" in {specs.get(const.CPU_POLICY), properties.get("hw_cpu_policy")}:
         uneven.append(f"{const.CPU_POLICY}=mixed")
     if uneven:
@@ -83,16 +90,9 @@ def request_for(
     pinned = pins(flavor, properties)
     cells = flavor_cells(flavor, properties, pinned=pinned)
     facts = flavor_facts(flavor, properties, cells, volume_backed=volume_backed)
-    keys = Keys(
-        specs,
-        properties,
-        image=image.id if image else "",
-        disk_format=image.disk_format if image else "",
-        volume_backed=bool(volume_backed),
-    )
     shared = {"VCPU": flavor.vcpus}
     isolates = specs.get(const.EMULATOR_THREADS) == "isolate"
-    threads = either(specs, properties, const.CPU_THREAD_POLICY)
+    threads = keys.either(const.CPU_THREAD_POLICY)
     if devices is not None or aliases is not None:
         pci_policy = _pci_policy(flavor, properties)
         asked = _devices(flavor, aliases or {}) if devices is None else devices
@@ -148,10 +148,7 @@ def _as_booted(flavor: Flavor, properties: Mapping[str, str]) -> Mapping[str, st
 
 def _pci_policy(flavor: Flavor, properties: Mapping[str, str]) -> str | None:
     """Return the PCI NUMA policy of flavor or image; None if neither has one."""
-    asked = (
-        flavor.extra_specs.get(_PCI_POLICY),
-        properties.get(_PCI_PROPERTY),
-    )
+    asked = flavor.extra_specs.get(_PCI_POLICY), properties.get(_PCI_PROPERTY)
     policies = {policy for policy in asked if policy}
     if len(policies) > 1 or not policies <= {*POLICIES}:
         raise RequestError(

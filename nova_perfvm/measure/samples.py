@@ -155,15 +155,13 @@ def loads(text: str, source: str = "the file") -> Samples:
     return parse_document("measurements", Samples, text, source)
 
 
-def load(paths: Iterable[str]) -> Samples:
-    """Return the measurements of several files, such as the host's and the VMs'.
+def load(path: str) -> Samples:
+    """Return the measurements of a file.
 
-    :raises DocumentError: with every mistake of the first file that has mistakes, or
-        the contradictions between the files
-    :raises UnreadableFileError: when a file cannot be read
+    :raises DocumentError: with every mistake of the file
+    :raises UnreadableFileError: when it cannot be read
     """
-    names = dict.fromkeys(paths)
-    return joined({n: load_document("measurements", Samples, n) for n in names})
+    return load_document("measurements", Samples, path)
 
 
 def joined(files: Mapping[str, Samples]) -> Samples:

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from nova_perfvm.changes.align import plan_align
-from nova_perfvm.cloud import answers, converge, policy_record
+from nova_perfvm.cloud import answers, converge
 from nova_perfvm.cloud.allocate import migrating
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.changing import HostsCommand
-from nova_perfvm.osc.recording import refuse_another
 
 
 class Align(HostsCommand):
@@ -40,9 +39,7 @@ class Align(HostsCommand):
         return parsed_args.hosts or sorted(members)
 
     def planner(self, parsed_args: argparse.Namespace) -> converge.Planner:
-        policy = self.chosen_policy(parsed_args)
-        refuse_another(parsed_args, policy, policy_record.read(self.cloud))
-
+        policy = self.checked_policy(parsed_args)
         moving = partial(migrating, self.cloud)
         return lambda view: plan_align(policy, view, moving)
 

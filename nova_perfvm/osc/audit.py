@@ -12,12 +12,10 @@ from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import AuditReport, Subject
 from nova_perfvm.diagnose.audit.subject import STUCK_AFTER_MIN
 from nova_perfvm.exceptions import PerfVMError
-from nova_perfvm.facts.recorded_policy import RecordedPolicy
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc import snapshot as snapshots
 from nova_perfvm.osc.base import Table, options_of
 from nova_perfvm.osc.changing import ChangingCommand
-from nova_perfvm.osc.recording import refuse_another
 from nova_perfvm.osc.reports import FORMATS, FindingsLister
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
@@ -32,7 +30,7 @@ class Audit(FindingsLister, ChangingCommand):
 
     formatter_namespace = FORMATS
     arguments = (
-        opt.one_of(opt.SNAPSHOT, opt.NOVA_DB),
+        opt.SOURCE,
         opt.PLACEMENT_CONF,
         opt.collected("compared with Nova's view of that host (may be repeated)"),
         opt.option(
@@ -82,20 +80,6 @@ class Audit(FindingsLister, ChangingCommand):
             f"{len(report.results)} checks on {number_of(report.hosts, 'host')} and "
             f"{number_of(report.servers, 'server')}"
         )
-
-    def compare_policy(
-        self,
-        parsed_args: argparse.Namespace,
-        policy: Policy,
-        recorded: RecordedPolicy | None,
-    ) -> None:
-        """Refuse to heal by a policy other than the one recorded on the cloud.
-
-        :raises PerfVMError: names both policies
-        """
-        if parsed_args.heal:
-            refuse_another(parsed_args, policy, recorded)
-        super().compare_policy(parsed_args, policy, recorded)
 
     def _heal(
         self, subject: Subject, report: AuditReport, parsed_args: argparse.Namespace

@@ -160,9 +160,17 @@ def read_policy(path: str | None) -> Policy:
 
 
 class PolicyCommand(PerfVMCommand):
-    """A command that needs a policy."""
+    """A command that needs a policy.
+
+    :ivar chosen: the policy by which the command changes the cloud; None before
+        :meth:`chosen_policy`
+    :ivar recorded: the policy that the cloud records; None before
+        :meth:`compare_policy`, or where it records none
+    """
 
     arguments: opt.Arguments = (opt.POLICY,)
+    chosen: Policy | None = None
+    recorded: RecordedPolicy | None = None
 
     def policy(self, parsed_args: argparse.Namespace) -> Policy:
         """Return the policy of ``--policy``, of PERFVM_POLICY, or the built-in one.
@@ -172,7 +180,7 @@ class PolicyCommand(PerfVMCommand):
         return self.load_policy(parsed_args.policy)
 
     def chosen_policy(self, parsed_args: argparse.Namespace) -> Policy:
-        """Return the policy for a command that changes the cloud.
+        """Return the policy for a command that changes the cloud; keep it as `chosen`.
 
         :raises PerfVMError: when neither ``--policy`` nor PERFVM_POLICY names one: the
             built-in policy by default would undo what the cloud's own policy made
@@ -185,7 +193,8 @@ class PolicyCommand(PerfVMCommand):
                 f"nova-scheduler has the built-in policy: --policy "
                 f"{loader.BUILT_IN_NAME}"
             )
-        return self.policy(parsed_args)
+        self.chosen = self.policy(parsed_args)
+        return self.chosen
 
     def load_policy(self, named: str | None, what: str = "policy") -> Policy:
         """Load a policy, and print its name and hash on standard error.
@@ -205,16 +214,27 @@ class PolicyCommand(PerfVMCommand):
 
     def compare_policy(
         self,
-        _parsed_args: argparse.Namespace,
+        parsed_args: argparse.Namespace,
         policy: Policy,
         recorded: RecordedPolicy | None,
     ) -> None:
-        """Warn where the policy recorded on the cloud differs from `policy`."""
-        if recorded is not None and recorded.digest != policy.digest:
+        """Compare `policy` with the policy recorded on the cloud, and keep the record.
+
+        Warn of another one if the command only reads the cloud by `policy`.
+
+        :raises PerfVMError: when the command changes the cloud by `policy`, the cloud
+            records another one, and --policy-changed does not accept that
+        """
+        self.recorded = recorded
+        if recorded is None or recorded.digest == policy.digest:
+            return
+        if policy is not self.chosen:
             self.warn(
                 f"the cloud was changed by another policy, {recorded}: if that is "
                 "nova-scheduler's, name it with --policy"
             )
+        elif not getattr(parsed_args, "policy_changed", False):
+            raise another_policy(parsed_args, policy, recorded)
 
 
 def policy_name(parsed_args: argparse.Namespace) -> str | None:
@@ -227,6 +247,18 @@ def policy_file(parsed_args: argparse.Namespace) -> str | None:
     """Return the path of the policy's file, None for the built-in policy."""
     named = policy_name(parsed_args)
     return None if named == loader.BUILT_IN_NAME else named
+
+
+def another_policy(
+    parsed_args: argparse.Namespace, policy: Policy, recorded: RecordedPolicy
+) -> PerfVMError:
+    """Return the error of a change by a policy other than the recorded one."""
+    return PerfVMError(
+        f"the cloud was changed by another policy, {recorded}, than "
+        f"{policy_file(parsed_args) or BUILT_IN} (sha256 "
+        f"{short_digest(policy.digest)}): name the recorded policy with --policy, "
+        "or record the new one by a command with --policy-changed"
+    )
 
 
 def policy_path(parsed_args: argparse.Namespace) -> str | None:

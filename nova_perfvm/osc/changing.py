@@ -11,7 +11,7 @@ from typing import Any, Final, TextIO
 from cliff.lister import Lister
 
 from nova_perfvm.changes.steps import Left, Plan
-from nova_perfvm.cloud import converge, live_hosts
+from nova_perfvm.cloud import converge, live_hosts, policy_record
 from nova_perfvm.cloud.apply import FORGOTTEN_S
 from nova_perfvm.cloud.at_once import each
 from nova_perfvm.cloud.errors import RefusedError
@@ -21,6 +21,7 @@ from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.base import PolicyCommand, ask
 from nova_perfvm.osc.output import SIGINT_EXIT, ProgressLine
+from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
 _WORKERS: Final = 4
@@ -31,6 +32,17 @@ class ChangingCommand(PolicyCommand):
 
     auth_required = True
     arguments: opt.Arguments = (opt.CHANGING,)
+
+    def checked_policy(self, parsed_args: argparse.Namespace) -> Policy:
+        """Return the named policy after a comparison with the recorded one.
+
+        :raises PerfVMError: when no policy is named, or the cloud records another one
+        :raises CloudError: when the record cannot be read
+        """
+        policy = self.chosen_policy(parsed_args)
+        seen = policy_record.read(self.cloud)
+        self.compare_policy(parsed_args, policy, seen)
+        return policy
 
     def agreed(self, parsed_args: argparse.Namespace, steps: Sequence[str]) -> bool:
         """Show the steps of a plan, and return whether to carry it out."""
@@ -88,7 +100,8 @@ class HostsCommand(ChangingCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Plan, ask, and change the hosts; exit status 1 if a host was not changed."""
-        self._plan = self._noting_what_is_left(self.planner(parsed_args))
+        self._planner = self.planner(parsed_args)
+        self._left: dict[str, Sequence[Left]] = {}
         self._among = live_hosts.hypervisors(self.cloud)
         names = list(dict.fromkeys(self.names(parsed_args)))
         try:
@@ -117,16 +130,11 @@ class HostsCommand(ChangingCommand):
     def nothing_to_do(self, parsed_args: argparse.Namespace) -> None:
         """Handle a run in which no host needs a change."""
 
-    def _noting_what_is_left(self, planner: converge.Planner) -> converge.Planner:
-        """Return `planner`, wrapped to keep each plan's `left` for the final report."""
-        self._left: dict[str, Sequence[Left]] = {}
-
-        def plan(view: HostView) -> Plan:
-            made = planner(view)
-            self._left[view.host] = made.left
-            return made
-
-        return plan
+    def _plan(self, view: HostView) -> Plan:
+        """Return a host's plan, and keep what it leaves for the final report."""
+        made = self._planner(view)
+        self._left[view.host] = made.left
+        return made
 
     def _say_what_is_left(self) -> None:
         for host, left in sorted(self._left.items()):

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
-
-from cliff.columns import FormattableColumn
 
 from nova_perfvm.changes.migrations.room import room_for
 from nova_perfvm.cloud import candidates, errors
 from nova_perfvm.diagnose import explain, ranking
-from nova_perfvm.diagnose.explain import Explanation, Row
+from nova_perfvm.diagnose.explain import Row
 from nova_perfvm.diagnose.explain.headline import headline, placed
 from nova_perfvm.diagnose.verdicts import SchedulerSettings
 from nova_perfvm.facts.demand import Request, RequestError
@@ -23,7 +21,8 @@ from nova_perfvm.osc import dry_run
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.base import Table
 from nova_perfvm.osc.formats import ranked
-from nova_perfvm.osc.formats.explained import Reasons, Remedy
+from nova_perfvm.osc.formats.both import Both
+from nova_perfvm.osc.formats.explained import reasons_cell, remedy_cell
 from nova_perfvm.osc.judging import LookingLister
 from nova_perfvm.osc.requested import request_of
 from nova_perfvm.policy import Policy
@@ -33,16 +32,6 @@ from nova_perfvm.rules import describe_cells
 # More host names would not fit a table.
 _MOST_NAMES: Final = 8
 _COLUMNS: Final = ("Result", "Reason", "Count", "Hosts", "Detail", "Fix")
-
-
-class Hosts(FormattableColumn[Sequence[str]]):
-    """Names of hosts; a table shows the first few, JSON shows all."""
-
-    def human_readable(self) -> str:
-        return some_of(self._value, _MOST_NAMES)
-
-    def machine_readable(self) -> list[str]:
-        return list(self._value)
 
 
 class Explain(LookingLister):
@@ -90,7 +79,15 @@ class Explain(LookingLister):
         answer = dry_run.ask(self, parsed_args, snapshot)
         if answer is None:
             assert request is not None
-            found = self._by_model(parsed_args, policy, settings, snapshot, request)
+            # The model of Nova, with Placement's own answer in a cloud.
+            found = explain.explain(
+                policy,
+                snapshot,
+                request,
+                settings,
+                host=parsed_args.host,
+                offered=self._offered(parsed_args, request, settings, snapshot),
+            )
         elif answer.refused:
             self.tell(f"no host would take it: Nova refuses it: {answer.refused}")
             self.exit_status = 1
@@ -140,24 +137,6 @@ class Explain(LookingLister):
         self.tell(*about)
         return found
 
-    def _by_model(
-        self,
-        parsed_args: argparse.Namespace,
-        policy: Policy,
-        settings: SchedulerSettings,
-        snapshot: Snapshot,
-        request: Request,
-    ) -> Explanation:
-        """Judge hosts by the model of Nova, with Placement's own answer in a cloud."""
-        return explain.explain(
-            policy,
-            snapshot,
-            request,
-            settings,
-            host=parsed_args.host,
-            offered=self._offered(parsed_args, request, settings, snapshot),
-        )
-
     def _offered(
         self,
         parsed_args: argparse.Namespace,
@@ -191,7 +170,7 @@ def _row(row: Row) -> tuple[Any, ...]:
         "refused" if code else "accepted",
         code,
         len(row.hosts),
-        Hosts(row.hosts),
-        Reasons(row.shown),
-        Remedy(row.fix),
+        Both(some_of(row.hosts, _MOST_NAMES), list(row.hosts)),
+        reasons_cell(row.shown),
+        remedy_cell(row.fix),
     )

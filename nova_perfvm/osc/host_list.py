@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
-from cliff.columns import FormattableColumn
 from cliff.lister import Lister
 from cliff.show import ShowOne
 
@@ -15,26 +15,25 @@ from nova_perfvm.exceptions import PerfVMError, unknown_host
 from nova_perfvm.facts.snapshot import UNKNOWN
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.base import PolicyCommand, Table
+from nova_perfvm.osc.formats.both import Both
 from nova_perfvm.osc.snapshot import look_by
 
-_COLUMNS = (
-    "Host",
-    "State",
-    "Mode",
-    "NUMA Nodes",
-    "Slots",
-    "Slots Used",
-    "Classes",
-    "Aggregates",
-)
+# Columns of the list.
+_FACTS: Final[dict[str, Callable[[HostSummary], Any]]] = {
+    "Host": lambda host: host.view.host,
+    "State": lambda host: host.view.state,
+    "Mode": lambda host: host.mode,
+    "NUMA Nodes": lambda host: (
+        host.view.compute.shape and host.view.compute.shape.cells
+    ),
+    "Slots": lambda host: host.slots,
+    "Slots Used": lambda host: host.used,
+    "Classes": lambda host: ", ".join(host.classes),
+    "Aggregates": lambda host: ", ".join(each.name for each in host.view.aggregates),
+}
+# A value that no API shows.
+_UNKNOWN = Both("-", None)
 Row = tuple[tuple[str, ...], tuple[Any, ...]]
-
-
-class Unknown(FormattableColumn[None]):
-    """A value that no API shows: null in JSON, a dash in a table."""
-
-    def human_readable(self) -> str:
-        return "-"
 
 
 class SummarizingCommand(PolicyCommand):
@@ -59,9 +58,7 @@ class ListHosts(SummarizingCommand, Lister):
             if host.mode == UNKNOWN:
                 self.exit_status = 1
                 self.warn(_no_provider(host))
-        keys = [title.lower().replace(" ", "_") for title in _COLUMNS]
-        facts = map(_facts, found)
-        return _COLUMNS, [tuple(known[key] for key in keys) for known in facts]
+        return tuple(_FACTS), [tuple(_facts(host).values()) for host in found]
 
 
 class ShowHost(SummarizingCommand, ShowOne):
@@ -90,7 +87,8 @@ class ShowHost(SummarizingCommand, ShowOne):
         if host.mode == UNKNOWN:
             raise PerfVMError(_no_provider(host))
         used = inventories_of(host.view).items()
-        facts = _facts(host) | {
+        columns = _facts(host).items()
+        facts = {title.lower().replace(" ", "_"): fact for title, fact in columns} | {
             "node": host.view.compute.node,
             "shape": str(host.view.compute.shape or ""),
             "traits": "\n".join(sorted(host.view.root.traits)),
@@ -101,18 +99,9 @@ class ShowHost(SummarizingCommand, ShowOne):
 
 
 def _facts(host: HostSummary) -> dict[str, Any]:
-    view, shape = host.view, host.view.compute.shape
-    facts = {
-        "host": view.host,
-        "state": view.state,
-        "mode": host.mode,
-        "numa_nodes": shape.cells if shape else None,
-        "slots": host.slots,
-        "slots_used": host.used,
-        "classes": ", ".join(host.classes),
-        "aggregates": ", ".join(aggregate.name for aggregate in view.aggregates),
-    }
-    return {k: Unknown(None) if v is None else v for k, v in facts.items()}
+    """Return the host's cells of the list, by column."""
+    facts = {title: fact(host) for title, fact in _FACTS.items()}
+    return {k: _UNKNOWN if v is None else v for k, v in facts.items()}
 
 
 def _no_provider(host: HostSummary) -> str:

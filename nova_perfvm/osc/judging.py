@@ -83,10 +83,7 @@ class ObservingCommand(PolicyCommand):
 
     keeps_rules = True
 
-    arguments: opt.Arguments = (
-        opt.INVENTORY,
-        opt.NOVA_CONF,
-    )
+    arguments: opt.Arguments = (opt.INVENTORY, opt.NOVA_CONF)
 
     def settings(
         self, parsed_args: argparse.Namespace, policy: Policy
@@ -133,12 +130,7 @@ class ObservingCommand(PolicyCommand):
 class LookingCommand(ObservingCommand):
     """A command with ``--snapshot`` and ``--from-nova-db``."""
 
-    arguments: opt.Arguments = (
-        opt.one_of(
-            opt.SNAPSHOT,
-            opt.NOVA_DB,
-        ),
-    )
+    arguments: opt.Arguments = (opt.SOURCE,)
 
 
 class LookingLister(LookingCommand, JudgingLister):

@@ -58,7 +58,7 @@ class ListBugs(JudgingLister):
                 type=_release,
             ),
         ),
-        opt.one_of(opt.SNAPSHOT, opt.NOVA_DB),
+        opt.SOURCE,
         opt.collected("with --to, to see how the host's VMs were started"),
     )
 

@@ -163,6 +163,8 @@ NOVA_DB: Final = option(
     nargs="?",
     const="/etc/nova/nova.conf",
 )
+# Where a command reads a cloud's hosts, if not from the APIs alone.
+SOURCE: Final = one_of(SNAPSHOT, NOVA_DB)
 INVENTORY: Final = file(
     "--inventory",
     "inventory file with the NUMA nodes of hosts, used for hosts whose NUMA nodes were "

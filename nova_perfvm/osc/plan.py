@@ -240,7 +240,8 @@ class PlanServers(LookingLister):
             needed = plan.own.hosts + plan.own.spare
             mine = min(needed, len(emptied))
             self.tell(
-                f"hosts needed: {mine} that can be emptied, {needed - mine} new ones"
+                f"hosts needed: {mine} that can be emptied, {needed - mine} new ones; "
+                "free room on the other hosts is not counted"
             )
         if parsed_args.by == "services":
             return _services_table(plan)

@@ -46,7 +46,6 @@ __all__ = [
 ]
 
 _Chains = Mapping[State, Mapping[Kind, tuple[HostCheck, ...]]]
-_PASS: Final[tuple[Reason, ...]] = ()
 
 _REQUEST_RULES: Final = rules_of(request_rules, RequestRule)
 _HOST_RULES: Final = rules_of(host_rules, HostRule)
@@ -198,4 +197,4 @@ def _first(
         reason = check(case)
         if reason is not None:
             return (reason,)
-    return _PASS
+    return ()

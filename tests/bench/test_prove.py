@@ -106,13 +106,13 @@ class MachinesTest(RunCase):
         self.said.clear()
         host, guests = self.collect()
         self.assertEqual([], self.said)
-        self.assertEqual(["vm1-x", "vm2-x"], [one["hostname"] for one in guests])
-        self.assertTrue(host["later"])
+        self.assertEqual(["vm1-x", "vm2-x"], [one.hostname for one in guests])
+        self.assertTrue(host.later)
         made = proof.make(
             policy=loader.dump(self.policy),
             flavor=self.flavor.name,
             seen=(host, guests),
-            measured=samples.load([f"{path}.run"]),
+            measured=samples.load(f"{path}.run"),
         )
         judged = proof.judged(made)
         proof.write(path, made, judged)

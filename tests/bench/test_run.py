@@ -185,7 +185,7 @@ class AllToolsTest(RunCase):
         return "\n".join(map(str, self.document()["run"]["failures"]))
 
     def check_measurements(self):
-        found = samples.load([str(self.output)]).measurements
+        found = samples.load(str(self.output)).measurements
         by_who = {}
         for m in found:
             by_who.setdefault(m.who, set()).add(m.metric)
@@ -263,7 +263,7 @@ class ResumeTest(RunCase):
         self.assertEqual(8, len(set(after)))
         rounds = {m["round"] for m in self.document()["measurements"]}
         self.assertEqual({1, 2, 3}, rounds)
-        samples.load([str(self.output)])
+        samples.load(str(self.output))
         # Done is done.
         text = self.output.read_text()
         self.assertEqual(0, self.run_bench(scenario, "--resume")[0])

@@ -104,7 +104,8 @@ def coverage(draw, rounds, autocorrelation, noise, trials=TRIALS):
     held = 0
     for ratios in draw(rng, trials, rounds, autocorrelation, noise):
         found = estimate(ratios)
-        held += found.low <= TRUE_RATIO <= found.high
+        low, high = found.interval()
+        held += low <= TRUE_RATIO <= high
     return held / trials
 
 

@@ -90,7 +90,7 @@ class ProveTest(machine.GuestCase):
             policy=loader.dump(self.policy),
             flavor=self.flavor.name,
             seen=seen,
-            measured=samples.load([f"{path}.run"]),
+            measured=samples.load(f"{path}.run"),
         )
         judged = proof.judged(made)
         proof.write(path, made, judged)

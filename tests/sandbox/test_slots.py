@@ -153,7 +153,7 @@ class SlotsTest(
         survey, check, *others = documented.of(self)
         # The policy that is made of the cloud is one that it is set up for.
         self.documented([survey, check])
-        self.addCleanup(self.remove_aggregate, "hp", "dedicated1")
+        self.addCleanup(self.remove_aggregate, "perfvm-high-performance", "dedicated1")
 
         printed = self.documented(others, HOST="dedicated1")
 

@@ -274,7 +274,7 @@ class DryRun:
 
     def _ranked(
         self, hosts: Sequence[HostState], spec: objects.RequestSpec
-    ) -> tuple[tuple[tuple[str, tuple[WeigherShare, ...]], ...], list[HostState]]:
+    ) -> tuple[list[tuple[str, list[WeigherShare]]], list[HostState]]:
         """Weigh hosts as ``nova.weights.BaseWeightHandler`` does.
 
         :returns: (UUID, the share of each weigher) of each host, and the hosts; both
@@ -294,7 +294,7 @@ class DryRun:
                 mine.append(WeigherShare(float(raw), float(share), float(multiplier)))
                 one.weight += multiplier * share
         both = sorted(zip(weighed, shares, strict=True), key=lambda one: -one[0].weight)
-        ranked = tuple((one.obj.uuid, tuple(mine)) for one, mine in both)
+        ranked = [(one.obj.uuid, mine) for one, mine in both]
         return ranked, [one.obj for one, _ in both]
 
     def _placed(

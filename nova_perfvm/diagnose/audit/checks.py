@@ -24,7 +24,6 @@ from nova_perfvm.diagnose.audit import (
     servers,
     settings,
     units,
-    usage,
     volumes,
 )
 from nova_perfvm.diagnose.audit.subject import Subject
@@ -154,7 +153,7 @@ _ROWS: Final = (
         _STEERS,
     ),
     ("Embedded flavors", _BOTH, units.check_flavors),
-    ("Usage is within inventory", _BOTH, usage.check),
+    ("Usage is within inventory", _BOTH, placement.check_usage),
     ("Allocations are the servers'", _AUDIT, placement.check),
     ("Providers belong to hosts", _AUDIT, placement.check_orphans),
     ("Nova, libvirt and the kernel agree", _AUDIT, hypervisors.check, _COLLECTED),

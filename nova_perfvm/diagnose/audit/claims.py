@@ -91,8 +91,7 @@ def _found_by_another_check(subject: Subject, server: Server, code: str) -> bool
     if vm_class is None or not vm_class.pinned:
         return False
     if code == NUMA_NODES.code:
-        nodes = {cell.host_node for cell in server.cells or () if cell.cpu_pinning}
-        return len(nodes - {None}) not in {0, vm_class.cells_per_vm}
+        return len(server.pinned_nodes) not in {0, vm_class.cells_per_vm}
     return code == CPU_POLICY.code and not server.pinned_cpus
 
 

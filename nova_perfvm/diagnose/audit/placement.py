@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that Placement's allocations match the servers that Nova runs."""
+"""Check Placement's allocations against Nova's servers and its own inventories."""
 
 from collections.abc import Iterator
 from shlex import quote
@@ -86,6 +86,18 @@ def _places(subject: Subject) -> Iterator[Finding]:
                     f"{nodes[root].host}",
                     codes.HEAL if lost else f"openstack resource provider {unset}",
                 )
+
+
+def check_usage(subject: Subject) -> Iterator[Finding]:
+    """List the inventories with more allocated than their capacity."""
+    for provider in subject.snapshot.providers:
+        for name, used, capacity in provider.overused():
+            yield Finding.of(
+                codes.OVER_INVENTORY,
+                provider.name,
+                f"{used} of {capacity} {name} allocated",
+                f"openstack resource provider show --allocations {provider.uuid}",
+            )
 
 
 def check_orphans(subject: Subject) -> Iterator[Finding]:

@@ -65,11 +65,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             class_name=getattr(subject.class_of(server), "name", None),
             host=host,
             pinned_cpus=server.pinned_cpus,
-            nodes=frozenset(
-                cell.host_node
-                for cell in server.cells or ()
-                if cell.host_node is not None and cell.cpu_pinning
-            ),
+            nodes=server.pinned_nodes,
             resize=subject.resize(server),
             leave=subject.leave(server),
             vcpus=server.vcpus,

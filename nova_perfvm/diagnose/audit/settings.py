@@ -24,19 +24,15 @@ _FIND_OUT: Final = {
     **dict.fromkeys(("cells", "hypervisors"), "nova-manage cell_v2 list_cells"),
     "pins": "openstack role assignment list --names --user USER",
 }
-# (option, code for a wrong value, code if the file was not named).
-_FOR_ELASTIC: Final = (
-    (ISOLATED_AGGREGATES, codes.ISOLATION, codes.ISOLATION_UNKNOWN),
-    (FALLBACK_QUERY, codes.FALLBACK_QUERY, codes.FALLBACK_UNKNOWN),
-)
+_CHECK: Final = "openstack perfvm policy check --nova-conf FILE"
+_PREFLIGHT: Final = "openstack perfvm preflight --nova-conf FILE"
 
 
 def check_filters(subject: Subject) -> Iterator[Finding]:
     """Judge the filters that nova-scheduler has enabled."""
     name = options.ENABLED_FILTERS
     if subject.nova_settings is None:
-        command = "openstack perfvm policy check --nova-conf FILE"
-        yield _unknown(name, codes.FILTERS_UNKNOWN, command)
+        yield _unknown(name, codes.FILTERS_UNKNOWN, _CHECK)
         return
     enabled = subject.nova_settings.get(name.key, "").split(",")
     names = [word.strip() for word in enabled]
@@ -47,8 +43,7 @@ def check_enforced(subject: Subject) -> Iterator[Finding]:
     """Judge whether nova-scheduler enforces this policy."""
     found = subject.nova_settings
     if found is None or subject.enforced is None:
-        command = "openstack perfvm policy check --nova-conf FILE"
-        yield _unknown(options.POLICY, codes.ENFORCED_UNKNOWN, command)
+        yield _unknown(options.POLICY, codes.ENFORCED_UNKNOWN, _CHECK)
         return
     yield from options.judge_mode(found.get(("perfvm", "mode"), "enforce"))
     path = found.get(options.POLICY.key)
@@ -57,38 +52,34 @@ def check_enforced(subject: Subject) -> Iterator[Finding]:
 
 def check_elastic(subject: Subject) -> Iterator[Finding]:
     """Judge the options that elastic hosts need."""
-    if not (scheme_of(subject.policy).enrolls or subject.elastic):
+    scheme = scheme_of(subject.policy)
+    if not (scheme.enrolls or subject.elastic):
         return
-    # Pinned VMs come to hosts without cpu sets only by the fallback query.
-    fallback = any(host.root.mode == "open" for host in subject.elastic)
-    for setting, wrong, unknown in _FOR_ELASTIC:
-        if subject.nova_settings is None:
-            command = "openstack perfvm preflight --nova-conf FILE"
-            yield _unknown(setting, unknown, command)
-            continue
+    if subject.nova_settings is None:
+        yield _unknown(ISOLATED_AGGREGATES, codes.ISOLATION_UNKNOWN, _PREFLIGHT)
+        yield _unknown(FALLBACK_QUERY, codes.FALLBACK_UNKNOWN, _PREFLIGHT)
+        return
+    needed = [(ISOLATED_AGGREGATES, codes.ISOLATION, Level.FAILURE)]
+    # Pinned VMs come to hosts without cpu sets only by the fallback query, whose code
+    # is a warning for other hosts.
+    if any(host.root.mode == "open" for host in subject.elastic):
+        needed.append((FALLBACK_QUERY, codes.FALLBACK_QUERY, Level.FAILURE))
+    if scheme.steers:
+        needed.append((NUMA_PACKING, codes.NUMA_PACKING, Level.WARNING))
+    for setting, code, level in needed:
         fault = setting.fault(subject.nova_settings.get(setting.key))
-        if fault and (fallback or wrong != codes.FALLBACK_QUERY):
-            found = Finding.of(wrong, "nova.conf", fault, setting.remedy)
-            # For other schemes a missing fallback query is a warning; here no pinned VM
-            # finds a host without it.
-            yield found._replace(level=Level.FAILURE)
-    if scheme_of(subject.policy).steers and subject.nova_settings is not None:
-        fault = NUMA_PACKING.fault(subject.nova_settings.get(NUMA_PACKING.key))
         if fault:
-            remedy = NUMA_PACKING.remedy
-            yield Finding.of(codes.NUMA_PACKING, "nova.conf", fault, remedy)
+            found = Finding.of(code, "nova.conf", fault, setting.remedy)
+            yield found._replace(level=level)
 
 
 def check_retries(subject: Subject) -> Iterator[Finding]:
     """Judge whether Placement may grant more than its inventories have."""
-    if subject.placement_settings is None:
-        yield _unknown(
-            options.RETRIES,
-            codes.RETRY_COUNT_UNKNOWN,
-            "openstack perfvm audit --placement-conf FILE",
-        )
-        return
     once = options.RETRIES
+    if subject.placement_settings is None:
+        command = "openstack perfvm audit --placement-conf FILE"
+        yield _unknown(once, codes.RETRY_COUNT_UNKNOWN, command)
+        return
     fault = once.fault(subject.placement_settings.get(once.key))
     if fault:
         remedy = (

@@ -69,7 +69,7 @@ def explain_scheduled(
 def _notes(answer: SchedulerAnswer) -> tuple[str, ...]:
     """Return the notes of the scheduler's answer, and one about cells that are down."""
     if not answer.unseen:
-        return answer.notes
+        return tuple(answer.notes)
     cells = ", ".join(answer.unseen)
     down = f"Nova's cells {cells} do not answer: nova-scheduler ignores their hosts"
     return (*answer.notes, down)

@@ -42,7 +42,7 @@ def assume_cells(
             if cell.host_node is not None:
                 pins[cell.host_node].update(cell.cpu_pinning.values())
     taken = set().union(*pins.values())
-    made_up = _numbers(shape, taken)
+    made_up = [_numbers(shape, taken, index) for index in range(shape.cells)]
     cells = []
     for index in range(shape.cells):
         known = sorted(pins[index])
@@ -93,19 +93,15 @@ def _evenly(cells: int, cpus: int) -> list[int]:
     return [cpus // cells + (index < cpus % cells) for index in range(cells)]
 
 
-def _numbers(shape: HostShape, taken: set[int]) -> list[Iterator[int]]:
-    """Return, for each NUMA node, an endless sequence of IDs for its unowned CPUs."""
+def _numbers(shape: HostShape, taken: set[int], index: int) -> Iterator[int]:
+    """Yield IDs without end for the unowned CPUs of the NUMA node with this index."""
+    # The node's own IDs, as the kernel counts without SMT; when these run out, IDs
+    # above those of all CPUs.
     per_cell = shape.cores * shape.threads
-
-    def numbers(index: int) -> Iterator[int]:
-        # The node's own IDs, as the kernel counts without SMT; when these run out, IDs
-        # above those of all CPUs.
-        first = index * per_cell
-        yield from (n for n in range(first, first + per_cell) if n not in taken)
-        first = max({shape.cpus, *(n + 1 for n in taken)})
-        yield from count(first + index, shape.cells)
-
-    return [numbers(index) for index in range(shape.cells)]
+    first = index * per_cell
+    yield from (n for n in range(first, first + per_cell) if n not in taken)
+    first = max({shape.cpus, *(n + 1 for n in taken)})
+    yield from count(first + index, shape.cells)
 
 
 def _siblings(shape: HostShape, own: list[int]) -> tuple[frozenset[int], ...]:

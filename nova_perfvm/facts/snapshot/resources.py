@@ -284,6 +284,12 @@ class Server:
         """The host's CPUs that the server owns."""
         return frozenset(self.pins.values())
 
+    @property
+    def pinned_nodes(self) -> frozenset[int]:
+        """The host's NUMA nodes on which the server owns CPUs, as far as Nova tells."""
+        nodes = {cell.host_node for cell in self.cells or () if cell.cpu_pinning}
+        return frozenset(node for node in nodes if node is not None)
+
 
 # Metadata of the aggregates that enrolling creates.
 CREATED: Final = {const.CREATED_BY_KEY: "enroll"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -22,7 +22,7 @@ from nova_perfvm.documents.keys import (
 )
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, memory, sysbench
-from nova_perfvm.measure.bench.tools.tool import Place, Run, Served
+from nova_perfvm.measure.bench.tools.tool import Place, Run
 from nova_perfvm.printable import number_of
 
 _LAST_PORT: Final = 65535
@@ -85,10 +85,6 @@ class Tools:
         found = {one.name: getattr(self, one.name) for one in fields(self)}
         return {key: tool for key, tool in found.items() if tool is not None}
 
-    def served(self) -> dict[str, Served]:
-        """Return the tools that need a server."""
-        return {k: tool for k, tool in self.used().items() if isinstance(tool, Served)}
-
 
 Members = Annotated[
     tuple[Annotated[str, Expected("the name of a target")], ...],
@@ -148,35 +144,34 @@ class Scenario:
 
     def mistakes(self) -> Iterator[Mistake]:
         """List what contradicts itself."""
-        targets, used = [target.name for target in self.targets], self.tools.used()
-        if not used:
+        targets, network = [target.name for target in self.targets], self.tools.iperf3
+        if not self.tools.used():
             names = ", ".join(one.name for one in fields(Tools))
             yield Mistake(("tools",), f"no tool: name one of {names}")
-        serving = {}
-        most = max(map(len, self.groups.values()))
-        for key, tool in self.tools.served().items():
-            place = ("tools", key)
-            serving[tool.server] = key
-            yield from _unknown((*place, "server"), "target", tool.server, targets)
-            if (last := tool.last_port(most)) > _LAST_PORT:
+        server = network.server if network else None
+        if network:
+            place = ("tools", "iperf3")
+            yield from _unknown((*place, "server"), network.server, targets)
+            last = network.last_port(max(map(len, self.groups.values())))
+            if last > _LAST_PORT:
                 reason = f"the targets at once need ports up to {last}: begin lower"
                 yield Mistake((*place, "port"), reason)
         for name, group in self.groups.items():
             for number, who in enumerate(group):
                 member = ("groups", name, str(number))
-                yield from _unknown(member, "target", who, targets)
-                if who in serving:
-                    reason = f"{who} serves {serving[who]}: it cannot measure, too"
+                yield from _unknown(member, who, targets)
+                if who == server:
+                    reason = f"{who} serves iperf3: it cannot measure, too"
                     yield Mistake(member, f"{reason}; remove it")
-        yield from self._of_targets(serving)
+        yield from self._of_targets(server)
         yield from self._of_groups()
 
-    def _of_targets(self, serving: Container[str]) -> Iterator[Mistake]:
+    def _of_targets(self, server: str | None) -> Iterator[Mistake]:
         measuring = set(itertools.chain.from_iterable(self.groups.values()))
         disk = self.tools.fio
         for target in self.targets:
             place = ("targets", target.name)
-            if target.name not in measuring and target.name not in serving:
+            if target.name not in measuring and target.name != server:
                 yield Mistake(place, "in no group: add it to one, or leave it out")
             nowhere = disk and not (disk.directory or target.fio_directory)
             if nowhere and target.name in measuring:
@@ -269,10 +264,10 @@ class Step:
 
 
 def _unknown(
-    place: tuple[str, ...], what: str, name: str, known: Collection[str]
+    place: tuple[str, ...], name: str, known: Collection[str]
 ) -> Iterator[Mistake]:
     if name not in known:
-        yield Mistake(place, f"no {what} {name!r}; there are: {', '.join(known)}")
+        yield Mistake(place, f"no target {name!r}; there are: {', '.join(known)}")
 
 
 def load(path: str | Path) -> Scenario:

@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from nova_perfvm.documents.document import as_document
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.bench import connection, medium
 from nova_perfvm.measure.bench.connection import Clock, TargetError
 from nova_perfvm.measure.bench.medium import Medium
 from nova_perfvm.measure.bench.scenario import Scenario, Target
-from nova_perfvm.measure.bench.tools import cyclictest, sysbench
+from nova_perfvm.measure.bench.tools import cyclictest, iperf3, sysbench
 from nova_perfvm.measure.collect import reading
+from nova_perfvm.measure.collect.collected import Collected
 
 _LOOK_S: Final = 60
 _COLLECT_S: Final = 120
@@ -91,7 +92,7 @@ async def look(target: Target, scenario: Scenario) -> Look:
     if target.node is not None:
         await _bind(target)
     # A target that only serves iperf3 measures no disk.
-    disk = scenario.tools.fio if tools != _served(target, scenario) else None
+    disk = None if _serves(target, scenario) else scenario.tools.fio
     directory = disk and (target.fio_directory or disk.directory)
     seen = Look(
         hostname=facts.get("hostname", ""),
@@ -105,9 +106,10 @@ async def look(target: Target, scenario: Scenario) -> Look:
         medium=await medium.look(target, directory) if directory else None,
     )
     try:
-        return replace(seen, collected=await collect(target, _INTERVAL_S))
+        found = await collect(target, _INTERVAL_S)
     except PerfVMError as exc:
         return replace(seen, not_collected=str(exc))
+    return replace(seen, collected=as_document(target.kind, found, whole=True))
 
 
 async def _bind(target: Target) -> None:
@@ -124,16 +126,16 @@ async def _bind(target: Target) -> None:
 
 def _tools(target: Target, scenario: Scenario) -> list[str]:
     """List the tools that a target needs, each once."""
-    tools = scenario.tools
-    if serves := _served(target, scenario):
-        return serves
-    names = {tool.program for tool in tools.used().values()}
+    if _serves(target, scenario):
+        return [iperf3.NAME]
+    names = {tool.program for tool in scenario.tools.used().values()}
     return sorted(names | ({sysbench.NAME} if scenario.loads else set()))
 
 
-def _served(target: Target, scenario: Scenario) -> list[str]:
-    served = scenario.tools.served().values()
-    return sorted({tool.program for tool in served if tool.server == target.name})
+def _serves(target: Target, scenario: Scenario) -> bool:
+    """Return whether others measure the network against a target."""
+    network = scenario.tools.iperf3
+    return network is not None and network.server == target.name
 
 
 def last_level(text: str) -> int:
@@ -144,7 +146,7 @@ def last_level(text: str) -> int:
     return max(levels, default=(0, 0))[1]
 
 
-async def collect(target: Target, interval_s: float) -> dict[str, Any]:
+async def collect(target: Target, interval_s: float) -> Collected:
     """Return what ``host collect`` or ``guest collect`` finds on a target.
 
     :param interval_s: between the two looks at counters
@@ -154,9 +156,7 @@ async def collect(target: Target, interval_s: float) -> dict[str, Any]:
     script = reading.script().encode()
     most = _MOST_COLLECTED[target.kind]
     text = await connection.run(target, command, _COLLECT_S, script, most_bytes=most)
-    reading.loads(text, target.name)
-    found: dict[str, Any] = json.loads(text)
-    return found
+    return reading.loads(text, target.name, target.kind)
 
 
 def _version(text: str) -> str:

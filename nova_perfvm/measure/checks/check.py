@@ -32,6 +32,7 @@ class Cause(enum.StrEnum):
     NEVER_STOLEN = "never_stolen"
 
 
+Find = Callable[[Any], Iterable[Finding]]
 Findings = Iterator[Finding]
 # What a look yields: (level, figures or fault); (cause, reason of an unknown); or an
 # unread file or command.
@@ -53,7 +54,7 @@ class Check(NamedTuple):
     order: int
     code: str
     title: str
-    find: Callable[[Any], Iterable[Finding]]
+    find: Find
 
     def findings(self, subject: Any) -> list[Finding]:
         """Return the findings for a subject: at least one, each with the code."""
@@ -64,9 +65,6 @@ class Check(NamedTuple):
             if one.level is not Level.UNKNOWN and not (one.source and one.observed):
                 raise AssertionError(f"{self.code} of {one.subject!r} has no evidence")
         return [one._replace(code=self.code) for one in found]
-
-
-Find = Callable[[Any], Iterable[Finding]]
 
 
 def check(order: int, code: str) -> Callable[[Find], Check]:
@@ -237,7 +235,7 @@ def vm_check(
                 remedy.format(domain.uuid),
                 unseen="nothing is otherwise",
             )
-        for uuid, exc in zip(host.unread_domains, host.unread(), strict=True):
+        for uuid, exc in host.unread_domains.items():
             yield skipped(uuid, exc.reason, exc.place)
 
     return _check(order, code, title, find)

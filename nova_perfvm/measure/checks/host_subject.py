@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -14,9 +15,8 @@ from nova_perfvm.generate.hosts import Topology
 from nova_perfvm.measure import nova_conf
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.nova_conf import NovaConfError, VMCPUSets
-from nova_perfvm.measure.observed import cpus, domains, interrupts, processes, topology
+from nova_perfvm.measure.observed import cpus, domains, processes, topology
 from nova_perfvm.measure.observed.domains import Domain
-from nova_perfvm.measure.observed.interrupts import Interrupts
 from nova_perfvm.measure.observed.processes import Process
 from nova_perfvm.measure.observed.topology import NUMANode
 from nova_perfvm.policy import Policy, VMClass
@@ -69,24 +69,26 @@ class HostSubject:
         """The CPUs of the host, including offline ones."""
         return cpus.numbers(self.collected, f"{cpus.CPU}/present")
 
+    @property
+    def offline(self) -> frozenset[int]:
+        """The offline CPUs; empty if these are unknown."""
+        with suppress(NotReadError):
+            return self.present - self.online
+        return frozenset()
+
     def nodes_of(self, numbers: frozenset[int]) -> frozenset[int]:
         """Return the NUMA nodes of the given CPUs."""
         return frozenset(node.number for node in self.nodes if node.cpus & numbers)
 
     @cached_property
-    def interrupts(self) -> Interrupts:
-        """Interrupts counted between the looks; since boot after a single look."""
-        return interrupts.read(self.collected)
-
-    @cached_property
-    def _domains(self) -> dict[str, Domain | str]:
-        """{UUID: the domain, or the reason for its unread XML}."""
-        found: dict[str, Domain | str] = {}
+    def _domains(self) -> dict[str, Domain | NotReadError]:
+        """{UUID: the domain, or why its XML was not read}."""
+        found: dict[str, Domain | NotReadError] = {}
         for uuid in domains.uuids(self.collected):
             try:
                 found[uuid] = domains.read(self.collected, uuid)
             except NotReadError as exc:
-                found[uuid] = exc.reason
+                found[uuid] = exc
         return found
 
     @cached_property
@@ -96,15 +98,10 @@ class HostSubject:
         return tuple(one for one in found if isinstance(one, Domain) and one.running)
 
     @property
-    def unread_domains(self) -> Mapping[str, str]:
-        """{UUID: reason for the unread XML}."""
+    def unread_domains(self) -> Mapping[str, NotReadError]:
+        """{UUID: why the XML was not read}."""
         found = self._domains.items()
-        return {uuid: one for uuid, one in found if isinstance(one, str)}
-
-    def unread(self) -> Iterator[NotReadError]:
-        """Yield an error for each VM with unread XML."""
-        for uuid, reason in self.unread_domains.items():
-            yield NotReadError(domains.dumpxml(uuid), reason)
+        return {uuid: one for uuid, one in found if isinstance(one, NotReadError)}
 
     @cached_property
     def pinned(self) -> tuple[Domain, ...]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -67,11 +66,10 @@ def facts(
         sets = subject.cpu_sets
         vms = {domain.uuid: _vm(subject, domain) for domain in subject.domains}
         unread_vms = {
-            uuid: _unread(domains.dumpxml(uuid), reason)
-            for uuid, reason in subject.unread_domains.items()
+            uuid: _unread(exc) for uuid, exc in subject.unread_domains.items()
         }
     except NotReadError as exc:
-        unlisted = _unread(exc.place, exc.reason)
+        unlisted = _unread(exc)
     return Hypervisor(
         hostname=collected.hostname,
         taken_at=collected.taken_at,
@@ -83,14 +81,8 @@ def facts(
         unlisted=unlisted,
         source=source,
         options=_options(collected),
-        offline=_offline(subject),
+        offline=subject.offline,
     )
-
-
-def _offline(subject: HostSubject) -> frozenset[int]:
-    with suppress(NotReadError):
-        return subject.present - subject.online
-    return frozenset()
 
 
 def _options(collected: Collected) -> Mapping[tuple[str, str], str] | None:
@@ -104,11 +96,11 @@ def _read(look: Callable[[], T]) -> T | Unread:
     try:
         return look()
     except NotReadError as exc:
-        return _unread(exc.place, exc.reason)
+        return _unread(exc)
 
 
-def _unread(place: str, reason: str) -> Unread:
-    return Unread(place, reason, not_read.remedy(reason))
+def _unread(exc: NotReadError) -> Unread:
+    return Unread(exc.place, exc.reason, not_read.remedy(exc.reason))
 
 
 def _host(subject: HostSubject) -> ComputeHost:

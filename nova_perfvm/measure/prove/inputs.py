@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.flavors import PolicyFlavor, generate_flavors
-from nova_perfvm.measure.bench.medium import Medium
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect.collected import Collected, Kind, NotReadError
 from nova_perfvm.measure.observed.domains import Domain
@@ -71,7 +70,6 @@ class Inputs:
     """All that a proof rests on.
 
     :ivar run: notes of the benchmark run
-    :ivar media: {target: medium of fio's directory}
     """
 
     policy: Policy
@@ -80,7 +78,6 @@ class Inputs:
     collected: tuple[Collected, ...]
     samples: Samples
     run: RunNotes
-    media: Mapping[str, Medium] = field(default_factory=dict)
 
     @property
     def media_differ(self) -> bool:
@@ -88,8 +85,9 @@ class Inputs:
 
         The figures of such disks cannot be compared.
         """
-        of_host = [self.media[who] for who in self.machines[0].who & self.media.keys()]
-        return any(one.volume for one in self.media.values()) and not all(
+        media = self.run.media
+        of_host = [media[who] for who in self.machines[0].who & media.keys()]
+        return any(one.volume for one in media.values()) and not all(
             one.network for one in of_host
         )
 

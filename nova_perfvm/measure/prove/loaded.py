@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from nova_perfvm import cpuset
 from nova_perfvm.exceptions import CPUSetError, PerfVMError
@@ -17,6 +17,7 @@ from nova_perfvm.measure.bench.run import NothingToRunError, Tell, Warn
 from nova_perfvm.measure.bench.scenario import Scenario, Target, Tools
 from nova_perfvm.measure.bench.tools import fio
 from nova_perfvm.measure.bench.tools.tool import OutputError, Place, Run, ServerCommand
+from nova_perfvm.measure.collect.collected import Collected
 from nova_perfvm.measure.prove.plan import Machines
 
 _POLL_S: Final = 5
@@ -48,8 +49,6 @@ _CLOUD_INIT: Final = (
     "-c",
     "! command -v cloud-init > /dev/null || cloud-init status --wait > /dev/null; true",
 )
-
-Document = dict[str, Any]
 
 
 def nodes(host: Target) -> tuple[int, ...]:
@@ -144,7 +143,7 @@ async def _missing(target: Target, scenario: Scenario, deadline: float) -> str:
 
 def collect(
     machines: Machines, tools: Tools, memory_mb: int, warn: Warn
-) -> tuple[Document, list[Document]]:
+) -> tuple[Collected, tuple[Collected, ...]]:
     """Return what host and VMs show while all VMs are busy, and their memory in use.
 
     :param tools: tools that make the load
@@ -179,7 +178,7 @@ def remove_files(targets: Iterable[Target], directory: str) -> None:
 
 async def _collect(
     machines: Machines, tools: Tools, memory_mb: int, warn: Warn
-) -> tuple[Document, list[Document]]:
+) -> tuple[Collected, tuple[Collected, ...]]:
     loads: dict[str, tuple[Run, asyncio.Task[Output]]] = {}
     vms = machines.vms
     async with contextlib.AsyncExitStack() as stack:
@@ -202,7 +201,7 @@ async def _collect(
                 load.cancel()
             tasks = [load for _, load in loads.values()]
             await asyncio.gather(*tasks, return_exceptions=True)
-    return seen[0], seen[1:]
+    return seen[0], tuple(seen[1:])
 
 
 async def _hold(
@@ -244,7 +243,7 @@ def _ended(run: Run, load: asyncio.Task[Output]) -> str:
     return "it is over"
 
 
-async def _seen(target: Target) -> Document:
+async def _seen(target: Target) -> Collected:
     try:
         return await target_state.collect(target, _INTERVAL_S)
     except PerfVMError as exc:

@@ -100,7 +100,8 @@ def _promised_iops(inputs: Inputs, guest: CollectedMachine) -> Seen:
 )
 def _disk_medium(inputs: Inputs, guest: CollectedMachine) -> Seen:
     """Direct I/O is direct, and on a volume where the class is of volumes."""
-    media = [inputs.media[who] for who in guest.who if who in inputs.media]
+    noted = inputs.run.media
+    media = [noted[who] for who in guest.who if who in noted]
     for medium in media:
         if not medium.direct:
             yield Level.UNKNOWN, f"{medium.filesystem}: its direct I/O is not direct"

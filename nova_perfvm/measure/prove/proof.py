@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from nova_perfvm.documents import textfile
 from nova_perfvm.documents.document import dump_document
 from nova_perfvm.findings import Finding, Level
-from nova_perfvm.measure.bench.medium import Medium
 from nova_perfvm.measure.bench.record import reading_run
 from nova_perfvm.measure.checks.host_subject import HostSubject
-from nova_perfvm.measure.collect import reading
+from nova_perfvm.measure.collect.collected import Collected
 from nova_perfvm.measure.prove import (
     inputs,
     judge,
@@ -35,18 +31,17 @@ def make(
     *,
     policy: str,
     flavor: str,
-    seen: tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]],
+    seen: tuple[Collected, tuple[Collected, ...]],
     measured: Samples,
     baseline: Samples | None = None,
 ) -> ProofRecord:
     """Return the record of a run and of the files collected after the run.
 
     :param policy: the policy file's text
-    :param seen: documents collected on the host, and in each VM
-    :raises PerfVMError: when a document or the run has mistakes
+    :param seen: what was collected on the host, and in each VM
+    :raises PerfVMError: when the run has mistakes
     """
-    host = reading.loads(json.dumps(seen[0]), "host", "host")
-    guests = tuple(reading.loads(json.dumps(g), "guest", "guest") for g in seen[1])
+    host, guests = seen
     return ProofRecord(
         made_of=provenance.made_of(measured.run, host, guests),
         flavor=flavor,
@@ -63,8 +58,10 @@ def judged(found: ProofRecord) -> Judged:
 
     :raises PerfVMError: when a part of the record has mistakes
     """
-    of = _inputs(found)
-    return judge.judge(of, provenance.no_proof(found, of.flavor, of.vm_class))
+    with reading_run("the record"):
+        of = _inputs(found)
+        no_proof = tuple(provenance.no_proof(found, of))
+    return judge.judge(of, no_proof)
 
 
 def _inputs(found: ProofRecord) -> Inputs:
@@ -79,19 +76,8 @@ def _inputs(found: ProofRecord) -> Inputs:
         host=HostSubject(found.host, policy, None),
         collected=found.guests,
         samples=Samples(tuple(measured)),
-        run=run_notes.of_samples(found.measured, "the record"),
-        media=_media(found.measured.run),
+        run=run_notes.of_samples(found.measured),
     )
-
-
-def _media(run: Mapping[str, Any]) -> dict[str, Medium]:
-    with reading_run("the record"):
-        return {
-            who: Medium(**look["medium"])
-            for session in run.get("sessions", ())
-            for who, look in session["targets"].items()
-            if look.get("medium")
-        }
 
 
 def write(path: str, found: ProofRecord, of: Judged) -> None:

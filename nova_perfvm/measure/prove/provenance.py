@@ -17,7 +17,6 @@ from typing import Annotated, Any, Final
 
 from nova_perfvm import cpuset
 from nova_perfvm.documents.keys import Expected
-from nova_perfvm.generate.flavors import PolicyFlavor
 from nova_perfvm.measure.bench import busy_vms
 from nova_perfvm.measure.bench import scenario as scenarios
 from nova_perfvm.measure.bench.record import reading_run
@@ -26,9 +25,9 @@ from nova_perfvm.measure.bench.tools import memory
 from nova_perfvm.measure.collect.collected import Collected, NotReadError
 from nova_perfvm.measure.observed import domains, topology
 from nova_perfvm.measure.prove import conditions, plan, run_figures
-from nova_perfvm.measure.prove.inputs import BOOT, UUID
+from nova_perfvm.measure.prove.inputs import BOOT, UUID, Inputs
+from nova_perfvm.measure.prove.run_notes import RunNotes, files_of
 from nova_perfvm.measure.samples import Samples, Text
-from nova_perfvm.policy import VMClass
 
 PROGRAM: Final = importlib.metadata.version("nova-perfvm")
 
@@ -98,12 +97,10 @@ def _identity(of: Collected, path: str) -> str:
     return of.files.get(path, "").strip()
 
 
-def no_proof(
-    found: ProofRecord, flavor: PolicyFlavor, vm_class: VMClass
-) -> Iterator[str]:
+def no_proof(found: ProofRecord, of: Inputs) -> Iterator[str]:
     """Yield why a record is of a measurement, and no proof.
 
-    :raises RecordError: when the run is not one of a proof
+    Call it within :func:`reading_run`: the run may be of another program.
     """
     if found.baseline is not None:
         yield "foreign baseline"
@@ -112,22 +109,20 @@ def no_proof(
         yield f"made by version {noted.program}"
     if noted != made_of(run, host, found.guests):
         yield "changed since it was made"
-    with reading_run("the record"):
-        scenario = scenarios.parse(json.dumps(run["scenario"]))
-        try:
-            nodes = {n.number: n.cpus for n in topology.nodes(host) if n.cpus}
-        except NotReadError:
-            nodes = {}
-        for difference in plan.differences(scenario, flavor, vm_class, tuple(nodes)):
-            yield f"not the built-in scenario: {difference}"
-        yield from _unbound(run, scenario, nodes)
-        yield from _disturbed(run)
-        yield from _in_caches(run)
-        yield from _generator(run, scenario, host)
-        yield from run_figures.contradictions(
-            *(run, scenario, found.measured.measurements, host)
-        )
-        yield from _resumed(run)
+    scenario = scenarios.parse(json.dumps(run["scenario"]))
+    try:
+        nodes = {n.number: n.cpus for n in topology.nodes(host) if n.cpus}
+    except NotReadError:
+        nodes = {}
+    for other in plan.differences(scenario, of.flavor, of.vm_class, tuple(nodes)):
+        yield f"not the built-in scenario: {other}"
+    yield from _unbound(run, scenario, nodes)
+    yield from _disturbed(of.run)
+    yield from _in_caches(run)
+    yield from _generator(run, scenario, host)
+    figures = found.measured.measurements
+    yield from run_figures.contradictions(run, scenario, figures, host)
+    yield from _resumed(run)
 
 
 def _unbound(
@@ -153,9 +148,9 @@ def _unbound(
                 return
 
 
-def _disturbed(run: Run) -> Iterator[str]:
+def _disturbed(notes: RunNotes) -> Iterator[str]:
     """Look whether anything ran beside the benchmark on the host."""
-    found = [one.loudest for one in busy_vms.of_hosts(run).values() if one.loudest]
+    found = [one.loudest for one in notes.beside.values() if one.loudest]
     worst = max(found, key=attrgetter("share"), default=None)
     if worst and worst.share > busy_vms.MOST_OTHERS:
         yield f"{worst}; at most {busy_vms.MOST_OTHERS:.0%} may be"
@@ -180,10 +175,7 @@ def _generator(run: Run, scenario: Scenario, host: Collected) -> Iterator[str]:
     except NotReadError:
         vms = set()
     for session in run["sessions"]:
-        files = {
-            who: (look["collected"] or {}).get("files", {})
-            for who, look in session["targets"].items()
-        }
+        files = {who: files_of(look) for who, look in session["targets"].items()}
         of_it = files.pop(network.server, {})
         boot = of_it.get(BOOT, "").strip()
         if not boot:
@@ -201,9 +193,6 @@ def _resumed(run: Run) -> Iterator[str]:
     first, *later = run["sessions"]
     for session in later:
         for who, look in session["targets"].items():
-            was, now = (
-                (one or {}).get("files", {})
-                for one in (first["targets"][who]["collected"], look["collected"])
-            )
-            for words in conditions.changed(was, now):
+            was = files_of(first["targets"][who])
+            for words in conditions.changed(was, files_of(look)):
                 yield f"resumed after {who} changed: {words}"

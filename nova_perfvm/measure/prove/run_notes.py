@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from nova_perfvm.measure.bench.busy_vms import Beside, of_hosts
-from nova_perfvm.measure.bench.record import reading_run
+from nova_perfvm.measure.bench.medium import Medium
 from nova_perfvm.measure.collect.collected import Kind
 from nova_perfvm.measure.samples import Samples
 
@@ -68,6 +68,7 @@ class RunNotes(NamedTuple):
     :ivar begun: time of the first step; ``ended`` of the last
     :ivar failures: measurements that failed
     :ivar beside: {host: the work of its VMs during the measurements}
+    :ivar media: {target: medium of fio's directory}
     """
 
     seen: tuple[MachineSeen, ...]
@@ -75,8 +76,9 @@ class RunNotes(NamedTuple):
     ended: datetime
     failures: tuple[str, ...]
     beside: Mapping[str, Beside]
-    clocks: tuple[ClockSeen, ...] = ()
-    steps: tuple[StepNotes, ...] = ()
+    clocks: tuple[ClockSeen, ...]
+    steps: tuple[StepNotes, ...]
+    media: Mapping[str, Medium]
 
     @property
     def targets(self) -> tuple[MachineSeen, ...]:
@@ -96,29 +98,23 @@ class RunNotes(NamedTuple):
         return max(whole.total_seconds() - sum(took), 0.0)
 
 
-def of_samples(found: Samples, source: str) -> RunNotes:
-    """Return the notes of a benchmark run.
+def of_samples(found: Samples) -> RunNotes:
+    """Return the notes of a benchmark run, without machines that only served.
 
-    Who only served is left out.
-
-    :param source: name of the file in errors
-    :raises RecordError: when the notes are not those of a benchmark run
+    Call it within :func:`reading_run`: the notes may be of another program.
     """
-    with reading_run(source):
-        return _noted(found.run, {m.who for m in found.measurements})
-
-
-def _noted(run: Mapping[str, Any], measured: Collection[str]) -> RunNotes:
+    run, measured = found.run, {m.who for m in found.measurements}
     kinds = {who: one["kind"] for who, one in run["scenario"]["targets"].items()}
-    seen, clocks = [], []
+    seen, clocks, media = [], [], {}
     for session in run["sessions"]:
         at = _time(session)
         for who, look in session["targets"].items():
             if "clock" in look:
                 clocks.append(ClockSeen(who, at, float(look["clock"]["offset_s"])))
+            if look.get("medium"):
+                media[who] = Medium(**look["medium"])
             if who in measured:
-                files = (look.get("collected") or {}).get("files", {})
-                hostname = str(look["hostname"])
+                hostname, files = str(look["hostname"]), files_of(look)
                 seen.append(MachineSeen(who, kinds[who], hostname, at, files))
     steps = []
     for step in run["steps"]:
@@ -140,7 +136,14 @@ def _noted(run: Mapping[str, Any], measured: Collection[str]) -> RunNotes:
         beside=of_hosts(run),
         clocks=tuple(clocks),
         steps=tuple(steps),
+        media=media,
     )
+
+
+def files_of(look: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the files of a machine that was looked at; none if not collected."""
+    found: Mapping[str, str] = (look.get("collected") or {}).get("files", {})
+    return found
 
 
 def _step(step: Mapping[str, Any]) -> StepNotes:

@@ -16,6 +16,7 @@ from nova_perfvm.measure import samples
 from nova_perfvm.measure.bench import run
 from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.measure.bench.scenario import Scenario, Target
+from nova_perfvm.measure.collect.collected import Collected
 from nova_perfvm.measure.prove import inputs, loaded, page, plan, promise, proof
 from nova_perfvm.measure.prove.plan import GENERATOR, Machines
 from nova_perfvm.policy import Policy, VMClass, loader
@@ -293,18 +294,21 @@ class ProofSession:
 
 
 def judged(
-    asked: ProofOptions, policy: Policy, flavor: str, seen: Any
+    asked: ProofOptions,
+    policy: Policy,
+    flavor: str,
+    seen: tuple[Collected, tuple[Collected, ...]],
 ) -> tuple[str, int]:
     """Judge, write the record and its page; return the verdict's line and exit status.
 
-    :param seen: documents collected under load on the host, and in each VM
+    :param seen: what was collected under load on the host, and in each VM
     """
     record = proof.make(
         policy=loader.dump(policy),
         flavor=flavor,
         seen=seen,
-        measured=samples.load([asked.measured]),
-        baseline=samples.load([asked.baseline]) if asked.baseline else None,
+        measured=samples.load(asked.measured),
+        baseline=samples.load(asked.baseline) if asked.baseline else None,
     )
     found = proof.judged(record)
     proof.write(asked.output, record, found)

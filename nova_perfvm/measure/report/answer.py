@@ -32,9 +32,9 @@ def ratio(found: Estimate | None) -> str:
     """Return a ratio with its interval, if it has one."""
     if found is None:
         return ""
-    if found.low is None or found.high is None:
+    if (ends := found.interval()) is None:
         return f"{found.ratio:.3f}"
-    return f"{found.ratio:.3f} ({found.low:.3f}-{found.high:.3f})"
+    return "{:.3f} ({:.3f}-{:.3f})".format(found.ratio, *ends)
 
 
 def finding(row: Comparison) -> Finding:

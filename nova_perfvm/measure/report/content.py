@@ -27,7 +27,7 @@ from nova_perfvm.measure.statistics.compare import (
     Comparison,
     compare,
 )
-from nova_perfvm.measure.statistics.scaling import CannotScaleError, ScalingFinding
+from nova_perfvm.measure.statistics.scaling import ScalingFinding
 
 _FEATURES: Final = ("hostname", "kernel", "cpu_model", "governor")
 
@@ -68,7 +68,6 @@ def read(
     parts = {file: _samples(file) for file in files}
     whole = samples.joined(parts)
     comparisons: list[Comparison] = []
-    scaled: list[ScalingFinding] = []
     not_compared = ""
     try:
         comparisons = compare(
@@ -76,11 +75,9 @@ def read(
         )
     except CannotCompareError as exc:
         not_compared = str(exc)
-    try:
-        scaled = scaling.judge_all(whole, target)
-    except CannotScaleError:
-        if not comparisons:
-            raise PerfVMError(not_compared) from None
+    scaled = scaling.judge_all(whole, target)
+    if not_compared and not scaled:
+        raise PerfVMError(not_compared)
     remarks = [remark for row in comparisons for remark in row.remarks]
     failures: list[tuple[str, ...]] = []
     # The last session says how it is now.

@@ -297,7 +297,7 @@ def _doubts(
                 "it under numactl --cpunodebind=N --membind=N, one run per node at "
                 "once"
             )
-        elif vs_host.low is not None and vs_host.low > _TOO_GOOD:
+        elif (ends := vs_host.interval()) and ends[0] > _TOO_GOOD:
             yield "more than the host, though bound: is it the same machine?"
     if ratios.left_out:
         rounds = number_of(ratios.left_out, "round")

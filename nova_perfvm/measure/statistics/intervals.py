@@ -59,8 +59,6 @@ class Estimate:
     """A ratio and its uncertainty.
 
     :ivar ratio: geometric mean over the rounds
-    :ivar low: lower end of the 95 % interval; None for a single round
-    :ivar high: upper end of the interval
     :ivar ratios: ratio of each round, in the order of the rounds
     :ivar spread: standard deviation of the logarithm of a round's ratio; None for a
         single round
@@ -68,8 +66,6 @@ class Estimate:
     """
 
     ratio: float
-    low: float | None
-    high: float | None
     ratios: tuple[float, ...]
     spread: float | None = None
     effective: float = 1
@@ -85,7 +81,7 @@ class Estimate:
         return self.effective < self.rounds
 
     def interval(self, of_rows: int = 1) -> tuple[float, float] | None:
-        """Return the ends of the interval, wide enough for several rows at once.
+        """Return the ends of the 95 % interval, wide enough for several rows at once.
 
         :param of_rows: number of rows judged together; each row gets its part of the
             error (Bonferroni), so that in 95 % of cases all intervals hold
@@ -107,16 +103,13 @@ def estimate(ratios: Sequence[float]) -> Estimate:
     rounds, ratio = len(logs), math.exp(np.mean(logs))
     each = tuple(map(float, ratios))
     if rounds == 1:
-        return Estimate(ratio, None, None, each)
+        return Estimate(ratio, each)
     effective = effective_rounds(logs)
     # The deviation from a mean of values that resemble each other is too small.
     spread = float(np.std(logs, ddof=1)) * math.sqrt(
         (rounds - 1) / max(rounds - rounds / effective, 0.5)
     )
-    spread = spread if spread > _NONE else 0.0
-    factor = _factor(spread, rounds, effective, 1 - CONFIDENCE)
-    low, high = ratio / factor, ratio * factor
-    return Estimate(ratio, low, high, each, spread, effective)
+    return Estimate(ratio, each, spread if spread > _NONE else 0.0, effective)
 
 
 def assured(found: Estimate, better: Better) -> float:

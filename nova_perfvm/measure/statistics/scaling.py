@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.samples import Measurement, Moment, Samples, ScaleOut
 from nova_perfvm.measure.statistics.compare import TARGET, grouped, ratios_of, typical
@@ -33,10 +32,6 @@ _LEAST_PART: Final = 0.2
 MOST_DECAY: Final = 0.10
 # A busier load generator may be the bottleneck instead of the service.
 MOST_GENERATOR_CPU: Final = 80.0
-
-
-class CannotScaleError(PerfVMError):
-    """Measurements of one number of VMs or servers only."""
 
 
 class ScalingFinding(NamedTuple):
@@ -65,19 +60,13 @@ class ScalingFinding(NamedTuple):
 
 
 def judge_all(samples: Samples, target: float = TARGET) -> list[ScalingFinding]:
-    """Judge VMs at once, and the services of a file.
+    """Judge VMs at once, and the services of a file; empty if it has neither.
 
     :param target: the least part of the expected throughput that passes
-    :raises CannotScaleError: when the file has neither
     """
     found = list(judge_vms(samples.measurements, target))
     for service in samples.scale_out:
         found += judge_service(service, target)
-    if not found:
-        raise CannotScaleError(
-            "nothing to judge: expected the same metric of one VM alone and of several "
-            "at once (at_once), or scale_out with two numbers of servers"
-        )
     return found
 
 

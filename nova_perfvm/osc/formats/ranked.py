@@ -4,23 +4,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
-
-from cliff.columns import FormattableColumn
 
 from nova_perfvm.diagnose.ranking import Ranked, Ranking
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.osc.base import Table
-
-
-class Both(FormattableColumn[Any]):
-    """A pair of values: the first for tables, the second for JSON."""
-
-    def human_readable(self) -> str:
-        return str(self._value[0])
-
-    def machine_readable(self) -> Any:
-        return self._value[1]
+from nova_perfvm.osc.formats.both import Both
 
 
 def table(ranking: Ranking, host: str | None, *, whole: bool) -> Table:
@@ -54,12 +42,12 @@ def table(ranking: Ranking, host: str | None, *, whole: bool) -> Table:
         rows.append(
             (
                 found.view.name,
-                Both((f"{found.weight:.3f}", found.weight)),
+                Both(f"{found.weight:.3f}", found.weight),
                 *(
-                    Both((f"{s.points:.3f}", {**s._asdict(), "points": s.points}))
+                    Both(f"{s.points:.3f}", {**s._asdict(), "points": s.points})
                     for s in shares
                 ),
-                Both((change or "", change and change._asdict())),
+                Both(str(change or ""), change and change._asdict()),
             )
         )
     return ("Host", "Sum", *shown, "To Go Up" if host is None else "To Be First"), rows

@@ -80,8 +80,8 @@ def rows(report: SurveyReport) -> Iterator[Row]:
         for what, number, details in _slots(report):
             yield "slots", what, number, details
     for one in report.emptied:
-        where = some_of(sorted({move.target for move in one.moves}), _MOST_NAMED)
-        moves = f"{number_of(len(one.moves), 'server')} to {where}: " if where else ""
+        # The command chooses the hosts that take the servers when it runs.
+        moves = f"{number_of(len(one.moves), 'server')}: " if one.moves else ""
         command = drain(one.host, report.max_ratio)
         yield "convert", one.host, survey.to_convert[one.host], f"{moves}{command}"
     for refused in survey.refused:

@@ -16,6 +16,7 @@ from tempest.lib.common import api_version_utils
 from tempest.lib.common.utils import data_utils
 
 from nova_perfvm import constants as const
+from nova_perfvm.facts.children import node_of
 from nova_perfvm.microversions import COMPUTE, PLACEMENT
 from nova_perfvm.placement.schemes import SCHEMES
 from nova_perfvm.tempest_plugin import inventories
@@ -308,13 +309,9 @@ class PerfVMTest(test.BaseTestCase):
         self.assertEqual(vcpus, len(set(cpus)), f"shared CPUs: {cpus}")
         if SCHEMES[CONF.perfvm.placement].steers:
             claimed = self.allocated(server, const.RC_CELL_CPU)
-            self.assertEqual([node], [*map(self.node_of, claimed)])
+            shown = map(self.providers.show_resource_provider, claimed)
+            self.assertEqual([node], [node_of(provider["name"]) for provider in shown])
         return node, frozenset(cpus)
-
-    def node_of(self, provider: str) -> int:
-        """Return the number of the NUMA node that a provider represents."""
-        name = self.providers.show_resource_provider(provider)["name"]
-        return int(name.rpartition(const.CELL_SUFFIX)[2])
 
     def assert_disjoint(self, servers: list[str]) -> None:
         """Assert that servers of a host are pinned, and no two to the same CPU."""

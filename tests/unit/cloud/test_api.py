@@ -124,13 +124,6 @@ class APITest(testtools.TestCase):
         asked = [given["microversion"] for *_, given in self.proxy.requests]
         self.assertEqual([SERVERS, SERVERS, COMPUTE, COMPUTE], asked)
 
-    def test_what_only_newer_releases_know(self):
-        api = self.api(answer(406))
-        exc = self.assertRaises(
-            CloudError, api.nova, "POST", "/servers/1/action", {}, microversion="2.91"
-        )
-        self.assertIn("microversion 2.91: a newer release is needed", str(exc))
-
     def test_what_each_service_is_asked(self):
         api = self.api(answer(body={"a": 1}), answer(204), answer(body={}))
         self.assertEqual(1, api.placement("GET", "/x", key="a"))

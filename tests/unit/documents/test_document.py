@@ -36,7 +36,7 @@ LOADERS = {
     "guest": lambda path: reading.read(path, "guest"),
     "proof": records.read,
     "plan-record": plan_record.read,
-    "measurements": lambda path: samples.load([path]),
+    "measurements": samples.load,
     "snapshot": snapshot.load,
     "scenario": scenario.load,
     "inventory": lambda path: inventory.load(path, loader.load()),

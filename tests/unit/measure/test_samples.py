@@ -8,6 +8,7 @@ import testtools
 
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.measure import samples
+from nova_perfvm.measure.report import content
 from tests.unit.measure import published
 
 
@@ -63,7 +64,7 @@ class SamplesTest(testtools.TestCase):
         )
 
     def test_no_samples(self):
-        error = self.assertRaises(DocumentError, samples.load, ["/nowhere"])
+        error = self.assertRaises(DocumentError, samples.load, "/nowhere")
         self.assertIn("cannot read", str(error))
         text = document(value=1).replace('"value": 1', '"value": 1e999')
         error = self.assertRaises(DocumentError, samples.loads, text)
@@ -110,11 +111,11 @@ class SamplesTest(testtools.TestCase):
             mine = tuple(m for m in published.ly_two() if m.who == who)
             path.write_text(samples.dumps(samples.Samples(mine)))
             paths.append(str(path))
-        found = samples.load(paths).measurements
-        self.assertEqual({"host", "vm1"}, {m.who for m in found})
+        found = content.read(paths).comparisons
+        self.assertEqual({"vm1"}, {row.who for row in found})
         # The same file is not there twice, a copy of it is.
-        self.assertEqual(found, samples.load([*paths, paths[0]]).measurements)
+        self.assertEqual(found, content.read([*paths, paths[0]]).comparisons)
         copy = root / "copy.json"
         copy.write_text((root / "host.json").read_text())
-        error = self.assertRaises(DocumentError, samples.load, [*paths, str(copy)])
+        error = self.assertRaises(DocumentError, content.read, [*paths, str(copy)])
         self.assertEqual(16, len(error.mistakes))

@@ -154,7 +154,7 @@ class OfflineTest(CommandCase):
         self.assertIn("a (i-a)", self.run_shown(to, status=1))
 
     def test_what_if(self):
-        remove, flip, change, both = documented.of(self)
+        remove, flip, convert, change, both = documented.of(self)
         cloud = roomy_cloud()
         self.save(cloud)
         self.run_shown(both)
@@ -165,6 +165,13 @@ class OfflineTest(CommandCase):
         self.assertIn("web3 (i-web3) goes from hp7 to hp", self.run_shown(remove))
         self.policy("NEW.yaml", "max_per_host: 2", "max_per_host: 1")
         self.run_shown(change)
+        for name in ("g3", "g4"):
+            cloud.add_host(name, "shared")
+        cloud.add("db3", "g3", "g.2c.4g", {"VCPU": 2, "MEMORY_MB": 4096})
+        self.save(cloud)
+        converted = self.run_shown(convert)
+        self.assertIn("db3 (i-db3) goes from g3 to g4", converted)
+        self.assertRegex(converted, r"all hosts .* total +\| +10 \| +12 ")
         cloud = Cloud(UNITS)
         cloud.add_host("g3", "shared")
         self.save(cloud)

@@ -20,7 +20,6 @@ from nova_perfvm.measure.prove.session import ProofOptions
 from nova_perfvm.osc import output
 from nova_perfvm.policy import loader
 from tests.directory import DirectoryCase
-from tests.unit.measure import hosts
 from tests.unit.measure.prove import sound
 from tests.unit.osc import invocations
 
@@ -109,12 +108,11 @@ class ProveTest(DirectoryCase):
             measured = self.directory / "proof.json.run"
             document = json.loads(samples.dumps(case.samples())) | {"run": case.run}
             measured.write_text(json.dumps(document))
-            seen = [json.loads(hosts.as_json(one)) for one in (case.host, *case.guests)]
             line, found = session.judged(
                 ProofOptions(output=str(self.output)),
                 loader.parse(case.policy),
                 case.flavor,
-                (seen[0], seen[1:]),
+                (case.host, tuple(case.guests)),
             )
             self.assertEqual(status, found)
             self.assertTrue(line.startswith(words), line)

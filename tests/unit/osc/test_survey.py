@@ -99,7 +99,9 @@ class SurveyTest(SurveyCase):
             self.assertEqual(hosts, list(found), what)
             for host, details in found.items():
                 command = ("plan drain", host, "--policy perfvm.yaml", *ratio)
-                self.assertIn(f"openstack perfvm {' '.join(command)}", details, what)
+                moved = {"h0": "", "h1": "1 server: ", "h2": "3 servers: "}[host]
+                planned = f"openstack perfvm {' '.join(command)}"
+                self.assertEqual(f"{moved}{planned}", details, what)
             numbers = {r["What"]: r["Number"] for r in rows if r["Part"] == "slots"}
             self.assertEqual(2 * len(hosts), numbers["convertible"], what)
             self.assertEqual(8, numbers["possible"], what)

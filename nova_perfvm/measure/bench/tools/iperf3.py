@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from nova_perfvm.documents.keys import EACH_ONCE, count, some
+from nova_perfvm.documents.keys import EACH_ONCE, Expected, count, some
 from nova_perfvm.measure.bench.tools import tool
 
 NAME: Final = "iperf3"
@@ -53,16 +53,24 @@ wait
 
 
 @dataclass(frozen=True, slots=True)
-class IPerf3(tool.Served):
+class IPerf3:
     """``iperf3`` between the targets and a machine that serves.
 
     Each connection is a process.
 
+    :ivar server: name of the target that serves, on which nothing is measured
+    :ivar address: IP address of the server
+    :ivar port: the first port; all connections of all targets at once have a port each
+    :ivar connections: numbers of connections, each measured
     :ivar protocols: tcp for bits per second; udp for arriving small packets per second
     :ivar directions: from the targets, and to the targets
     :ivar omit_s: seconds at the start that are dropped, in which TCP finds its speed
     """
 
+    server: Annotated[str, Expected("the name of a target")]
+    address: Annotated[str, some("an address of the server")]
+    port: Annotated[int, count(1024, 65535, "a port")] = 5201
+    connections: tool.Threads = (1, tool.VCPUS)
     seconds: tool.Seconds = 30
     omit_s: Annotated[int, count(0, 60, "seconds")] = 2
     protocols: Annotated[
@@ -78,6 +86,10 @@ class IPerf3(tool.Served):
 
     program: ClassVar[str] = NAME
 
+    def last_port(self, targets: int) -> int:
+        """Return the highest port that a number of targets at once need."""
+        return self.port + targets * max(self.connections) - 1
+
     def runs(self, place: tool.Place) -> Iterator[tool.Run]:
         """Yield the runs: protocols, directions, numbers of connections."""
         for protocol, direction, connections in itertools.product(
@@ -87,7 +99,8 @@ class IPerf3(tool.Served):
             omit_s = self.omit_s if protocol == "tcp" else 0
             line = _LINE + _PROTOCOLS[protocol] + _DIRECTIONS[direction]
             client = tool.words(line, self, omit_s)
-            ports = (str(self.first_port(place)), str(connections))
+            first_port = self.port + place.number * max(self.connections)
+            ports = (str(first_port), str(connections))
             yield tool.Run(
                 *(NAME, f"iperf3 {protocol} {direction}"),
                 *(connections, self.seconds + omit_s),

@@ -7,9 +7,9 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, Final
 
-from nova_perfvm.documents.keys import EACH_ONCE, Expected, count, some
+from nova_perfvm.documents.keys import EACH_ONCE, count, some
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.measure.samples import Better, Measurement
 
@@ -99,32 +99,6 @@ class Place:
     number: int = 0
     working_set_mb: int = 0
     directory: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A tool whose targets talk to a machine that serves.
-
-    :ivar server: name of the target that serves, on which nothing is measured
-    :ivar address: IP address of the server
-    :ivar port: the first port; all connections of all targets at once have a port each
-    :ivar connections: numbers of connections, each measured
-    """
-
-    server: Annotated[str, Expected("the name of a target")]
-    address: Annotated[str, some("an address of the server")]
-    port: Annotated[int, count(1024, 65535, "a port")] = 5201
-    connections: Threads = (1, VCPUS)
-
-    program: ClassVar[str]
-
-    def first_port(self, place: Place) -> int:
-        """Return the first port of a target's connections."""
-        return self.port + place.number * max(self.connections)
-
-    def last_port(self, targets: int) -> int:
-        """Return the highest port that a number of targets at once need."""
-        return self.port + targets * max(self.connections) - 1
 
 
 def words(line: str, *values: Any) -> tuple[str, ...]:

@@ -26,13 +26,12 @@ from nova_perfvm.measure.checks.check import (
     Seen,
     check,
     findings_of,
-    title_of,
     tried,
 )
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.spread import least_effective
 from nova_perfvm.measure.collect.collected import NotReadError
-from nova_perfvm.measure.observed import cpus, interrupts
+from nova_perfvm.measure.observed import cpus, flows, interrupts
 from nova_perfvm.measure.observed.interrupts import Vector, by_cpu, effective
 from nova_perfvm.measure.observed.nics import NET, NIC, Kind
 from nova_perfvm.printable import number_of
@@ -171,7 +170,7 @@ def nic_vectors(guest: GuestSubject) -> Findings:
 def _vectors_of_nic(guest: GuestSubject, nic: NIC) -> Findings:
     look = partial(
         findings_of,
-        expected=title_of(nic_vectors.find),
+        expected=nic_vectors.title,
         source=f"{interrupts.PATH}, {_AFFINITY}",
         remedy=f"{FIX_SCRIPT}; stop irqbalance, which moves them together again; with "
         "one vector for all queues give the server fewer NICs or queues: a guest has "
@@ -243,10 +242,9 @@ def _of_spread(guest: GuestSubject, direction: Direction) -> Seen:
         # One queue is a fault for any number of connections.
         yield Level.FAILURE, shown
         return
-    flows = guest.flows
-    connections = number_of(flows, "connection")
-    least = least_effective(flows, queues)
-    shown = f"{shown}, {connections}"
+    connections = flows.read(guest.collected)
+    least = least_effective(connections, queues)
+    shown = f"{shown}, {number_of(connections, 'connection')}"
     if least < _TELLING:
         raise NotReadError(source, f"{shown} cannot tell")
     if spread < least and sum(nic.up for nic in guest.nics) > 1:

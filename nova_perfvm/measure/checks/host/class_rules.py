@@ -32,7 +32,7 @@ def class_rules(host: HostSubject) -> Seen:
             if process.uuid not in known:
                 # Nova does not account for its CPUs and memory.
                 yield Level.FAILURE, f"process {process.pid}, unknown to libvirt, runs"
-    yield from host.unread()
+    yield from host.unread_domains.values()
 
 
 def _of_class(host: HostSubject, vm_class: VMClass, own: Sequence[Domain]) -> Seen:

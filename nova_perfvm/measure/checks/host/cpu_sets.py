@@ -46,7 +46,7 @@ def cpu_sets(host: HostSubject) -> Seen:
     if both := format_cpus(sets.dedicated & sets.shared):
         yield Level.FAILURE, f"CPUs {both} are dedicated and shared ({sets.source})"
     yield from each_of((_running, _whole_vms, _housekeeping, _connections), host, sets)
-    yield from host.unread()
+    yield from host.unread_domains.values()
 
 
 def _running(host: HostSubject, sets: VMCPUSets) -> Seen:

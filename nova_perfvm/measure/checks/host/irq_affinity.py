@@ -67,7 +67,8 @@ def _affinity(host: HostSubject) -> Seen:
 
 def _fired(host: HostSubject) -> Seen:
     host.collected.looks(interrupts.PATH)
-    vectors, seconds = _devices(host.interrupts), host.collected.interval_s
+    vectors = _devices(interrupts.read(host.collected))
+    seconds = host.collected.interval_s
     if not seconds or not vectors:
         reason = "no device interrupted between the two looks: that tells nothing"
         raise NotReadError(interrupts.PATH, reason)

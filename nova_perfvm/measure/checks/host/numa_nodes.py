@@ -6,17 +6,16 @@ from contextlib import suppress
 from dataclasses import replace
 
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.cpuset import parse as cpuset_of
 from nova_perfvm.findings import Level
 from nova_perfvm.measure.checks.check import Cause, Seen, check_each, check_of, each_of
 from nova_perfvm.measure.checks.host_subject import HostSubject
 from nova_perfvm.measure.collect.collected import NotReadError
-from nova_perfvm.measure.observed import topology
+from nova_perfvm.measure.observed import cpus, topology
 from nova_perfvm.measure.observed.cpus import NODE
 from nova_perfvm.measure.observed.topology import NUMANode
 from nova_perfvm.policy.shapes import HostShape
 
-_EFFICIENT = "/sys/devices/cpu_atom"
+_EFFICIENT = "/sys/devices/cpu_atom*/cpus"
 # Firmware takes some memory of the first node.
 _MOST_UNEVEN = 0.1
 
@@ -52,19 +51,14 @@ def _shape(host: HostSubject) -> Seen:
     elif offline := _offline_nodes(host, shapes):
         yield Level.WARNING, f"{shown} with its {offline} CPUs that are offline"
     else:
-        off = frozenset[int]()
-        with suppress(NotReadError):
-            off = host.present - host.online
-        more = f"; CPUs {format_cpus(off)} are offline" if off else ""
-        yield Level.FAILURE, shown + more
+        off = format_cpus(host.offline)
+        yield Level.FAILURE, f"{shown}; CPUs {off} are offline" if off else shown
 
 
 def _kinds(host: HostSubject) -> Seen:
     """Warn of nodes whose CPUs are of two kinds, as Intel's hybrid CPUs are."""
-    slow = frozenset[int]()
-    for path, text in host.collected.files.items():
-        if path.startswith(_EFFICIENT):
-            slow |= cpuset_of(text)
+    paths = host.collected.matching(_EFFICIENT)
+    slow = frozenset().union(*(cpus.numbers(host.collected, path) for path in paths))
     for node in host.nodes:
         both = node.cpus & slow
         if both and both != node.cpus:
@@ -78,9 +72,7 @@ def _offline_nodes(host: HostSubject, shapes: Collection[HostShape]) -> int:
     Only whole NUMA nodes count: Nova takes idle CPUs offline with
     ``[libvirt]cpu_power_management``.
     """
-    seen, offline = host.topology.shape, 0
-    with suppress(NotReadError):
-        offline = len(host.present - host.online)
+    seen, offline = host.topology.shape, len(host.offline)
     if seen is None:
         return 0
     of_node = seen.cores * seen.threads

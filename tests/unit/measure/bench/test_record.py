@@ -57,7 +57,7 @@ class RecordTest(DirectoryCase):
     def test_what_is_saved(self):
         """What compare reads, and beside it how it was made."""
         self.begun()
-        (found,) = samples.load([str(self.path)]).measurements
+        (found,) = samples.load(str(self.path)).measurements
         self.assertEqual(measurement(7.5), found)
         run = self.document()["run"]
         self.assertEqual(SCENARIO.as_document(), run["scenario"])
@@ -100,7 +100,7 @@ class RecordTest(DirectoryCase):
         found.session("2026-11-22T11:00:00Z", {})
         found.step(SECOND, [measurement(8.0, 2)], {})
         found.save()
-        values = [m.value for m in samples.load([str(self.path)]).measurements]
+        values = [m.value for m in samples.load(str(self.path)).measurements]
         self.assertEqual([7.5, 8.0], values)
         self.assertEqual(2, len(self.document()["run"]["sessions"]))
         # What was collected on targets is in it.

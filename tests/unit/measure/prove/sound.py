@@ -259,10 +259,7 @@ class Case:
         return proof.make(
             policy=self.policy,
             flavor=self.flavor,
-            seen=(
-                json.loads(hosts.as_json(self.host)),
-                [json.loads(hosts.as_json(guest)) for guest in self.guests],
-            ),
+            seen=(self.host, tuple(self.guests)),
             measured=self.samples(),
             baseline=self.baseline,
         )

@@ -43,7 +43,7 @@ class PublishedTest(testtools.TestCase):
         for row in found.values():
             self.assertEqual(Level.UNKNOWN, row.level)
             self.assertEqual("1 round: repeat it in at least 5", row.reason)
-            self.assertIsNone(row.vs_host.low)
+            self.assertIsNone(row.vs_host.interval())
             self.assertEqual(
                 "sysbench: 1.0.17 on the host, 1.0.20 in the VM", row.remarks[0]
             )
@@ -191,7 +191,7 @@ class VerdictTest(testtools.TestCase):
         (found,) = compare(rows)
         self.assertEqual(Level.UNKNOWN, found.level)
         self.assertIn("interleave", found.reason)
-        self.assertIsNone(found.vs_host.low)
+        self.assertIsNone(found.vs_host.interval())
 
     def test_what_no_noise_explains_fails_without_repeats(self):
         for part, verdict in ((0.9, Level.FAILURE), (1.1, Level.UNKNOWN)):

@@ -62,6 +62,7 @@ class ShapeTest(HostCase):
             (WARN, "host", "host 256.0 GiB on node 0, 128.0 GiB on node 1", less),
             (WARN, "host", "200 GiB of a node for the largest flavor", less),
             (SKIP, "host", "it was not collected", {SECOND_NODE: None}),
+            (SKIP, "host", "'x' in CPU list", {"/sys/devices/cpu_atom/cpus": "x"}),
         )
         other = loader.load()
         self.assert_cases("node_shape", (FAIL, "host", "2x21", {}), policy=other)
