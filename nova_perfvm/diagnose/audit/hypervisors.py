@@ -13,6 +13,7 @@ from typing import Final
 
 from nova_perfvm import findings as codes
 from nova_perfvm.cpuset import format_cpus
+from nova_perfvm.diagnose.audit.progress import time_of
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts.hypervisor import Hypervisor, RunningVM, Unread
 from nova_perfvm.facts.snapshot import Server, Snapshot
@@ -158,10 +159,8 @@ def _changed_since(seen: Hypervisor, server: Server) -> str:
 
     The host's clock may differ from Nova's.
     """
-    if not server.updated:
-        return ""
-    updated = datetime.fromisoformat(server.updated)
-    if updated <= datetime.fromisoformat(seen.taken_at):
+    updated = time_of(server.updated)
+    if updated is None or updated <= datetime.fromisoformat(seen.taken_at):
         return ""
     return (
         f"Nova has changed it at {server.updated}, and {seen.hostname} was "

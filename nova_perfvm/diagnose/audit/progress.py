@@ -45,7 +45,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     # Copying the memory of a busy guest takes hours.
     copied = {m.server for m in snapshot.migrations if m.kind == "live-migration"}
     at_work = {host.host for host in snapshot.hosts if host.up}
-    taken = _time(snapshot.taken_at)
+    taken = time_of(snapshot.taken_at)
     for server in snapshot.servers:
         if not (server.status in _UNDER_WAY or server.task):
             continue
@@ -53,7 +53,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         # Nova shows the current time for a server that was never updated, such as one
         # that waits for its host: for builds the creation time is used.
-        since = _time(server.created if server.status == "BUILD" else server.updated)
+        since = time_of(server.created if server.status == "BUILD" else server.updated)
         if taken is None or since is None:
             continue
         minutes = int((taken - since).total_seconds() / 60)
@@ -76,7 +76,8 @@ def copies(task: str | None) -> bool:
     return task is not None and ("image_" in task or task == "resize_migrating")
 
 
-def _time(text: str) -> dt.datetime | None:
+def time_of(text: str) -> dt.datetime | None:
+    """Return a time that Nova shows, in UTC without an offset; None if unreadable."""
     try:
         found = dt.datetime.fromisoformat(text)
     except ValueError:

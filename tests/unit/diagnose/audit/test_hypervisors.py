@@ -89,6 +89,13 @@ class ServersTest(testtools.TestCase):
         later = dataclasses.replace(moved, updated="2026-11-22T10:00:30Z")
         (found,) = self.found(hosts.roomy(), BOTH[0], later)
         self.assertEqual(codes.NOT_COMPARED, found.code)
+        for updated, code in (
+            ("2026-11-22T10:00:30", codes.NOT_COMPARED),
+            ("soon", codes.DOMAIN_LEFT_BEHIND),
+        ):
+            odd = dataclasses.replace(moved, updated=updated)
+            (found,) = self.found(hosts.roomy(), BOTH[0], odd)
+            self.assertEqual(code, found.code, updated)
         # While it moves it may be on both.
         busy = dataclasses.replace(moved, task="migrating")
         self.assertEqual([], self.found(hosts.roomy(), BOTH[0], busy))
