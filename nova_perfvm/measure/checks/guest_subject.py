@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from nova_perfvm.measure.collect.collected import Collected
-from nova_perfvm.measure.observed import cpus, disks, interrupts, nics
+from nova_perfvm.measure.observed import cpus, disks, flows, interrupts, nics
 from nova_perfvm.measure.observed.interrupts import Interrupts
 from nova_perfvm.policy import VMClass
 
@@ -51,3 +51,8 @@ class GuestSubject:
     def disks(self) -> tuple[disks.DiskDevice, ...]:
         """The disks that are devices."""
         return disks.read(self.collected)
+
+    @cached_property
+    def flows(self) -> int:
+        """The number of TCP connections that were seen."""
+        return flows.read(self.collected)

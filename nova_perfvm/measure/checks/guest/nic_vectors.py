@@ -31,7 +31,7 @@ from nova_perfvm.measure.checks.check import (
 from nova_perfvm.measure.checks.guest_subject import GuestSubject
 from nova_perfvm.measure.checks.spread import least_effective
 from nova_perfvm.measure.collect.collected import NotReadError
-from nova_perfvm.measure.observed import cpus, flows, interrupts
+from nova_perfvm.measure.observed import cpus, interrupts
 from nova_perfvm.measure.observed.interrupts import Vector, by_cpu, effective
 from nova_perfvm.measure.observed.nics import NET, NIC, Kind
 from nova_perfvm.printable import number_of
@@ -242,9 +242,8 @@ def _of_spread(guest: GuestSubject, direction: Direction) -> Seen:
         # One queue is a fault for any number of connections.
         yield Level.FAILURE, shown
         return
-    connections = flows.read(guest.collected)
-    least = least_effective(connections, queues)
-    shown = f"{shown}, {number_of(connections, 'connection')}"
+    least = least_effective(guest.flows, queues)
+    shown = f"{shown}, {number_of(guest.flows, 'connection')}"
     if least < _TELLING:
         raise NotReadError(source, f"{shown} cannot tell")
     if spread < least and sum(nic.up for nic in guest.nics) > 1:
