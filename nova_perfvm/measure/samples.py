@@ -159,7 +159,7 @@ def load(path: str) -> Samples:
     """Return the measurements of a file.
 
     :raises DocumentError: with every mistake of the file
-    :raises UnreadableFileError: when it cannot be read
+    :raises UnreadableFileError: when the file cannot be read
     """
     return load_document("measurements", Samples, path)
 

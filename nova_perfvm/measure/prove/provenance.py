@@ -100,7 +100,7 @@ def _identity(of: Collected, path: str) -> str:
 def no_proof(found: ProofRecord, of: Inputs) -> Iterator[str]:
     """Yield why a record is of a measurement, and no proof.
 
-    Call it within :func:`reading_run`: the run may be of another program.
+    Call within :func:`reading_run`: another program may have written the run.
     """
     if found.baseline is not None:
         yield "foreign baseline"

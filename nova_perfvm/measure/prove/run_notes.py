@@ -101,7 +101,7 @@ class RunNotes(NamedTuple):
 def of_samples(found: Samples) -> RunNotes:
     """Return the notes of a benchmark run, without machines that only served.
 
-    Call it within :func:`reading_run`: the notes may be of another program.
+    Call within :func:`reading_run`: another program may have written the notes.
     """
     run, measured = found.run, {m.who for m in found.measurements}
     kinds = {who: one["kind"] for who, one in run["scenario"]["targets"].items()}

@@ -56,7 +56,7 @@ def _shape(host: HostSubject) -> Seen:
 
 
 def _kinds(host: HostSubject) -> Seen:
-    """Warn of nodes whose CPUs are of two kinds, as Intel's hybrid CPUs are."""
+    """Warn of NUMA nodes that mix performance and efficient cores."""
     paths = host.collected.matching(_EFFICIENT)
     slow = frozenset().union(*(cpus.numbers(host.collected, path) for path in paths))
     for node in host.nodes:
