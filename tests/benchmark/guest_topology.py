@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interrupts between a guest's CPUs with a socket for each vCPU, and with one socket.
 
-Pairs of processes wake each other through pipes: one pair for two CPUs, which then
-have nothing else to do, or four pairs for a CPU.  The guest runs under QEMU's
+Pairs of processes wake each other through pipes: one pair for two vCPUs, which
+then have nothing else to do, or four pairs for each vCPU.  The guest runs under QEMU's
 emulation, so that counts are comparable and times are not.  It needs root, QEMU and
 Debian's packages:
 
@@ -22,7 +22,7 @@ TOPOLOGIES = {
     "{0} x 1 x 1": ("-smp", "sockets={0},cores=1,threads=1", "-cpu", "max,l3-cache=on"),
     "1 x {0} x 1": ("-smp", "sockets=1,cores={0},threads=1", "-cpu", "max,l3-cache=on"),
 }
-# {load: pairs of processes for each CPU}
+# {state of the vCPUs: pairs of processes for each vCPU}
 LOADS = {"idle": 0.5, "busy": 4}
 # Each pair of processes sends a byte to and fro; the parent adds up interrupts.
 WAKE = """
@@ -51,8 +51,9 @@ for _ in range(pairs):
         if not child:
             talk(*ends)
         children.append(child)
-for child in children:
-    os.waitpid(child, 0)
+failed = [child for child in children if os.waitpid(child, 0)[1]]
+if failed:
+    sys.exit(f"{len(failed)} of {len(children)} processes failed")
 after = interrupts()
 caches = glob.glob("/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list")
 print(json.dumps({
