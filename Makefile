@@ -64,6 +64,9 @@ lint: $(STAMP)  ## ruff, hacking, mypy and bashate
 	$(BIN)/mypy
 	$(BIN)/bashate $(SHELL_FILES)
 
+# What is left to the long run, which sets this to nothing.
+NIGHTLY ?= --exclude-list tests/nightly.txt
+
 # Tests are dealt out one by one, not by their classes, so that no worker is left
 # with more of them.
 ALONE := --group-regex '.+'
@@ -72,10 +75,10 @@ unit: $(STAMP)  ## unit tests
 	$(BIN)/stestr $(ALONE) --test-path ./tests/unit run --concurrency $(CONCURRENCY)
 
 contract: $(STAMP)  ## the DevStack plugin, with DEVSTACK_DIR on a real DevStack
-	$(BIN)/stestr $(ALONE) --test-path ./tests/contract run --concurrency $(CONCURRENCY)
+	$(BIN)/stestr $(ALONE) --test-path ./tests/contract run --concurrency $(CONCURRENCY) $(NIGHTLY)
 
 functional: $(STAMP)  ## tests on a real Nova and Placement in the test's process
-	$(BIN)/stestr $(ALONE) --test-path ./tests/functional run --concurrency $(FUNCTIONAL_CONCURRENCY)
+	$(BIN)/stestr $(ALONE) --test-path ./tests/functional run --concurrency $(FUNCTIONAL_CONCURRENCY) $(NIGHTLY)
 
 package: $(STAMP)  ## sdist and wheel: built, looked into, installed where nothing else is
 	$(BIN)/stestr --test-path ./tests/package run --concurrency 1
@@ -113,7 +116,7 @@ oldest: $(OLDEST)/.installed  ## the oldest supported Nova: the scheduler's unit
 	    $(OLDEST_TESTS)
 
 storm: $(STAMP)  ## PERFVM_STORM_REQUESTS requests at once (20), PERFVM_STORM_ROUNDS times (1)
-	$(BIN)/stestr $(ALONE) --test-path ./tests/storm run --concurrency $(CONCURRENCY)
+	$(BIN)/stestr $(ALONE) --test-path ./tests/storm run --concurrency $(CONCURRENCY) $(NIGHTLY)
 
 watcher: $(STAMP) $(WATCHER)/.installed  ## Watcher's decision engine and applier on a real Nova
 	PERFVM_WATCHER=$(CURDIR)/$(WATCHER)/bin/python $(BIN)/stestr $(ALONE) \

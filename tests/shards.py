@@ -43,6 +43,8 @@ AT_ONCE = 2
 REST_MINUTES = 30
 # Most of a target's output is that of tests that passed.
 _TAIL_LINES = 60
+# Nothing is left to another night.
+WHOLE = {"NIGHTLY": ""}
 # Sizes of tests: longer than in `make test`, and such that a night on two cores has
 # room for all.
 SIZES = {
@@ -191,7 +193,7 @@ def run_parts(shard, name):
     :param name: ``3/8``, for the record
     """
     seed = os.environ.get("PERFVM_RANDOM_SEED") or str(random.randrange(10**6))
-    environment = {**SIZES, **os.environ, "PERFVM_RANDOM_SEED": seed}
+    environment = {**SIZES, **WHOLE, **os.environ, "PERFVM_RANDOM_SEED": seed}
     environment.setdefault("PERFVM_FUZZ_SEED", seed)
     record = {
         "commit": git("rev-parse", "HEAD"),

@@ -44,6 +44,20 @@ class TableTest(testtools.TestCase):
             self.assertRegex(makefile, rf"(?m)^{re.escape(rule)}:", target)
 
 
+class NightlyTest(testtools.TestCase):
+    def test_tests_that_it_lists_exist(self):
+        lines = (shards.ROOT / "tests" / "nightly.txt").read_text().splitlines()
+        named = [line for line in lines if line and not line.startswith("#")]
+        self.assertEqual(len(named), len(set(named)))
+        for line in named:
+            suite, module, name, *method = line.split(".")
+            text = (shards.ROOT / "tests" / suite / f"{module}.py").read_text()
+            self.assertRegex(text, rf"(?m)^class {name}\(", line)
+            # Those of a table of scenarios have a number and the row's words.
+            if method and not re.match(r"test_\d{3}_", *method):
+                self.assertRegex(text, rf"(?m)^    def {method[0]}\(", line)
+
+
 class DivideTest(testtools.TestCase):
     """Shards of a suite whose classes have names that begin alike."""
 
