@@ -5,10 +5,13 @@ Nova and oslo.limit are real, and ask what stands for Keystone; the command make
 limits there, and nova.conf says what is printed for it.
 """
 
+from importlib.metadata import version
+
 from nova.limit import utils as nova_limits
 from nova.tests.functional.api.client import OpenStackApiException
 from oslo_limit import limit as oslo_limit
 from oslo_utils import uuidutils
+from packaging.version import Version
 
 from nova_perfvm import constants as const
 from nova_perfvm.generate.limits import limits_of, settings_of
@@ -30,9 +33,11 @@ class LimitsMixin:
         servers = {"service_id": SERVICE, "region_id": REGION, "id": "s"}
         servers |= {"resource_name": "servers", "default_limit": -1}
         self.keystone.known["registered_limits"].append(servers)
-        # Nova 31 cannot look up its endpoint, and is told the ID.
-        looks_up = hasattr(nova_limits, "IdentityClient")
+        # Nova 31 and oslo.limit before 2.9.2 cannot look up the endpoint, and are told
+        # its ID.
+        has_client = hasattr(nova_limits, "IdentityClient")
         (endpoint,) = self.keystone.known["endpoints"]
+        looks_up = has_client and Version(version("oslo.limit")) >= Version("2.9.2")
         given = None if looks_up else endpoint["id"]
         said = settings_of(limits_of(self.policy, {}, {}), REGION, given)
         options["options"] = options.get("options", {}) | {
@@ -42,7 +47,7 @@ class LimitsMixin:
         }
         super().start_cloud(**options)
         identity = self.connection("nova", "reader").identity
-        if looks_up:
+        if has_client:
             client = nova_limits.IdentityClient(identity, SERVICE, REGION)
             self.patch(nova_limits, "IDENTITY_CLIENT", client)
         self.patch(oslo_limit, "_SDK_CONNECTION", identity)
