@@ -37,7 +37,7 @@ _STRATEGY: Final = (
 )
 _LIST: Final = "Nova's default, and the resource classes of the policy's VMs."
 _LOOKUP: Final = (
-    "Needs Nova 32 and oslo.limit 2.9.2: for older ones, --endpoint prints endpoint_id "
+    "Needs Nova 34 and oslo.limit 2.9.2: for older ones, --endpoint prints endpoint_id "
     "in its place. "
 )
 _LOGIN: Final = (
@@ -188,8 +188,8 @@ def settings_of(
 ) -> tuple[Setting, ...]:
     """Return the options of nova.conf with which Nova enforces the limits.
 
-    oslo.limit before 2.9.2 fails to look up an endpoint by service type and region, and
-    Nova 31 (nova/limit/utils.py) asks for ``endpoint_id`` itself.
+    oslo.limit before 2.9.2, and nova/limit/utils.py of Nova 32 and 33, fail to look up
+    an endpoint by service type and region; Nova 31 asks for ``endpoint_id`` itself.
 
     :param region: ID of the region of Nova's endpoint
     :param endpoint: ID of Nova's endpoint; None if Nova looks it up

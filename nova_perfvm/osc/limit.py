@@ -72,7 +72,7 @@ class GenerateLimit(PolicyCommand):
         opt.option(
             "--endpoint ID",
             "ID of Nova's endpoint in the region, for nova.conf; required before "
-            "Nova 32 and oslo.limit 2.9.2",
+            "Nova 34 and oslo.limit 2.9.2",
         ),
         opt.formats(
             _FORMATS,

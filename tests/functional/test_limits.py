@@ -7,6 +7,7 @@ limits there, and nova.conf says what is printed for it.
 
 from importlib.metadata import version
 
+from nova import utils
 from nova.limit import utils as nova_limits
 from nova.tests.functional.api.client import OpenStackApiException
 from oslo_limit import limit as oslo_limit
@@ -22,6 +23,8 @@ from tests.functional.elastic import ElasticTest
 from tests.functional.keystone import REGION, SERVICE, KeystoneFixture
 
 HIGH = "high-performance"
+# Before it nova.limit.utils._identity_client() takes the length of a generator.
+LOOKS_UP = Version("34.0.0.dev0")
 
 
 class LimitsMixin:
@@ -33,12 +36,9 @@ class LimitsMixin:
         servers = {"service_id": SERVICE, "region_id": REGION, "id": "s"}
         servers |= {"resource_name": "servers", "default_limit": -1}
         self.keystone.known["registered_limits"].append(servers)
-        # Nova 31 and oslo.limit before 2.9.2 cannot look up the endpoint, and are told
-        # its ID.
-        has_client = hasattr(nova_limits, "IdentityClient")
+        # Older ones cannot look up the endpoint, and are told its ID.
         (endpoint,) = self.keystone.known["endpoints"]
-        looks_up = has_client and Version(version("oslo.limit")) >= Version("2.9.2")
-        given = None if looks_up else endpoint["id"]
+        given = None if Version(version("nova")) >= LOOKS_UP else endpoint["id"]
         said = settings_of(limits_of(self.policy, {}, {}), REGION, given)
         options["options"] = options.get("options", {}) | {
             # Nova's tests have an endpoint of their own.
@@ -47,9 +47,9 @@ class LimitsMixin:
         }
         super().start_cloud(**options)
         identity = self.connection("nova", "reader").identity
-        if has_client:
-            client = nova_limits.IdentityClient(identity, SERVICE, REGION)
-            self.patch(nova_limits, "IDENTITY_CLIENT", client)
+        if hasattr(nova_limits, "IDENTITY_CLIENT"):
+            self.patch(nova_limits, "IDENTITY_CLIENT", None)
+            self.patch(utils, "get_sdk_adapter", lambda *_, **__: identity)
         self.patch(oslo_limit, "_SDK_CONNECTION", identity)
 
     def sync(self, *options):
