@@ -156,7 +156,11 @@ def _rows(text: str) -> tuple[dict[str, Any], dict[str, int], list[Mistake]]:
     names = [name.strip() for name in next(reader, [])]
     if "name" not in names:
         return rows, lines, [Mistake((), f"expected {_COLUMNS}")]
-    mistakes = []
+    mistakes = [
+        Mistake((name,), "is there twice: leave one column out", 1)
+        for name in dict.fromkeys(names)
+        if name and names.count(name) > 1
+    ]
     for cells in reader:
         if not any(cell.strip() for cell in cells):
             continue
