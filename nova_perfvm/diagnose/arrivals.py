@@ -165,9 +165,11 @@ def _of_class(
 ) -> tuple[Share, ...] | None:
     counts = [cell_cpus(vm_class, cell) for cell in host.cells]
     memory_mb, page_size_kb = cell_memory(request)
-    found = []
+    found: list[Share] = []
     for cell in cells_with_room(vm_class, request, host, counts):
-        cpus = sorted(free_cpus(vm_class, cell))[: vm_class.cell_pcpus]
+        # Nova pins the CPU of isolated emulator threads on a VM's first NUMA node only.
+        wanted = vm_class.cell_vcpus if found else vm_class.cell_pcpus
+        cpus = sorted(free_cpus(vm_class, cell))[:wanted]
         found.append(_share(cell, cpus, memory_mb, page_size_kb))
         if len(found) == vm_class.cells_per_vm:
             return tuple(found)
@@ -180,9 +182,10 @@ def _of_any(
     chosen = match_cells(request, cells, ratios)
     if chosen is None:
         return None
-    found = []
+    found: list[Share] = []
     for guest, index in zip(request.cells, chosen, strict=True):
-        cpus = sorted(cells[index].free_pcpus)[: guest.pcpus]
+        extra = not found and request.pinned and request.emulator_threads == "isolate"
+        cpus = sorted(cells[index].free_pcpus)[: guest.pcpus + extra]
         share = _share(cells[index], cpus, guest.memory_mb, guest.page_size_kb)
         found.append(share._replace(vcpus=guest.vcpus))
     return tuple(found)

@@ -125,6 +125,25 @@ class CapacityCase(testtools.TestCase):
         self.cloud.add_hp("a", "h1", first=40, node=1)
         self.assertEqual({"h1": (4, 1, 1, 2)}, self.of(policy))
 
+    def test_the_cpu_of_isolated_emulator_threads_is_on_one_node(self):
+        for shape, most, placement, expected in (
+            ("2x40", 2, "slots", (2, 0, 2, 0)),
+            # The third VM has its first node where another VM has its second.
+            ("4x21", None, "none", (3, 0, 3, 0)),
+        ):
+            policy = dataclasses.replace(
+                hosts.policy(
+                    numa_nodes=2,
+                    emulator_threads="isolate",
+                    exclusive="none",
+                    max_per_host=most,
+                ),
+                placement=placement,
+            )
+            self.cloud = Cloud(policy)
+            self.cloud.add_host("h1", shape=shape)
+            self.assertEqual({"h1": expected}, self.of(policy), shape)
+
     def of(self, policy):
         return figures(capacity.host_capacity(policy, self.cloud.snapshot()))
 
