@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
+import os_traits
+
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts.conflicts import HYPERTHREADING
 from nova_perfvm.facts.snapshot import (
     INVENTORY_FILE,
     Aggregate,
@@ -38,6 +41,8 @@ from nova_perfvm.policy import HostShape, Policy, shapes
 _FORM: Final = re.compile(rf"([1-9]\d{{0,4}})x({shapes.PATTERN})(?:=(\w+))?")
 # [DEFAULT]initial_cpu_allocation_ratio
 _NOVA_RATIO: Final = 4.0
+# Beginning of the traits of what Nova's driver can do.
+_OF_NOVA: Final = "COMPUTE_"
 # Namespace of UUIDs for hosts that exist only in a supposed cloud.
 _NAMESPACE: Final = uuid.UUID("0d6a2b9c-4b1d-4b55-8a3d-3d2f6f7e9c11")
 
@@ -92,7 +97,7 @@ def with_new_hosts(
         told = f"--add {new.count}x{new.shape} --memory-gb {memory_gb}"
         raise NewHostsError(f"{told}: {exc}") from exc
     inventories = dict(_inventories(config, snapshot))
-    traits = frozenset(_additional(config, "traits"))
+    traits = frozenset((*_additional(config, "traits"), *_novas(snapshot, new.shape)))
     zones = [host.availability_zone for host in snapshot.hosts]
     zone = max(zones, key=zones.count, default="")
     hosts, providers = [], []
@@ -165,6 +170,20 @@ def _inventories(
         yield "DISK_GB", disk
     for entry in _additional(config, "inventories"):
         yield from ((name, Inventory(**values)) for name, values in entry.items())
+
+
+def _novas(snapshot: Snapshot, shape: HostShape) -> Iterator[str]:
+    """Yield the traits that nova-compute would report: by Nova's release, and of SMT.
+
+    All hosts of the cloud have those of its release.
+    """
+    roots = {host.provider for host in snapshot.hosts}
+    each = [p.traits for p in snapshot.providers if p.uuid in roots]
+    for trait in frozenset.intersection(*each) if each else ():
+        if trait.startswith(_OF_NOVA) and trait != os_traits.COMPUTE_STATUS_DISABLED:
+            yield trait
+    if shape.threads > 1:
+        yield HYPERTHREADING
 
 
 def _additional(config: HostConfig, key: str) -> list[Any]:
