@@ -14,6 +14,7 @@ import os_traits
 
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.conflicts import HYPERTHREADING
 from nova_perfvm.facts.snapshot import (
     INVENTORY_FILE,
@@ -41,6 +42,8 @@ from nova_perfvm.policy import HostShape, Policy, shapes
 _FORM: Final = re.compile(rf"([1-9]\d{{0,4}})x({shapes.PATTERN})(?:=(\w+))?")
 # [DEFAULT]initial_cpu_allocation_ratio
 _NOVA_RATIO: Final = 4.0
+# Pages of the memory that the host keeps.
+_SMALL_KB: Final = 4
 # Beginning of the traits of what Nova's driver can do.
 _OF_NOVA: Final = "COMPUTE_"
 # Namespace of UUIDs for hosts that exist only in a supposed cloud.
@@ -193,5 +196,11 @@ def _additional(config: HostConfig, key: str) -> list[Any]:
 
 
 def _cells(config: HostConfig) -> Iterator[HostCell]:
-    for node in config.request.topology.nodes:
-        yield HostCell(memory_mb=node.memory_mb or 0, **config.cpus.cell(node))
+    for node, share in zip(config.request.topology.nodes, config.memory, strict=True):
+        pools: tuple[PagePool, ...] = ()
+        if share.page_kb is not None:
+            small = PagePool(_SMALL_KB, share.reserved_mb * 1024 // _SMALL_KB)
+            pools = small, PagePool(share.page_kb, share.pages or 0)
+        yield HostCell(
+            memory_mb=node.memory_mb or 0, mempages=pools, **config.cpus.cell(node)
+        )

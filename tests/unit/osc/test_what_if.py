@@ -137,6 +137,21 @@ class WhatIfTest(WhatIfCase):
             _, found = self.what_if(*options, policy=policy)
             self.assertEqual(free, found[f"new-{shape}-1"][1][2], self.stdout)
 
+    def test_huge_pages_of_added_hosts(self):
+        """As host config sets them aside: 60 of 1 GiB on each NUMA node of 64."""
+        document = loader.load().as_document()
+        of_class = document["classes"]["high-performance"]
+        of_class |= {"mem_page_size": "1GB", "exclusive": "none", "max_per_host": None}
+        sizes = [{"vcpus": 20, "memory_gb": 60, "root_gb": 0}]
+        of_class["flavors"] = {"name": "hp.{memory_gb}g", "sizes": sizes}
+        for placement in ("slots", "cells"):
+            document["placement"] = placement
+            path = self.policy_file(f"{placement}.yaml", document)
+            options = ("--add", "1x2x20", "--memory-gb", "128", "--by", "host")
+            _, found = self.what_if(*options, policy=path)
+            after = found["new-2x20-1"][1]
+            self.assertEqual([2, 0, 2, 0], after, self.stderr + self.stdout)
+
     def test_added_hosts_without_a_slot(self):
         _, found = self.what_if("--add", "1x2x20", "--memory-gb", "32")
         before, after, *_ = zip(*found.values(), strict=True)
