@@ -8,7 +8,9 @@ their own order.  If Placement knows NUMA nodes, :func:`.landing_rank` orders th
 as in :mod:`nova_perfvm.scheduler.steering`.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -165,9 +167,11 @@ def _of_class(
 ) -> tuple[Share, ...] | None:
     counts = [cell_cpus(vm_class, cell) for cell in host.cells]
     memory_mb, page_size_kb = cell_memory(request)
-    found = []
+    found: list[Share] = []
     for cell in cells_with_room(vm_class, request, host, counts):
-        cpus = sorted(free_cpus(vm_class, cell))[: vm_class.cell_pcpus]
+        # Nova pins the CPU of isolated emulator threads on a VM's first NUMA node only.
+        extra = 0 if found else vm_class.cell_pcpus - vm_class.cell_vcpus
+        cpus = _pins(cell, free_cpus(vm_class, cell), vm_class.cell_vcpus, extra)
         found.append(_share(cell, cpus, memory_mb, page_size_kb))
         if len(found) == vm_class.cells_per_vm:
             return tuple(found)
@@ -180,12 +184,37 @@ def _of_any(
     chosen = match_cells(request, cells, ratios)
     if chosen is None:
         return None
-    found = []
+    found: list[Share] = []
     for guest, index in zip(request.cells, chosen, strict=True):
-        cpus = sorted(cells[index].free_pcpus)[: guest.pcpus]
+        extra = not found and request.pinned and request.emulator_threads == "isolate"
+        cpus = _pins(cells[index], cells[index].free_pcpus, guest.pcpus, extra)
         share = _share(cells[index], cpus, guest.memory_mb, guest.page_size_kb)
         found.append(share._replace(vcpus=guest.vcpus))
     return tuple(found)
+
+
+def _pins(
+    cell: NUMACell, free: AbstractSet[int], vcpus: int, extra: int
+) -> tuple[int, ...]:
+    """Return the CPUs that Nova pins: as many threads of each core as there are.
+
+    As in ``_pack_instance_onto_cores`` of :mod:`nova.virt.hardware`.
+
+    :param extra: CPUs for isolated emulator threads, which come last
+    """
+    cores = [sorted(core & free) for core in cell.siblings]
+    single = free - frozenset().union(*cell.siblings)
+    cores += [[cpu] for cpu in sorted(single)]
+    every = [cpu for core in cores for cpu in core]
+    pins = every
+    for threads in range(max(map(len, cores), default=0), 0, -1):
+        packed = [core[:threads] for core in cores if len(core) >= threads]
+        if threads * len(packed) >= vcpus:
+            pins = [cpu for core in packed for cpu in core]
+            break
+    pins = pins[:vcpus]
+    others = (cpu for cpu in every if cpu not in pins)
+    return (*pins, *itertools.islice(others, extra))
 
 
 def _share(

@@ -143,7 +143,9 @@ def _slots(
     found = Slots(
         name=view.name,
         class_name=vm_class.name,
-        total=max(used, _total(policy, vm_class, view, request)),
+        # A full host may have more: the total has a CPU for emulator threads on each
+        # node of a VM.
+        total=max(used + len(free_cpus), _total(policy, vm_class, view, request)),
         used=used,
         free=len(free_cpus),
         host=view.host,

@@ -12,7 +12,7 @@ import shlex
 from pathlib import Path
 from typing import Any, Final
 
-from nova_perfvm.changes.migrations import bugs, goals, window
+from nova_perfvm.changes.migrations import bugs, goals
 from nova_perfvm.changes.migrations.execution import begin
 from nova_perfvm.changes.migrations.forecast import Forecast
 from nova_perfvm.changes.migrations.model import MigrationPlan, Move, command
@@ -117,19 +117,17 @@ class MigrationsLister(CarryingOut, ForecastingCommand, LookingLister):
         planning: Planning,
         plan: MigrationPlan,
         what: str,
-        *left_out: Move,
     ) -> Table:
         """Return the table of a plan; the exit status says whether it is complete.
 
         With --execute, carry out the plan before, and measure its gain in the cloud.
 
         :param what: the plan's gain, in words
-        :param left_out: migrations that --window has taken out of the plan
         """
         self.tell(*plan.notes)
         self.tell(*plan.reasons)
         self.tell(*bugs.notes(planning.snapshot, plan.moves))
-        self.tell(*planning.estimates.assumptions((*plan.moves, *left_out)))
+        self.tell(*planning.estimates.assumptions((*plan.moves, *plan.left_out)))
         summary = plan.summary(what)
         self.tell(summary)
         if not plan.complete:
@@ -252,16 +250,12 @@ class PlanDrain(MigrationsLister):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        host, window_s = parsed_args.host, parsed_args.window
+        host = parsed_args.host
         planning = self.planning(parsed_args)
-        plan = goals.drain(planning, host)
-        moves = plan.moves
-        if window_s is not None:
-            plan = window.within(planning, plan, host, window_s)
+        plan = goals.drain(planning, host, parsed_args.window)
         wanted = number_of(plan.wanted, "server")
         leaving = f"{plan.gained} of {wanted} leave {host}"
-        left_out = [move for move in moves if move not in plan.moves]
-        return self.listed(parsed_args, planning, plan, leaving, *left_out)
+        return self.listed(parsed_args, planning, plan, leaving)
 
 
 class PlanDefragment(MigrationsLister):

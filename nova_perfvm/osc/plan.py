@@ -197,7 +197,8 @@ class PlanServers(LookingLister):
                 emptying.in_words(snapshot, emptied),
                 *(emptied[-1].notes if emptied else ()),
             )
-            if found:
+            # The cloud's hosts may show no NUMA nodes.
+            if found and None in {parsed_args.host_shape, memory_gb}:
                 shape, least_gb = model_of(snapshot)
                 memory_gb = memory_gb or least_gb
         if by == "emptied":

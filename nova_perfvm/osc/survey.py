@@ -50,7 +50,7 @@ class ShowSurvey(ReportingLister):
             "--vcpus N",
             "propose a class of VMs of N vCPUs (default: the largest size that "
             "owns a tenth of all pinned CPUs, or else a size that fits the hosts)",
-            type=int,
+            type=opt.count,
         ),
         opt.MAX_RATIO,
         opt.file("--policy-out", "write the proposed policy to this file"),

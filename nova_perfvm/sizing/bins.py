@@ -39,6 +39,7 @@ class VMKind(NamedTuple):
     :ivar network_gbps: bandwidth that a VM uses
     :ivar disk_part: part of the host's disk that a VM takes
     :ivar alone: whether a host takes at most one of them
+    :ivar class_name: the class that the VMs count for on a host
     """
 
     name: str
@@ -49,6 +50,7 @@ class VMKind(NamedTuple):
     network_gbps: float = 0.0
     disk_part: float = 0.0
     alone: bool = False
+    class_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +58,12 @@ class Bin:
     """An empty host.
 
     :ivar network_gbps: bandwidth of the link for all VMs; None for no limit
-    :ivar most: most VMs on the host; None for no limit
+    :ivar most: (class, most VMs of it on the host), for classes with a limit
     """
 
     cells: tuple[Cell, ...]
     network_gbps: float | None = None
-    most: int | None = None
+    most: tuple[tuple[str, int], ...] = ()
 
 
 class Packing(NamedTuple):
@@ -125,8 +127,7 @@ def _limits(kinds: Sequence[VMKind], host: Bin) -> dict[_Row, float]:
         limits["memory", number] = cell.memory_gb
     if host.network_gbps is not None:
         limits["network", 0] = host.network_gbps
-    if host.most is not None:
-        limits["vms", 0] = host.most
+    limits |= {(f"vms of {name}", 0): most for name, most in host.most}
     alone = [number for number, kind in enumerate(kinds) if kind.alone]
     return limits | {("alone", number): 1 for number in alone}
 
@@ -140,7 +141,7 @@ def _places(
             ("all memory", 0): kind.memory_gb,
             ("network", 0): kind.network_gbps,
             ("disk", 0): kind.disk_part,
-            ("vms", 0): 1,
+            (f"vms of {kind.class_name}", 0): 1,
             ("alone", number): 1,
         }
         for cells in itertools.combinations(range(len(host.cells)), kind.cells):

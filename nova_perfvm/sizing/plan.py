@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 from nova_perfvm.exceptions import PerfVMError
 from nova_perfvm.generate.hosts import HostConfigError
 from nova_perfvm.placement.schemes import scheme_of
-from nova_perfvm.policy import Policy
+from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.printable import number_of, some_of
 from nova_perfvm.sizing.bins import Bin, Packing, VMKind, pack
 from nova_perfvm.sizing.carriers import Carried, Conditions, Size, carry, sizes_of
@@ -65,11 +65,14 @@ class Arm(NamedTuple):
 
 
 class _Pool(NamedTuple):
-    """Hosts that serve the same sizes."""
+    """Hosts that serve the same sizes.
+
+    :ivar most: see :class:`.bins.Bin`
+    """
 
     sizes: tuple[Size, ...]
     room: tuple[Cell, ...]
-    most: int | None = None
+    most: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,7 @@ class _Planner:
         for vm_class in policy.pinned_classes:
             cells = room(policy, self._model, "dedicated", (vm_class,))
             sizes = tuple(sizes_of(vm_class, cells))
-            yield _Pool(sizes, cells, vm_class.max_per_host)
+            yield _Pool(sizes, cells, _most_of([vm_class]))
         yield self._shared(policy, room(policy, self._model, "shared", ()))
 
     def _of_cells(self, policy: Policy) -> Iterator[_Pool]:
@@ -206,7 +209,8 @@ class _Planner:
             self.remarks.append(
                 f"cells: assumes classes of {', '.join(map(str, vcpus))} vCPUs"
             )
-        yield _Pool(sizes, cells)
+        # Assumed classes would have limits of their own.
+        yield _Pool(sizes, cells, _most_of(pinned) if own else ())
         yield self._shared(policy, room(policy, self._model, "shared", ()))
 
     def _of_units(self, policy: Policy) -> Iterator[_Pool]:
@@ -215,7 +219,7 @@ class _Planner:
         (vm_class,) = policy.pinned_classes
         cells = room(policy, self._model, "elastic", (vm_class,))
         sizes = tuple(sizes_of(vm_class, cells))
-        yield _Pool(sizes, cells, vm_class.max_per_host)
+        yield _Pool(sizes, cells, _most_of([vm_class]))
         yield self._shared(policy, cells)
 
     @staticmethod
@@ -355,6 +359,13 @@ def _most_wasteful(carried: Sequence[Carried], hosts: Callable[..., int]) -> int
     return None
 
 
+def _most_of(classes: Iterable[VMClass]) -> tuple[tuple[str, int], ...]:
+    """Return the classes with ``max_per_host``, and its value."""
+    return tuple(
+        (c.name, c.max_per_host) for c in classes if c.max_per_host is not None
+    )
+
+
 def _kind(one: Carried) -> VMKind:
     size = one.size
     if size is None:
@@ -369,6 +380,7 @@ def _kind(one: Carried) -> VMKind:
         one.network_gbps / one.vms,
         one.disk_part,
         alone=not one.service.shares_host,
+        class_name=size.class_name,
     )
 
 

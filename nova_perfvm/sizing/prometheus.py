@@ -11,6 +11,7 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
+from http.client import HTTPException
 from typing import Any, Final
 
 from nova_perfvm.exceptions import PerfVMError
@@ -96,7 +97,7 @@ def _query(url: str, query: str) -> dict[str, float]:
 
     :raises PerfVMError: when the server does not answer with values
     """
-    if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
+    if not url.lower().startswith(("http://", "https://")):
         raise PerfVMError(f"{url!r}: expected a URL such as http://prometheus:9090")
     body = urllib.parse.urlencode({"query": query}).encode()
     try:
@@ -110,7 +111,8 @@ def _query(url: str, query: str) -> dict[str, float]:
         }
     except urllib.error.HTTPError as exc:
         raise PerfVMError(f"{url}: {exc}: {_reason(exc)}") from exc
-    except (OSError, KeyError, TypeError, ValueError) as exc:
+    # HTTPException: the port is no number, or another protocol answers.
+    except (OSError, HTTPException, LookupError, TypeError, ValueError) as exc:
         raise PerfVMError(f"{url} gives no answer of Prometheus: {exc}") from exc
 
 

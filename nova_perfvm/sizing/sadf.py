@@ -7,6 +7,7 @@ The keys are those that sysstat 12 writes (json_stats.c).
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -34,7 +35,7 @@ def parse(text: str, source: str, peak: Peak) -> list[ServerUse]:
     try:
         hosts = json.loads(text)["sysstat"]["hosts"]
         return [_server(host, peak) for host in hosts]
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as exc:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as exc:
         raise PerfVMError(
             f"{source}: not what {COMMAND} prints ({type(exc).__name__}: {exc}): "
             "expected statistics of CPUs and memory"
@@ -45,9 +46,11 @@ def _server(host: Mapping[str, Any], peak: Peak) -> ServerUse:
     samples: Sequence[Mapping[str, Any]] = host["statistics"]
     cpus = int(host["number-of-cpus"])
     memory = [sample["memory"] for sample in samples if "memory" in sample]
+    # Percentages have two digits: the largest is the nearest, and 0.00 may be another.
+    fullest = max(memory, key=operator.itemgetter("memused-percent"))
+    total_kib = fullest["memused"] / fullest["memused-percent"] * 100
     # The kernel can free the page cache.
-    total_kib = max(one["memused"] / one["memused-percent"] * 100 for one in memory)
-    used_kib = quantile([total_kib - one["avail"] for one in memory], peak)
+    used_kib = quantile([max(0, total_kib - one["avail"]) for one in memory], peak)
     return ServerUse(
         name=host["nodename"],
         cpus=cpus,

@@ -43,7 +43,8 @@ Percent = Annotated[
 _HEADER: Final = re.compile(r"[\ufeff\w \"-]+([,;\t][\w \"-]*)+")
 _DELIMITERS: Final = ",;\t"
 _BOOLEANS: Final = {"yes": True, "true": True, "no": False, "false": False}
-_NUMBER: Final = re.compile(r"\d+(\.\d+)?")
+# int() fails for texts of thousands of digits.
+_NUMBER: Final = re.compile(r"\d{1,20}(\.\d+)?")
 _TEXTS: Final = frozenset({"name", "peak", "class"})
 
 
@@ -131,7 +132,12 @@ def parse(text: str, source: str) -> tuple[Service, ...]:
         raise DocumentError(source, [Mistake((), message)], "services")
     if not _HEADER.fullmatch(text.partition("\n")[0].strip()):
         return parse_document("services", Services, text, source).services
-    rows, lines, mistakes = _rows(text.removeprefix("\ufeff"))
+    try:
+        rows, lines, mistakes = _rows(text.removeprefix("\ufeff"))
+    except csv.Error as exc:
+        # A quote that is not closed takes the rest of the file as one cell.
+        message = f"{exc}: is a quote not closed?"
+        raise DocumentError(source, [Mistake((), message)], "services") from exc
     if rows or not mistakes:
         found, more = read_value(Services, {"services": rows})
         mistakes += _at_lines(more, lines)
@@ -150,7 +156,11 @@ def _rows(text: str) -> tuple[dict[str, Any], dict[str, int], list[Mistake]]:
     names = [name.strip() for name in next(reader, [])]
     if "name" not in names:
         return rows, lines, [Mistake((), f"expected {_COLUMNS}")]
-    mistakes = []
+    mistakes = [
+        Mistake((name,), "is there twice: leave one column out", 1)
+        for name in dict.fromkeys(names)
+        if name and names.count(name) > 1
+    ]
     for cells in reader:
         if not any(cell.strip() for cell in cells):
             continue

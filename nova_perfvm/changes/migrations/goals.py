@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from nova_perfvm import solver
-from nova_perfvm.changes.migrations import density, greedy, search
+from nova_perfvm.changes.migrations import density, greedy, search, window
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.model import MigrationPlan, MoveError
 from nova_perfvm.changes.migrations.planning import Planning, ServerKind
@@ -120,10 +120,13 @@ def _hopeless(planning: Planning, kind: ServerKind) -> Iterator[str]:
         yield f"no host is in zone {zone}, which is asked for"
 
 
-def drain(planning: Planning, host: str) -> MigrationPlan:
+def drain(
+    planning: Planning, host: str, window_s: float | None = None
+) -> MigrationPlan:
     """Return the migrations after which a host has no server.
 
     :param host: name of the host's compute service
+    :param window_s: seconds in which the migrations have to end; None for any time
     :raises MoveError: when the host does not exist
     """
     start = Arrangement(planning)
@@ -145,11 +148,16 @@ def drain(planning: Planning, host: str) -> MigrationPlan:
             if left(more.end) > left(found.end)
             else found._replace(bound=more.bound, left_out=more.left_out)
         )
+    moves, late = found.end.moves, dict[str, str]()
+    if window_s is not None:
+        end, late = window.within(planning, moves, host, window_s)
+        found = found._replace(end=end)
     end = found.end
     reasons = [
         f"{server} stays: "
         + (
-            planning.why_not(server)
+            late.get(server.id)
+            or planning.why_not(server)
             or "no host was found for it, not even by migrating others"
         )
         for server in servers
@@ -162,6 +170,7 @@ def drain(planning: Planning, host: str) -> MigrationPlan:
         wanted=len(servers),
         reasons=(*reasons, *map(_coming, coming)),
         notes=tuple(_notes(found, "server", left(end), 0, movable)),
+        left_out=tuple(move for move in moves if move not in end.moves),
         after=end.snapshot(),
         measure=lambda now: len(servers) - len(now.servers_by_host.get(host, ())),
     )

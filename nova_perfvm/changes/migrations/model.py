@@ -81,6 +81,7 @@ class MigrationPlan:
     :ivar measure: returns the part of the result that a later cloud has reached
     :ivar reasons: why the plan is not complete
     :ivar notes: further remarks for an operator, such as data that was not seen
+    :ivar left_out: further migrations, which do not end within a window
     :ivar after: the cloud after the migrations
     """
 
@@ -90,6 +91,7 @@ class MigrationPlan:
     measure: Callable[[Snapshot], int] = field(repr=False, compare=False)
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    left_out: tuple[Move, ...] = ()
     after: Snapshot = field(default=Snapshot(""), repr=False, compare=False)
 
     @property

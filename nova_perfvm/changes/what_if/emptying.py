@@ -46,12 +46,16 @@ def emptied(
 
     Hosts with the least memory in use come first: their servers move the fastest.
 
-    :param hosts: those to try, in their order; None for all
+    :param hosts: those to try, in their order; None for all whose nova-compute runs
     :param max_ratio: see :class:`.suppose.Supposed`
     """
     found: list[Emptied] = []
     start = snapshot
-    names = least_used(snapshot) if hosts is None else hosts
+    names = hosts
+    if names is None:
+        # An empty host that is down takes no VM.
+        down = {host.host for host in snapshot.hosts if not host.up}
+        names = [name for name in least_used(snapshot) if name not in down]
     for done, name in enumerate(names):
         progress("hosts", done, len(names))
         # Building the solver's program takes a second in a cloud of 1,000 hosts.

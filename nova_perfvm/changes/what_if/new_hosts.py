@@ -10,8 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
+import os_traits
+
 from nova_perfvm import constants as const
 from nova_perfvm.exceptions import PerfVMError
+from nova_perfvm.facts import PagePool
+from nova_perfvm.facts.conflicts import HYPERTHREADING
 from nova_perfvm.facts.snapshot import (
     INVENTORY_FILE,
     Aggregate,
@@ -38,6 +42,10 @@ from nova_perfvm.policy import HostShape, Policy, shapes
 _FORM: Final = re.compile(rf"([1-9]\d{{0,4}})x({shapes.PATTERN})(?:=(\w+))?")
 # [DEFAULT]initial_cpu_allocation_ratio
 _NOVA_RATIO: Final = 4.0
+# Pages of the memory that the host keeps.
+_SMALL_KB: Final = 4
+# Beginning of the traits of what Nova's driver can do.
+_OF_NOVA: Final = "COMPUTE_"
 # Namespace of UUIDs for hosts that exist only in a supposed cloud.
 _NAMESPACE: Final = uuid.UUID("0d6a2b9c-4b1d-4b55-8a3d-3d2f6f7e9c11")
 
@@ -92,7 +100,7 @@ def with_new_hosts(
         told = f"--add {new.count}x{new.shape} --memory-gb {memory_gb}"
         raise NewHostsError(f"{told}: {exc}") from exc
     inventories = dict(_inventories(config, snapshot))
-    traits = frozenset(_additional(config, "traits"))
+    traits = frozenset((*_additional(config, "traits"), *_novas(snapshot, new.shape)))
     zones = [host.availability_zone for host in snapshot.hosts]
     zone = max(zones, key=zones.count, default="")
     hosts, providers = [], []
@@ -167,6 +175,20 @@ def _inventories(
         yield from ((name, Inventory(**values)) for name, values in entry.items())
 
 
+def _novas(snapshot: Snapshot, shape: HostShape) -> Iterator[str]:
+    """Yield the traits that nova-compute would report: by Nova's release, and of SMT.
+
+    All hosts of the cloud have those of its release.
+    """
+    roots = {host.provider for host in snapshot.hosts}
+    each = [p.traits for p in snapshot.providers if p.uuid in roots]
+    for trait in frozenset.intersection(*each) if each else ():
+        if trait.startswith(_OF_NOVA) and trait != os_traits.COMPUTE_STATUS_DISABLED:
+            yield trait
+    if shape.threads > 1:
+        yield HYPERTHREADING
+
+
 def _additional(config: HostConfig, key: str) -> list[Any]:
     (provider,) = (config.provider or {"providers": [{}]})["providers"]
     found: Mapping[str, list[Any]] = provider.get(key, {})
@@ -174,5 +196,11 @@ def _additional(config: HostConfig, key: str) -> list[Any]:
 
 
 def _cells(config: HostConfig) -> Iterator[HostCell]:
-    for node in config.request.topology.nodes:
-        yield HostCell(memory_mb=node.memory_mb or 0, **config.cpus.cell(node))
+    for node, share in zip(config.request.topology.nodes, config.memory, strict=True):
+        pools: tuple[PagePool, ...] = ()
+        if share.page_kb is not None:
+            small = PagePool(_SMALL_KB, share.reserved_mb * 1024 // _SMALL_KB)
+            pools = small, PagePool(share.page_kb, share.pages or 0)
+        yield HostCell(
+            memory_mb=node.memory_mb or 0, mempages=pools, **config.cpus.cell(node)
+        )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import dataclasses
+
 import testtools
 
 from nova_perfvm.changes.what_if.emptying import emptied, in_words
@@ -31,6 +33,13 @@ class EmptiedTest(testtools.TestCase):
             "of your 4 hosts 2 can be emptied in this order: h4, h2",
             in_words(self.snapshot, found),
         )
+
+    def test_hosts_that_are_down(self):
+        host = dataclasses.replace(self.cloud.hosts["h4"], up=False)
+        self.cloud.hosts["h4"] = host
+        snapshot = self.cloud.snapshot()
+        found = emptied(POLICY, snapshot, settings_for(POLICY))
+        self.assertEqual(["h2"], [one.host for one in found])
 
     def test_servers_that_would_move_twice(self):
         """General servers go to the least used hosts, which are emptied next."""

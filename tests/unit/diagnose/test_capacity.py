@@ -125,6 +125,52 @@ class CapacityCase(testtools.TestCase):
         self.cloud.add_hp("a", "h1", first=40, node=1)
         self.assertEqual({"h1": (4, 1, 1, 2)}, self.of(policy))
 
+    def test_threads_that_vms_require_of_cores(self):
+        """Nova gives a VM both threads of its cores, which leaves whole cores."""
+        policy = hosts.policy(
+            vcpus=8,
+            smt="threads",
+            cpu_thread_policy="require",
+            max_per_host=None,
+            flavors=FlavorTemplate("hp", sizes=(FlavorSize(8, 16, 0),)),
+        )
+        self.cloud = Cloud(policy)
+        self.cloud.add_host("h1", shape="2x20x2")
+        traits = self.cloud.providers["h1"].traits | {"HW_CPU_HYPERTHREADING"}
+        self.cloud.change_provider("h1", traits=traits)
+        snapshot = self.cloud.snapshot()
+        (host,) = snapshot.hosts
+        cores = [frozenset({n, n + 40}) for n in range(40)]
+        cells = tuple(
+            dataclasses.replace(
+                cell, pcpuset=frozenset().union(*mine), siblings=tuple(mine)
+            )
+            for cell, mine in zip(host.cells, (cores[:20], cores[20:]), strict=True)
+        )
+        host = dataclasses.replace(host, cells=cells)
+        snapshot = dataclasses.replace(snapshot, hosts=(host,))
+        found = figures(capacity.host_capacity(policy, snapshot))
+        self.assertEqual({"h1": (10, 0, 10, 0)}, found)
+
+    def test_the_cpu_of_isolated_emulator_threads_is_on_one_node(self):
+        for shape, most, placement, expected in (
+            ("2x40", 2, "slots", (2, 0, 2, 0)),
+            # The third VM has its first node where another VM has its second.
+            ("4x21", None, "none", (3, 0, 3, 0)),
+        ):
+            policy = dataclasses.replace(
+                hosts.policy(
+                    numa_nodes=2,
+                    emulator_threads="isolate",
+                    exclusive="none",
+                    max_per_host=most,
+                ),
+                placement=placement,
+            )
+            self.cloud = Cloud(policy)
+            self.cloud.add_host("h1", shape=shape)
+            self.assertEqual({"h1": expected}, self.of(policy), shape)
+
     def of(self, policy):
         return figures(capacity.host_capacity(policy, self.cloud.snapshot()))
 

@@ -2,6 +2,7 @@
 """``plan free``, ``plan drain`` and ``plan defragment``, of saved snapshots."""
 
 import json
+import re
 from dataclasses import replace
 
 from nova_perfvm.facts import snapshot
@@ -144,6 +145,13 @@ class PlansTest(PlanCase):
             self.assertIn(said, self.stderr)
             # What makes way for the second is left out with it.
             self.assertEqual(3 if leaving == 2 else leaving, len(rows))
+            # The notes are about the migrations that are planned.
+            targets = {row["To"] for row in rows}
+            said = re.findall("the fullest target afterwards is ([^:]*)", self.stderr)
+            self.assertEqual(bool(targets), bool(said))
+            self.assertLessEqual(set(said), targets)
+            gap = "no plan gains more" if leaving == 2 else "at most 2 servers are"
+            self.assertIn(gap, self.stderr)
         self.assertIn("db1 (i-db1) stays: its migration takes 1.1 minutes", self.stderr)
         self.assertIn("1.0 of the window are left", self.stderr)
         self.assertEqual([], self.plan(2, *drain, "9h", "--dirty-rate", "5000"))

@@ -3,11 +3,12 @@
 import json
 
 from nova_perfvm.documents.keys import keys_of
+from nova_perfvm.facts import snapshot
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.samples import Samples
 from nova_perfvm.osc.plan import PlanServers
 from nova_perfvm.sizing.services import Service
-from tests.unit.facts.snapshot.clouds import Cloud
+from tests.unit.facts.snapshot.clouds import Cloud, blind
 from tests.unit.measure import published
 from tests.unit.osc.base import CommandCase
 from tests.unit.sizing import test_disk, test_observed
@@ -143,6 +144,15 @@ class PlanServersTest(CommandCase):
             "hosts is not counted"
         )
         self.assertIn(needed, self.stderr)
+
+    def test_hosts_that_show_no_nodes(self):
+        blinded = snapshot.dumps(blind(small_cloud().snapshot()))
+        saved = self.write("cloud.json", blinded)
+        arguments = (self.file(TABLE), "--snapshot", saved, "--memory-gb", "500")
+        words = "no host shows its NUMA nodes: name --host-shape, --memory-gb"
+        self.assert_refused(3, words, "plan", "servers", *arguments)
+        self.run_plan(*arguments, "--host-shape", "2x20")
+        self.assertIn("each host: 2x20 CPUs, 500 GiB\n", self.stderr)
 
     def test_mistakes(self):
         table = self.file(TABLE)

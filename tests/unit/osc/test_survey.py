@@ -56,7 +56,11 @@ class SurveyTest(SurveyCase):
         self.assertEqual(0, self.run_command("policy", "check", self.policy))
 
     def test_another_size(self):
-        for vcpus, status, words in (("4", 0, ""), ("64", 3, "of 2x20 has room")):
+        for vcpus, status, words in (
+            ("4", 0, ""),
+            ("64", 3, "of 2x20 has room"),
+            ("0", 3, "'0': expected a whole number above 0"),
+        ):
             self.policy.unlink(missing_ok=True)
             options = ("--vcpus", vcpus, "--policy-out", self.policy)
             self.assertEqual(status, self.survey(clouds.pools(), *options))

@@ -116,6 +116,42 @@ class WhatIfTest(WhatIfCase):
         _, found = self.what_if("--add", "1x2x20=shared", *MEMORY, policy=path)
         self.assertEqual([4, 3, 0, 1], found["all hosts"][1])
 
+    def test_traits_of_added_hosts(self):
+        """Those that nova-compute reports; threads of a core are of the shape."""
+        document = loader.load().as_document() | {"host_shape": "2x20x2"}
+        of_class = document["classes"]["high-performance"]
+        of_class |= {"smt": "threads", "cpu_thread_policy": "require"}
+        path = self.policy_file("smt.yaml", document)
+        of_class["packed_ring"] = True
+        packed = self.policy_file("packed.yaml", document)
+        for shape, policy, traits, free in (
+            ("2x20x2", path, (), 2),
+            ("2x20", path, (), 0),
+            ("2x20x2", packed, (), 0),
+            ("2x20x2", packed, ("COMPUTE_NET_VIRTIO_PACKED",), 2),
+        ):
+            for name in ("hp1", "hp2"):
+                self.cloud.change_provider(name, traits=frozenset(traits))
+            self.save(self.cloud)
+            options = ("--add", f"1x{shape}", *MEMORY, "--by", "host")
+            _, found = self.what_if(*options, policy=policy)
+            self.assertEqual(free, found[f"new-{shape}-1"][1][2], self.stdout)
+
+    def test_huge_pages_of_added_hosts(self):
+        """As host config sets them aside: 60 of 1 GiB on each NUMA node of 64."""
+        document = loader.load().as_document()
+        of_class = document["classes"]["high-performance"]
+        of_class |= {"mem_page_size": "1GB", "exclusive": "none", "max_per_host": None}
+        sizes = [{"vcpus": 20, "memory_gb": 60, "root_gb": 0}]
+        of_class["flavors"] = {"name": "hp.{memory_gb}g", "sizes": sizes}
+        for placement in ("slots", "cells"):
+            document["placement"] = placement
+            path = self.policy_file(f"{placement}.yaml", document)
+            options = ("--add", "1x2x20", "--memory-gb", "128", "--by", "host")
+            _, found = self.what_if(*options, policy=path)
+            after = found["new-2x20-1"][1]
+            self.assertEqual([2, 0, 2, 0], after, self.stderr + self.stdout)
+
     def test_added_hosts_without_a_slot(self):
         _, found = self.what_if("--add", "1x2x20", "--memory-gb", "32")
         before, after, *_ = zip(*found.values(), strict=True)

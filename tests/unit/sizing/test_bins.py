@@ -65,7 +65,12 @@ class PackTest(testtools.TestCase):
             ("a VM on both nodes", VMKind("a", 3, 20, 64, 2), HOST, 2),
             ("shared CPUs float", VMKind("a", 8, 13, 8), HOST, 3),
             ("anti-affinity", VMKind("a", 7, 1, 1, alone=True), HOST, 7),
-            ("most on a host", VMKind("a", 7, 1, 1, 1), Bin(HOST.cells, most=2), 4),
+            (
+                "most on a host",
+                VMKind("a", 7, 1, 1, 1, class_name="c"),
+                Bin(HOST.cells, most=(("b", 1), ("c", 2))),
+                4,
+            ),
             ("network", VMKind("a", 6, 1, 1, network_gbps=9), Bin(HOST.cells, 20), 3),
             ("disk", VMKind("a", 11, 1, 1, disk_part=1 / 5), HOST, 3),
         ):

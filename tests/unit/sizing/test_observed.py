@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import json
 import pathlib
 
 import testtools
@@ -77,6 +78,21 @@ class ServicesOfTest(testtools.TestCase):
         self.assertEqual(7, quantile([7], "p95"))
 
 
+def of_memory(used):
+    """Return the sample, with other (KiB, percentage) of used memory."""
+    found = json.loads(SAMPLE)
+    (host,) = found["sysstat"]["hosts"]
+    sample = host["statistics"][0]
+    host["statistics"] = [
+        {
+            **sample,
+            "memory": {"avail": 521000000, "memused": kib, "memused-percent": percent},
+        }
+        for kib, percent in used
+    ]
+    return json.dumps(found)
+
+
 class SadfTest(testtools.TestCase):
     def test_what_sysstat_printed(self):
         self.assertTrue(sadf.is_sadf(SAMPLE))
@@ -91,6 +107,23 @@ class SadfTest(testtools.TestCase):
         # The larger way of eth0, not that of lo: 250,000 KiB/s.
         self.assertAlmostEqual(250000 * 8192 / 1e9, found.network_gbps)
         self.assertEqual((50, 52), (found.read_iops, found.write_iops))
+
+    def test_rounded_percentages(self):
+        """A server of 524288000 KiB uses at most 1 % of them."""
+        for used, expected in (
+            # Rounded, 0.59 % tells the total better than 0.10 %.
+            (((3072000, 0.59), (524288, 0.10)), 520677966),
+            # sysstat prints 0.00 if caches are larger than the memory of a container.
+            (((5242880, 1.00), (0, 0.00)), 524288000),
+        ):
+            (found,) = sadf.parse(of_memory(used), "sadf.json", "max")
+            self.assertAlmostEqual(expected / 1024**2, found.memory_gb, 3)
+        # By the percentage the memory is smaller than what is available.
+        (found,) = sadf.parse(of_memory([(3072000, 0.59)]), "sadf.json", "max")
+        self.assertEqual(0, found.used_memory_gb)
+        text = of_memory([(0, 0.00)])
+        error = self.assertRaises(PerfVMError, sadf.parse, text, "f.json", "max")
+        self.assertIn("expected statistics of CPUs and memory", str(error))
 
     def test_other_texts(self):
         for text in (

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import json
 from dataclasses import replace
 from unittest import mock
 
@@ -74,6 +75,25 @@ class PlanTest(testtools.TestCase):
     def test_anti_affinity(self):
         alone = service(servers=6, shares_host=False, **BUSY)
         self.assertEqual(6, totals(planned(alone))["slots"])
+
+    def test_most_vms_of_a_class_on_a_host(self):
+        document = yaml.safe_load(loader.dump(POLICY)) | {"placement": "cells"}
+        mine = document["classes"]["high-performance"]
+        mine |= {"max_per_host": 1, "exclusive": "none"}
+        other = mine | {"max_per_host": None, "flavors": {"name": "other"}}
+        other["flavors"]["sizes"] = [{"vcpus": 20, "memory_gb": 64, "root_gb": 0}]
+        # VMs of another class share the hosts, and have no limit.
+        for name, of_class, hosts in (
+            ("high-performance", mine, 10),
+            ("other", other, 6),
+        ):
+            document["classes"][name] = of_class
+            found = planned(
+                service(servers=6, class_name="high-performance", **BUSY),
+                service(name="b", servers=4, class_name=name, **BUSY),
+                policy=loader.parse(json.dumps(document)),
+            )
+            self.assertEqual(hosts, totals(found)["cells"], name)
 
     def test_some_stay(self):
         voip = service(name="voip", servers=3, latency_sensitive=True)

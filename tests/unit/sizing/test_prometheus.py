@@ -6,6 +6,7 @@ import itertools
 import pathlib
 import shutil
 import socket
+import socketserver
 import subprocess
 import sys
 import threading
@@ -187,11 +188,24 @@ class OthersTest(testtools.TestCase):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         return f"http://127.0.0.1:{server.server_port}"
 
+    def closing(self, line):
+        """Return the URL of a server of another protocol, which says one line."""
+        server = socketserver.TCPServer(
+            ("127.0.0.1", 0), lambda request, *_: request.sendall(line)
+        )
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_address[1]}"
+
     def test_what_each_says(self):
         for url, words in (
             ("file:///etc/passwd", "expected a URL such as http://prometheus:9090"),
             ("prometheus:9090", "expected a URL such as http://prometheus:9090"),
             (f"http://127.0.0.1:{free_port()}", "gives no answer of Prometheus"),
+            ("http://127.0.0.1:9o9o", "9o9o gives no answer of Prometheus: nonnumeric"),
+            ("http://[::1", "http://[::1 gives no answer of Prometheus"),
+            (self.closing(b"SSH-2.0-OpenSSH_9.9\r\n"), "gives no answer of Prometheus"),
             (self.answering(200, b"<html>"), "gives no answer of Prometheus"),
             (self.answering(200, b'{"data": {}}'), "gives no answer of Prometheus"),
             (self.answering(404, b"<html>"), "404: Not Found: expected the URL of"),

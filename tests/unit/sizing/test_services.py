@@ -78,6 +78,15 @@ class ParseTest(testtools.TestCase):
                 "name,servers,cpus,memory_gb,color\na,1,1,1,9\nb,1,1,1,9\n",
                 "own: 1 mistake\n  line 1: color: unknown key",
             ),
+            (
+                f'name,servers,cpus\na,1,"1\n{"b,1,1" * 30_000}',
+                "own: field larger than field limit (131072): is a quote not closed?",
+            ),
+            (f"name,servers,cpus\na,1,{'9' * 5000}\n", "line 2: a.cpus: found '999"),
+            (
+                "name,servers,cpus,memory_gb,cpus,,\na,1,8,16,4,,\n",
+                "own: 1 mistake\n  line 1: cpus: is there twice: leave one column out",
+            ),
             ("name,servers,cpus\n", "expected one service or more, by name"),
             (" \n", "the file is empty; expected CSV with a header of these columns"),
         ):
