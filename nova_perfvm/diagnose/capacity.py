@@ -32,6 +32,9 @@ class Slots:
     """The slots of one class on one host, or on several hosts together.
 
     :ivar name: of the host or the aggregate
+    :ivar unfit: slots that are neither used by a VM of the class nor free for one now;
+        of several hosts the sum, as VMs of a former size may leave a host more room
+        than its total
     :ivar host: name of the compute service; empty for several hosts
     :ivar free_cpus: for one host: the CPUs that a VM would be pinned to, per free slot
     :ivar why: why slots are unfit, in words; empty if none is unfit
@@ -42,14 +45,10 @@ class Slots:
     total: int
     used: int
     free: int
+    unfit: int = 0
     host: str = ""
     free_cpus: tuple[frozenset[int], ...] = ()
     why: str = ""
-
-    @property
-    def unfit(self) -> int:
-        """Slots that are neither used by a VM of the class nor free for one now."""
-        return max(0, self.total - self.used - self.free)
 
 
 def host_capacity(
@@ -100,6 +99,7 @@ def _sums(name: str, hosts: list[Slots]) -> Iterator[Slots]:
             sum(host.total for host in mine),
             sum(host.used for host in mine),
             sum(host.free for host in mine),
+            sum(host.unfit for host in mine),
             why=some_of([f"{host.name}: {host.why}" for host in mine if host.why], 3),
         )
 
@@ -140,12 +140,14 @@ def _slots(
     views = (view, *each)
     pinned = map(_pinned, views)
     free_cpus = tuple(now - before for before, now in itertools.pairwise(pinned))
+    total, free = _total(policy, vm_class, view, request), len(free_cpus)
     found = Slots(
         name=view.name,
         class_name=vm_class.name,
-        total=max(used, _total(policy, vm_class, view, request)),
+        total=max(used, total),
         used=used,
-        free=len(free_cpus),
+        free=free,
+        unfit=max(0, total - used - free),
         host=view.host,
         free_cpus=free_cpus,
     )
