@@ -134,7 +134,8 @@ def judge_service(found: ScaleOut, target: float = TARGET) -> Iterator[ScalingFi
             yield judged("linearity", linearity, target, reason, level)
         one = one or served / load.servers
         if load.timeline:
-            values = [moment.per_second for moment in load.timeline]
+            ordered = sorted(load.timeline, key=lambda moment: moment.s)
+            values = [moment.per_second for moment in ordered]
             # A moment's peak may be one of the clock.
             around = (values[max(0, at - 1) : at + 2] for at in range(len(values)))
             peak = max(map(statistics.median, around))
