@@ -184,6 +184,13 @@ class RebuildHintTest(InstalledCase):
                 self.assertIn(f"Nova {installed} takes", result.details)
                 self.assertIn(f"upgrade Nova to {expected},", result.details)
 
+    def test_a_checkout_without_the_fix_newer_than_all_releases_with_it(self):
+        for installed in ("34.0.1.dev3", "35.0.0.0rc1"):
+            result = self.result("check_rebuild_hint", installed, WITHOUT)
+            self.assertEqual(upgradecheck.Code.FAILURE, result.code)
+            self.assertIn(f"Nova {installed} takes", result.details)
+            self.assertIn("take a Nova with the fix of that bug", result.details)
+
     def test_a_fix_that_the_source_shows(self):
         for installed, _ in self.RELEASES:
             result = self.result("check_rebuild_hint", installed, WITH_FIXES)
