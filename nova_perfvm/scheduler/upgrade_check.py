@@ -22,7 +22,13 @@ from nova_perfvm import findings as codes
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.findings import Finding, Level, worst
 from nova_perfvm.generate import options
-from nova_perfvm.known_bugs import KnownBug, Release, ReleaseError, all_bugs
+from nova_perfvm.known_bugs import (
+    KnownBug,
+    Release,
+    ReleaseError,
+    all_bugs,
+    known_release,
+)
 from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.placement.settings import (
     FALLBACK_QUERY,
@@ -147,6 +153,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         installed = importlib.metadata.version("nova")
         try:
             release, bugs = installed_bugs(installed)
+            known_release(str(release))
         except ReleaseError as exc:
             return Result(Code.WARNING, f"not checked: {exc}")
         found = [f"{bug.name}: {bug.title}" for bug in bugs]

@@ -222,3 +222,10 @@ class KnownBugsTest(InstalledCase):
             _, _, command = details.partition("known-bugs --to ")
             self.assertEqual(named, command)
             known_release(named)
+
+    def test_a_release_of_which_no_bugs_are_known(self):
+        """The command would refuse it."""
+        for installed in ("35.0.0", "35.0.0.0rc1"):
+            result = self.result("check_known_bugs", installed, WITHOUT)
+            self.assertEqual(upgradecheck.Code.WARNING, result.code)
+            self.assertIn("not checked: found '35", result.details)
