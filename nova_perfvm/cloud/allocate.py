@@ -7,6 +7,7 @@ A change is refused if the server or its allocation has changed since the plan w
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 from collections.abc import Collection, Iterable
 from typing import Any, Final
 
@@ -130,12 +131,16 @@ def _without_units(
 
 
 def migrating(api: API, servers: Iterable[str]) -> set[str]:
-    """Return the servers among `servers` that have an unfinished migration."""
+    """Return the servers among `servers` on whose migration Nova may be at work.
+
+    :param servers: IDs of servers that are not busy
+    """
+    now = dt.datetime.now(dt.UTC)
     return {
         server
         for server in servers
         if any(
-            move.status in UNFINISHED
+            move.status in UNFINISHED and not move.is_left(now)
             for move in answers.migrations(api, instance_uuid=server)
         )
     }

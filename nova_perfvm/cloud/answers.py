@@ -337,6 +337,7 @@ def migrations(api: API, **query: str) -> list[Migration]:
             status=found["status"],
             source=found.get("source_compute"),
             destination=found.get("dest_compute"),
+            updated=found.get("updated_at") or found.get("created_at") or "",
         )
         for found in api.nova_list(f"/os-migrations?{urlencode(query)}", "migrations")
     ]

@@ -83,8 +83,9 @@ def _create(api: API, change: CreateFlavor) -> None:
         made = api.nova("POST", "/flavors", {"flavor": body}, key="flavor")["id"]
     try:
         _set_specs(api, made, flavor.extra_specs)
-    except CloudError:
-        # A flavor without its extra specs would let users bypass the policy.
+    except BaseException:
+        # A flavor without its extra specs would let users bypass the policy.  Ctrl-C
+        # leaves none either.
         api.nova("DELETE", f"/flavors/{quote(made)}")
         raise
 

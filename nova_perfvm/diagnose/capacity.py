@@ -49,7 +49,7 @@ class Slots:
     @property
     def unfit(self) -> int:
         """Slots that are neither used by a VM of the class nor free for one now."""
-        return max(0, self.total - self.used - self.free)
+        return self.total - self.used - self.free
 
 
 def host_capacity(
@@ -143,8 +143,8 @@ def _slots(
     found = Slots(
         name=view.name,
         class_name=vm_class.name,
-        # A full host may have more: the total has a CPU for emulator threads on each
-        # node of a VM.
+        # A host may have more than an empty one: the total has a CPU for emulator
+        # threads on each node of a VM, and VMs of a former size may be smaller.
         total=max(used + len(free_cpus), _total(policy, vm_class, view, request)),
         used=used,
         free=len(free_cpus),

@@ -22,7 +22,13 @@ from nova_perfvm import findings as codes
 from nova_perfvm.documents.mistakes import DocumentError
 from nova_perfvm.findings import Finding, Level, worst
 from nova_perfvm.generate import options
-from nova_perfvm.known_bugs import KnownBug, Release, ReleaseError, all_bugs
+from nova_perfvm.known_bugs import (
+    KnownBug,
+    Release,
+    ReleaseError,
+    all_bugs,
+    known_release,
+)
 from nova_perfvm.placement.host_schemes import host_scheme_of
 from nova_perfvm.placement.settings import (
     FALLBACK_QUERY,
@@ -126,13 +132,19 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         bug = next((bug for bug in bugs if bug.number == HINTS_TAKEN), None)
         if bug is None:
             return _result(())
-        needed = min(fixed for fixed in bug.fixed if fixed >= release)
+        # A git checkout may lack the fix, and be newer than all releases with it.
+        needed = min((fixed for fixed in bug.fixed if fixed >= release), default=None)
+        remedy = (
+            f"upgrade Nova to {needed}, or to a package of your distributor with that "
+            "fix"
+            if needed
+            else "take a Nova with the fix of that bug"
+        )
         words = (
             f"Nova {installed} takes the scheduler hint _nova_check_type from users "
             "(CVE-2026-46448) and then claims nothing in Placement for their server. "
             "PerfVMFilter refuses such requests on the policy's hosts, other hosts "
-            f"take them: upgrade Nova to {needed}, or to a package of your "
-            "distributor with that fix"
+            f"take them: {remedy}"
         )
         return _result([_of_nova(codes.HINTS_TAKEN, words)])
 
@@ -141,6 +153,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         installed = importlib.metadata.version("nova")
         try:
             release, bugs = installed_bugs(installed)
+            known_release(str(release))
         except ReleaseError as exc:
             return Result(Code.WARNING, f"not checked: {exc}")
         found = [f"{bug.name}: {bug.title}" for bug in bugs]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rebuild that fails takes a server's allocation away; the audit gives it back."""
 
+import datetime as dt
 import os
 import pathlib
 import shlex
@@ -161,6 +162,38 @@ class TestSlots(SlotsCase):
             held = self.held(server)
             self.assertNotIn(self.provider("hp1"), held)
             self.assertEqual(bool(held), leave == self.servers.cold_migrate)
+
+    def test_a_move_that_nova_has_left(self):
+        """An operator sets the state of a server in VERIFY_RESIZE; a rebuild fails."""
+        self.cloud.start_configured("hp2", self.policy, "dedicated", shape="4x20")
+        server = self.boot(host="hp1")
+        self.servers.cold_migrate(server)
+        before = self.held(server)
+        body = {"os-resetState": {"state": "active"}}
+        self.api.nova("POST", f"/servers/{server.id}/action", body)
+        self.lose(server)
+        self.assertEqual((0, []), self.heal("--yes")[:2])
+
+        (migration,) = answers.migrations(self.api, instance_uuid=server.id)
+        self.age(server, migration.id)
+        status, found, said = self.heal("--yes")
+        self.assertEqual((1, [codes.LEAKED_ALLOCATION]), (status, found), said)
+        self.assertEqual(before, self.held(server))
+        self.api.placement("DELETE", f"/allocations/{migration.id}")
+        self.assertEqual((0, []), self.heal("--yes")[:2])
+
+    def age(self, server, migration):
+        """Let a migration's record be an hour old."""
+        # Nova must not be imported before the embedded cloud has prepared it.
+        from nova import context, objects
+        from nova.db.main import api as db
+
+        admin = context.get_admin_context()
+        mapping = objects.InstanceMapping.get_by_instance_uuid(admin, server.id)
+        with context.target_cell(admin, mapping.cell_mapping) as cell:
+            record = objects.Migration.get_by_uuid(cell, migration)
+            hour_ago = record.updated_at - dt.timedelta(hours=1)
+            db.migration_update(cell, record.id, {"updated_at": hour_ago})
 
     def test_a_host_that_is_full_by_now(self):
         servers = [self.boot(), self.boot()]

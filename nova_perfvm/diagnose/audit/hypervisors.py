@@ -13,10 +13,9 @@ from typing import Final
 
 from nova_perfvm import findings as codes
 from nova_perfvm.cpuset import format_cpus
-from nova_perfvm.diagnose.audit.progress import time_of
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts.hypervisor import Hypervisor, RunningVM, Unread
-from nova_perfvm.facts.snapshot import Server, Snapshot
+from nova_perfvm.facts.snapshot import Server, Snapshot, time_of
 from nova_perfvm.findings import Finding, Level
 
 AGREEMENT: Final = "each vCPU on the same CPU for Nova, libvirt and the kernel"

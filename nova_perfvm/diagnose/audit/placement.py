@@ -32,13 +32,19 @@ def check(subject: Subject) -> Iterator[Finding]:
         if consumer not in homeless
         or (consumer, provider.root or provider.uuid) not in snapshot.left_behind
     }
+    left = {
+        move.id: f"{snapshot.server_by_id[move.server]} is not being moved any more: "
+        f"Nova left its {move.kind} {move.status} at {move.updated}"
+        for move in snapshot.left_moves
+    }
     known = snapshot.server_by_id.keys() - homeless.keys()
-    known |= {migration.id for migration in snapshot.migrations}
+    known |= {migration.id for migration in snapshot.migrations} - left.keys()
+    whys = homeless | left
     for consumer in sorted(consumers - known):
         yield Finding.of(
             codes.LEAKED_ALLOCATION,
             consumer,
-            homeless.get(consumer, "no server on a host has this UUID"),
+            whys.get(consumer, "no server on a host has this UUID"),
             f"openstack resource provider allocation delete {consumer}",
         )
     yield from _places(subject)
@@ -46,7 +52,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def is_moving(snapshot: Snapshot, server: Server) -> bool:
     """Return whether Nova may be about to change the server's allocations."""
-    return server.busy or server.id in snapshot.migrating
+    return server.busy or server.id in snapshot.moving
 
 
 def _places(subject: Subject) -> Iterator[Finding]:

@@ -5,13 +5,12 @@ If a conductor or a compute dies, its tasks are lost.  Nova then leaves the serv
 its state for ever, and keeps the server's allocation.
 """
 
-import datetime as dt
 from collections.abc import Iterator
 from typing import Final
 
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
-from nova_perfvm.facts.snapshot import Server
+from nova_perfvm.facts.snapshot import Server, time_of
 from nova_perfvm.findings import Finding
 
 # VERIFY_RESIZE is not included: that status waits for the user.
@@ -74,15 +73,6 @@ def copies(task: str | None) -> bool:
     copy that still runs.
     """
     return task is not None and ("image_" in task or task == "resize_migrating")
-
-
-def time_of(text: str) -> dt.datetime | None:
-    """Return a time that Nova shows, in UTC without an offset; None if unreadable."""
-    try:
-        found = dt.datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 
 def _remedy(server: Server) -> str:

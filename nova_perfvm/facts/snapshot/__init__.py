@@ -29,6 +29,7 @@ from nova_perfvm.facts.snapshot.resources import (
     Server,
     ServerCell,
     isolating,
+    time_of,
 )
 
 __all__ = [
@@ -59,4 +60,5 @@ __all__ = [
     "isolating",
     "load",
     "loads",
+    "time_of",
 ]

@@ -19,6 +19,7 @@ from nova_perfvm.facts.snapshot.resources import (
     Migration,
     Provider,
     Server,
+    time_of,
 )
 from nova_perfvm.policy import HostShape
 
@@ -406,6 +407,22 @@ class Snapshot:
     def migrating(self) -> frozenset[str]:
         """IDs of the servers with an unfinished migration."""
         return frozenset(m.server for m in self.migrations if not m.awaits_source)
+
+    @cached_property
+    def left_moves(self) -> tuple[Migration, ...]:
+        """The migrations that Nova has given up, and whose records never end."""
+        now = time_of(self.taken_at)
+        at_rest = {server.id for server in self.servers if not server.busy}
+        return tuple(
+            m for m in self.migrations if m.server in at_rest and m.is_left(now)
+        )
+
+    @cached_property
+    def moving(self) -> frozenset[str]:
+        """IDs of the servers with a migration on which Nova may be at work."""
+        left = {m.id for m in self.left_moves}
+        going = (m for m in self.migrations if m.id not in left)
+        return frozenset(m.server for m in going if not m.awaits_source)
 
     @cached_property
     def left_behind(self) -> frozenset[tuple[str, str]]:

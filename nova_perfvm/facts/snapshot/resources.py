@@ -6,6 +6,7 @@ Memory is in MiB, disk in GiB.  The values are those of the APIs, without conclu
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,17 @@ from nova_perfvm.printable import one_line
 
 # The status of a server that was shelved, and is on no host.
 OFFLOADED: Final = "SHELVED_OFFLOADED"
+# [DEFAULT]long_rpc_timeout, the longest time that Nova waits for an answer.
+_LONGEST_ANSWER: Final = dt.timedelta(seconds=1800)
+
+
+def time_of(text: str) -> dt.datetime | None:
+    """Return a time that Nova shows, in UTC without an offset; None if unreadable."""
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,6 +428,7 @@ class Migration:
     :ivar id: UUID of the migration, the consumer of the allocations on the source; for
         an evacuation awaiting its source, the consumer is the server
     :ivar kind: migration, resize, live-migration or evacuation
+    :ivar updated: time of the record's last change, ISO 8601; empty if unknown
     """
 
     id: str
@@ -424,11 +437,24 @@ class Migration:
     status: str
     source: str | None = None
     destination: str | None = None
+    updated: str = ""
 
     @property
     def awaits_source(self) -> bool:
         """Whether this evacuation ends when nova-compute runs again on the source."""
         return (self.kind, self.status) == ("evacuation", "done")
+
+    def is_left(self, now: dt.datetime | None) -> bool:
+        """Return whether Nova has given up this move of a server that is not busy.
+
+        If nova-compute restarts while a migration is queued, or an operator sets the
+        server's state, the record stays unfinished for ever.  The server of a younger
+        record may have begun to move after it was read.
+        """
+        since = time_of(self.updated)
+        if self.awaits_source or now is None or since is None:
+            return False
+        return now - since > _LONGEST_ANSWER
 
     @property
     def claimed_hosts(self) -> tuple[str, ...]:

@@ -108,21 +108,21 @@ def _samples(path: str) -> Samples:
     if kind_of(text) != "proof":
         return parse_document("measurements", Samples, text, source)
     record = json.loads(text)
-    parts = [
-        parse_document(
-            "measurements",
-            Samples,
-            json.dumps({"schema_version": SCHEMA_VERSION} | record[key]),
-            f"{source}: {key}",
-        )
-        for key in ("measured", "baseline")
-        if record.get(key)
-    ]
-    measured, *baseline = parts
-    of_host = (
-        m for one in baseline for m in one.measurements if m.machine.kind == "host"
+    measured = _part(record, "measured", source)
+    baseline = (
+        _part(record, "baseline", source).measurements if record.get("baseline") else ()
     )
+    of_host = (m for m in baseline if m.machine.kind == "host")
     return Samples((*measured.measurements, *of_host), (), measured.run)
+
+
+def _part(record: Mapping[str, Any], key: str, source: str) -> Samples:
+    """Return the measurements in a part of a proof's record."""
+    part = record.get(key) or {}
+    if isinstance(part, dict):
+        part = {"schema_version": SCHEMA_VERSION} | part
+    text = json.dumps(part)
+    return parse_document("measurements", Samples, text, f"{source}: {key}")
 
 
 def _busy(run: Mapping[str, Any]) -> Iterator[str]:

@@ -134,10 +134,14 @@ def judge_service(found: ScaleOut, target: float = TARGET) -> Iterator[ScalingFi
             yield judged("linearity", linearity, target, reason, level)
         one = one or served / load.servers
         if load.timeline:
-            values = [moment.per_second for moment in load.timeline]
+            ordered = sorted(load.timeline, key=lambda moment: moment.s)
+            values = [moment.per_second for moment in ordered]
             # A moment's peak may be one of the clock.
             around = (values[max(0, at - 1) : at + 2] for at in range(len(values)))
             peak = max(map(statistics.median, around))
+            if not peak:
+                # It served in bursts of a moment: there is nothing to fall from.
+                continue
             decay = 1 - served / peak
             fell = f"fell from {peak:.6g} to {served:.6g} a second"
             reason = fell if decay > MOST_DECAY else ""

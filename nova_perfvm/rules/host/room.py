@@ -39,8 +39,8 @@ NO_FREE_SLOT: Final = Refusal(
 CELL_MEMORY: Final = Refusal(
     "host.numa_cell_memory_too_small",
     words=lambda d: (
-        f"MiB per NUMA node: {_numbers(d['memory_mb'])}; need {d['need']} in one (in "
-        "pages of the requested size)"
+        f"MiB per NUMA node: {_numbers(d['memory_mb'])}; need {d['need']} on a node "
+        "with enough pCPUs (in pages of the requested size)"
     ),
     meaning="fewer NUMA nodes than the VM needs are large enough for its memory",
     advice="a smaller flavor",

@@ -14,8 +14,9 @@ HIGH = generate_flavors(POLICY)[0]
 class FakeNova:
     """Refuses all extra specs; a real nova-api answers in the functional tests."""
 
-    def __init__(self):
+    def __init__(self, error=None):
         self.flavors = set()
+        self.error = error or CloudError("Nova: POST: 400: no such class", 400)
 
     def nova_list(self, path, key):
         return iter(())
@@ -28,7 +29,7 @@ class FakeNova:
             self.flavors.remove(path.rpartition("/")[2])
             return None
         if path.endswith("/os-extra_specs"):
-            raise CloudError("Nova: POST: 400: no such class", 400)
+            raise self.error
         self.flavors.add("new")
         return {"id": "new"}
 
@@ -40,3 +41,13 @@ class RefusedTest(testtools.TestCase):
         (failed,) = sync.make(nova, flavors.apply, plan.changes)
         self.assertIn("does nova-api have this policy", failed.why)
         self.assertEqual(set(), nova.flavors)
+
+    def test_nor_after_ctrl_c(self):
+        nova = FakeNova(KeyboardInterrupt())
+        plan = flavors.plan(nova, [HIGH], policy=POLICY)
+        try:
+            sync.make(nova, flavors.apply, plan.changes)
+        except KeyboardInterrupt:
+            self.assertEqual(set(), nova.flavors)
+        else:
+            self.fail("not interrupted")

@@ -171,6 +171,24 @@ class CapacityCase(testtools.TestCase):
             self.cloud.add_host("h1", shape=shape)
             self.assertEqual({"h1": expected}, self.of(policy), shape)
 
+    def test_vms_of_a_former_size_hide_no_unfit_slot(self):
+        """Two of them leave a whole NUMA node free."""
+        policy = hosts.policy(max_per_host=None, former_vcpus=(10,))
+        policy = dataclasses.replace(policy, placement="none")
+        self.cloud = Cloud(policy)
+        for name in ("h1", "off"):
+            self.cloud.add_host(name)
+        off = dataclasses.replace(self.cloud.hosts["off"], enabled=False)
+        self.cloud.hosts["off"] = off
+        for name, first in (("a", 0), ("b", 10)):
+            self.cloud.add_hp(name, "h1", first, count=10, vcpus=10)
+            self.cloud.allocate(f"i-{name}", "h1", {"PCPU": 10})
+        expected = {"h1": (3, 2, 1, 0), "off": (2, 0, 0, 2)}
+        self.assertEqual(expected, self.of(policy))
+        found = capacity.host_capacity(policy, self.cloud.snapshot())
+        total = figures(capacity.cloud_capacity(found))
+        self.assertEqual({"all hosts": (5, 2, 1, 2)}, total)
+
     def of(self, policy):
         return figures(capacity.host_capacity(policy, self.cloud.snapshot()))
 

@@ -149,6 +149,19 @@ class HighPerformanceTest(RulesCase):
         )
         self.check("host.no_free_memory", hp_request(), used)
 
+    def test_memory_beside_too_few_cpus(self):
+        """A node with enough memory that has no CPUs for the VM."""
+        small, large = host(memory_gb=100).cells
+        few = frozenset(sorted(large.pcpuset)[:4])
+        large = large._replace(pcpuset=few, memory_mb=1000000)
+        observed = host()._replace(cells=(small, large))
+        (reason,) = rules.decide(POLICY, hp_request(), observed).reasons
+        self.assertEqual(
+            "MiB per NUMA node: 51200, 1000000; need 65536 on a node with enough pCPUs "
+            "(in pages of the requested size)",
+            rules.describe(reason),
+        )
+
     def test_free_cpus_and_free_memory_must_be_on_one_cell(self):
         torn = host(pinned=range(20), num_instances=1)
         first, second = torn.cells

@@ -184,6 +184,13 @@ class RebuildHintTest(InstalledCase):
                 self.assertIn(f"Nova {installed} takes", result.details)
                 self.assertIn(f"upgrade Nova to {expected},", result.details)
 
+    def test_a_checkout_without_the_fix_newer_than_all_releases_with_it(self):
+        for installed in ("34.0.1.dev3", "35.0.0.0rc1"):
+            result = self.result("check_rebuild_hint", installed, WITHOUT)
+            self.assertEqual(upgradecheck.Code.FAILURE, result.code)
+            self.assertIn(f"Nova {installed} takes", result.details)
+            self.assertIn("take a Nova with the fix of that bug", result.details)
+
     def test_a_fix_that_the_source_shows(self):
         for installed, _ in self.RELEASES:
             result = self.result("check_rebuild_hint", installed, WITH_FIXES)
@@ -215,3 +222,10 @@ class KnownBugsTest(InstalledCase):
             _, _, command = details.partition("known-bugs --to ")
             self.assertEqual(named, command)
             known_release(named)
+
+    def test_a_release_of_which_no_bugs_are_known(self):
+        """The command would refuse it."""
+        for installed in ("35.0.0", "35.0.0.0rc1"):
+            result = self.result("check_known_bugs", installed, WITHOUT)
+            self.assertEqual(upgradecheck.Code.WARNING, result.code)
+            self.assertIn("not checked: found '35", result.details)

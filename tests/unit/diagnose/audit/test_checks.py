@@ -240,6 +240,25 @@ class CleanTest(AuditTest):
     def not_of_class(self, cloud, policy):
         return [t for t in self.found(cloud, policy) if t.startswith("not_of_class")]
 
+    def test_a_move_that_nova_has_left(self):
+        """Its record never ends: the server may lose its allocation, or keep two."""
+        old, young = "2025-12-31T23:29:00.000000", "2025-12-31T23:31:00.000000"
+        for updated, status, found in (
+            (old, "ACTIVE", ["leaked_allocation m", "allocation_missing c"]),
+            (old, "ERROR", ["leaked_allocation m", "allocation_missing c"]),
+            # The server may have begun to move after it was read.
+            (young, "ACTIVE", []),
+            # Snapshots of earlier versions do not say.
+            ("", "ACTIVE", []),
+            (old, "VERIFY_RESIZE", []),
+        ):
+            cloud = small()
+            cloud.change_server("c", status=status)
+            cloud.change_provider("g1", allocations={"m": {"MEMORY_MB": 1}})
+            left = dataclasses.replace(MIGRATION, updated=updated)
+            cloud.parts["migrations"] = (left,)
+            self.assertEqual(sorted(found), sorted(self.found(cloud)), updated)
+
     def test_what_an_evacuation_leaves_on_the_host_that_failed(self):
         cloud = small()
         cloud.allocate("i-c", "hp1", {"MEMORY_MB": 1})

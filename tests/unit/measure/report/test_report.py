@@ -173,6 +173,11 @@ class ReportTest(DirectoryCase):
             self.assertRaises(PerfVMError, content.read, [self.ly(run)])
         self.assertRaises(PerfVMError, content.read, [self.file("x", "[]")])
         self.assertRaises(PerfVMError, content.read, [self.file("x", "{")])
+        for measured in ({}, {"measured": {}}, {"measured": "x"}, {"measured": [1]}):
+            record = {"kind": "proof", "schema_version": "1.0"} | measured
+            file = self.file("x", record)
+            error = self.assertRaises(PerfVMError, content.read, [file])
+            self.assertIn("x: measured: ", str(error))
         host = [m for m in published.ly_alone() if m.who == "host"]
         error = self.assertRaises(PerfVMError, content.read, [self.measured(host)])
         self.assertIn("no measurement of a VM", str(error))

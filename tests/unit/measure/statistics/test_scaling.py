@@ -123,3 +123,17 @@ class ScaleOutTest(testtools.TestCase):
         self.assertEqual((), scaling.steady_window(rising[:10]))
         found = served(Load(1, 1000), Load(2, 2000, None, rising[:10]))
         self.assertEqual(Level.UNKNOWN, found[0].level)
+
+    def test_moments_in_any_order(self):
+        falls = [Moment(float(s), 100.0 if s < 10 else 50.0) for s in range(30)]
+        mixed = tuple(falls[n // 3 + 10 * (n % 3)] for n in range(30))
+        found = [served(Load(1, 66.7, timeline=t)) for t in (tuple(falls), mixed)]
+        self.assertEqual(Level.FAILURE, found[0][0].level)
+        self.assertEqual(*found)
+
+    def test_a_service_in_bursts(self):
+        """Most moments are without any request."""
+        bursts = tuple(Moment(float(s), 80.0 * (s % 4 == 2)) for s in range(30))
+        found = served(Load(1, 20), Load(2, 40, timeline=bursts))
+        self.assertEqual(["linearity"], [row.what for row in found])
+        self.assertIn("no steady window", found[0].reason)
