@@ -187,7 +187,10 @@ def _of_any(
     found: list[Share] = []
     for guest, index in zip(request.cells, chosen, strict=True):
         extra = not found and request.pinned and request.emulator_threads == "isolate"
-        cpus = _pins(cells[index], cells[index].free_pcpus, guest.pcpus, extra)
+        free = cells[index].free_pcpus
+        isolates = guest.cpu_thread_policy == "isolate"
+        pins = _isolated if isolates else _pins
+        cpus = pins(cells[index], free, guest.pcpus, extra)
         share = _share(cells[index], cpus, guest.memory_mb, guest.page_size_kb)
         found.append(share._replace(vcpus=guest.vcpus))
     return tuple(found)
@@ -215,6 +218,22 @@ def _pins(
     pins = pins[:vcpus]
     others = (cpu for cpu in every if cpu not in pins)
     return (*pins, *itertools.islice(others, extra))
+
+
+def _isolated(
+    cell: NUMACell, free: AbstractSet[int], vcpus: int, extra: int
+) -> tuple[int, ...]:
+    """Do the same for the thread policy ``isolate``: a core for each CPU.
+
+    The other threads of these cores, which Nova gives to no VM, come last.
+    """
+    cores = [sorted(core & free) for core in cell.siblings if core & free]
+    cores += [[cpu] for cpu in sorted(free - frozenset().union(*cell.siblings))]
+    most = max(map(len, cell.siblings), default=1)
+    whole = [core for core in cores if len(core) == most][:vcpus]
+    others = (core for core in cores if core not in whole)
+    taken = [*whole, *itertools.islice(others, extra)]
+    return (*(core[0] for core in taken), *(cpu for core in taken for cpu in core[1:]))
 
 
 def _share(

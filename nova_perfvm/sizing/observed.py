@@ -56,14 +56,22 @@ def services_of(
 
     :param pattern: regular expression that matches a server's whole name; its first
         group is the service
-    :raises PerfVMError: when the pattern is invalid, or does not match a server
+    :raises PerfVMError: when the pattern is invalid, or does not match a server, or a
+        server is there twice
     """
     try:
         matches = re.compile(pattern).fullmatch
     except re.error as exc:
         raise PerfVMError(f"--service-of {pattern!r}: {exc}") from exc
     found: dict[str, list[ServerUse]] = {}
+    known = set()
     for server in servers:
+        if server.name in known:
+            raise PerfVMError(
+                f"server {server.name} is there twice, and would count as two: name "
+                "one output of each server, such as that of its busiest day"
+            )
+        known.add(server.name)
         match = matches(server.name)
         if match is None or not match.groups() or not match[1]:
             raise PerfVMError(

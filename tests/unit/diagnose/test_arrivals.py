@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import dataclasses
+
 import testtools
 
 from nova_perfvm import constants as const
@@ -25,3 +27,23 @@ class SharesTest(testtools.TestCase):
             (view,) = views_of(snapshot)
             found = shares(policy, request, view)
             self.assertEqual([11, 10], [len(share.cpus) for share in found], name)
+
+    def test_threads_beside_isolated_cpus(self):
+        """On hosts without cpu sets; Nova leaves them idle."""
+        policy = hosts.policy()
+        for cores, expected in (
+            ([{n, n + 8} for n in range(8)], (0, 1, 2, 8, 9, 10)),
+            ([{n, n + 1} for n in range(0, 16, 2)], (0, 2, 4, 1, 3, 5)),
+        ):
+            cloud = Cloud(policy)
+            cloud.add_host("h1", "shared", shape="1x8x2")
+            specs = {"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "isolate"}
+            cloud.change_flavor(HP, vcpus=3, extra_specs=specs)
+            snapshot = cloud.snapshot()
+            request, _ = explain.request_of(snapshot, flavor=HP)
+            (view,) = views_of(snapshot)
+            (cell,) = view.facts.cells
+            cell = cell._replace(siblings=tuple(map(frozenset, cores)))
+            view = dataclasses.replace(view, facts=view.facts._replace(cells=[cell]))
+            (share,) = shares(policy, request, view)
+            self.assertEqual(expected, share.cpus)

@@ -57,6 +57,12 @@ class ServicesOfTest(testtools.TestCase):
             (found,) = services_of([ServerUse(name, 1, 1, 1, 1)], BY_NAME, "max")
             self.assertEqual(service, found.name, name)
 
+    def test_a_server_that_is_there_twice(self):
+        """sysstat writes a file for each day."""
+        days = [ServerUse("web1", 4, used, 8, 2) for used in (1.0, 3.0)]
+        error = self.assertRaises(PerfVMError, services_of, days, BY_NAME, "max")
+        self.assertIn("server web1 is there twice", str(error))
+
     def test_expressions(self):
         server = ServerUse("10.0.0.1:9100", 1, 1, 1, 1)
         for pattern, words in (
