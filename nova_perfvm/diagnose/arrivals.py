@@ -223,9 +223,10 @@ def _pins(
 def _isolated(
     cell: NUMACell, free: AbstractSet[int], vcpus: int, extra: int
 ) -> tuple[int, ...]:
-    """Do the same for the thread policy ``isolate``: a core for each CPU.
+    """Return the CPUs that Nova pins under the thread policy ``isolate``.
 
-    The other threads of these cores, which Nova gives to no VM, come last.
+    Each CPU has a core of its own; the cores' other threads, which Nova gives to no
+    other VM, come last.
     """
     cores = [sorted(core & free) for core in cell.siblings if core & free]
     cores += [[cpu] for cpu in sorted(free - frozenset().union(*cell.siblings))]

@@ -44,8 +44,8 @@ _FORM: Final = re.compile(rf"([1-9]\d{{0,4}})x({shapes.PATTERN})(?:=(\w+))?")
 _NOVA_RATIO: Final = 4.0
 # Pages of the memory that the host keeps.
 _SMALL_KB: Final = 4
-# Beginning of the traits of what Nova's driver can do.
-_OF_NOVA: Final = "COMPUTE_"
+# What Nova's driver can do, by its release.
+_OF_DRIVER: Final = "COMPUTE_"
 # Namespace of UUIDs for hosts that exist only in a supposed cloud.
 _NAMESPACE: Final = uuid.UUID("0d6a2b9c-4b1d-4b55-8a3d-3d2f6f7e9c11")
 
@@ -100,7 +100,9 @@ def with_new_hosts(
         told = f"--add {new.count}x{new.shape} --memory-gb {memory_gb}"
         raise NewHostsError(f"{told}: {exc}") from exc
     inventories = dict(_inventories(config, snapshot))
-    traits = frozenset((*_additional(config, "traits"), *_novas(snapshot, new.shape)))
+    traits = frozenset(
+        (*_additional(config, "traits"), *_nova_traits(snapshot, new.shape))
+    )
     zones = [host.availability_zone for host in snapshot.hosts]
     zone = max(zones, key=zones.count, default="")
     hosts, providers = [], []
@@ -175,15 +177,16 @@ def _inventories(
         yield from ((name, Inventory(**values)) for name, values in entry.items())
 
 
-def _novas(snapshot: Snapshot, shape: HostShape) -> Iterator[str]:
-    """Yield the traits that nova-compute would report: by Nova's release, and of SMT.
+def _nova_traits(snapshot: Snapshot, shape: HostShape) -> Iterator[str]:
+    """Yield the traits that nova-compute would report on a new host.
 
-    All hosts of the cloud have those of its release.
+    What Nova's release can do is the part that all hosts of the cloud have; a host with
+    two threads a core has SMT.
     """
     roots = {host.provider for host in snapshot.hosts}
     each = [p.traits for p in snapshot.providers if p.uuid in roots]
     for trait in frozenset.intersection(*each) if each else ():
-        if trait.startswith(_OF_NOVA) and trait != os_traits.COMPUTE_STATUS_DISABLED:
+        if trait.startswith(_OF_DRIVER) and trait != os_traits.COMPUTE_STATUS_DISABLED:
             yield trait
     if shape.threads > 1:
         yield HYPERTHREADING
