@@ -277,13 +277,14 @@ class PlanServers(LookingLister):
 
 def _services(parsed_args: argparse.Namespace) -> Iterator[Service]:
     """Yield the services of all files, and of Prometheus."""
-    servers = []
+    outputs = []
     for path in parsed_args.files:
         text = textfile.read(path, _MOST_BYTES, "a table of services")
         if sadf.is_sadf(text):
-            servers += sadf.parse(text, path, parsed_args.peak)
+            outputs += sadf.parse(text, path)
         else:
             yield from services.parse(text, path)
+    servers = sadf.servers(outputs, parsed_args.peak)
     if parsed_args.prometheus is not None:
         url, period = parsed_args.prometheus, parsed_args.range
         servers += prometheus.read(url, period, parsed_args.peak)

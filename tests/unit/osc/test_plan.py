@@ -126,6 +126,14 @@ class PlanServersTest(CommandCase):
         (row,) = self.run_plan(path, "--memory-gb", "500", "--by", "services")
         self.assertEqual(("redis", 1, "max"), (row["Service"], row["VMs"], row["Peak"]))
 
+    def test_a_week_of_sadf(self):
+        days = [
+            self.write(f"day{n}.json", test_observed.day(f"2026-11-0{n}", 90.0))
+            for n in range(1, 8)
+        ]
+        (row,) = self.run_plan(*days, "--memory-gb", "500", "--by", "services")
+        self.assertEqual((1, 0.2), (row["Servers"], row["Used CPUs"]))
+
     def test_cloud(self):
         saved = self.save(small_cloud())
         rows = self.run_plan("--snapshot", saved)
