@@ -203,7 +203,9 @@ class _Planner:
         cells = room(policy, self._model, "dedicated", pinned)
         own = scheme_of(policy).mixes or len(pinned) > 1
         parts = (1,) if own else _PARTS
-        sizes = tuple(size for one in pinned for size in sizes_of(one, cells, parts))
+        sizes = tuple(
+            size for one in pinned for size in sizes_of(one, cells, parts, mixed=True)
+        )
         if len(parts) > 1 and sizes:
             vcpus = sorted({size.vcpus for size in sizes})
             self.remarks.append(

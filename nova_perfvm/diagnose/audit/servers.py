@@ -21,7 +21,7 @@ from nova_perfvm.findings import (
     Finding,
 )
 from nova_perfvm.policy import Policy, VMClass
-from nova_perfvm.rules.slots import cell_cpus
+from nova_perfvm.rules.slots import cell_cpus, cell_takes
 
 
 class ServerFacts(NamedTuple):
@@ -252,10 +252,10 @@ def _stranding(
         if 0 < server.vcpus < whole and server.vcpus not in vm_class.sizes:
             odd.append(server)
         else:
-            mine += vm_class.of_size(server.vcpus).cell_pcpus
+            mine += cell_takes(vm_class.of_size(server.vcpus), cell)
     left = cell_cpus(vm_class, cell)[0] - mine
     taken = sum(-(-server.vcpus // vm_class.cells_per_vm) for server in odd)
-    need = vm_class.cell_pcpus
+    need = cell_takes(vm_class, cell)
     return odd if max(0, left - taken) // need < max(0, left) // need else []
 
 
