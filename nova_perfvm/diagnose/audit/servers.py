@@ -4,6 +4,7 @@
 import collections
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from shlex import quote
 from typing import NamedTuple
 
 from nova_perfvm import cpuset
@@ -84,7 +85,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 CELLS_UNKNOWN,
                 host,
                 "the host shows no NUMA nodes: VMs on each node cannot be counted",
-                f"openstack hypervisor show {host}",
+                f"openstack hypervisor show {quote(host)}",
             )
 
 
