@@ -162,6 +162,18 @@ class PlanServersTest(CommandCase):
         self.run_plan(*arguments, "--host-shape", "2x20")
         self.assertIn("each host: 2x20 CPUs, 500 GiB\n", self.stderr)
 
+    def test_a_service_of_two_tables(self):
+        other = self.write("other.csv", TABLE)
+        sample = self.write("sadf.json", test_observed.SAMPLE)
+        table = self.file(TABLE)
+        for files, words in (
+            ((table, other), f"service redis is in {table} and in {other}, and would"),
+            ((table, sample), f"service redis is in {table} and in sadf, and would"),
+        ):
+            self.assert_refused(
+                3, words, "plan", "servers", *files, "--memory-gb", "500"
+            )
+
     def test_mistakes(self):
         table = self.file(TABLE)
         fio = self.write("fio.json", test_disk.fio())
