@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from nova_perfvm.changes.what_if import emptying
 from nova_perfvm.changes.what_if.emptying import Emptied
+from nova_perfvm.diagnose import capacity
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError, ShapeError
 from nova_perfvm.osc import options as opt
@@ -194,6 +195,7 @@ class PlanServers(LookingLister):
                     f"class {s.class_name}: {s.free} of {s.total} slots are free"
                     for s in slots
                 ),
+                *capacity.notes(policy, snapshot),
                 emptying.in_words(snapshot, emptied),
                 *(emptied[-1].notes if emptied else ()),
             )
