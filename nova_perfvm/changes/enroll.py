@@ -178,7 +178,8 @@ def _in_the_way(
             yield (
                 f"aggregate {aggregate} is for hosts with "
                 f"{', '.join(sorted(found.elastic_traits - {trait}))}, and policy "
-                f"hosts have {trait}: openstack aggregate set --name NEW {aggregate}"
+                f"hosts have {trait}: openstack aggregate set --name NEW "
+                f"{quote(aggregate)}"
             )
     wanted = {child.name: child for child in children}
     for name, other in view.elsewhere.items():

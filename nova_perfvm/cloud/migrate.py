@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -252,8 +253,9 @@ class MigrationRun:
             raise StoppedError(
                 f"Nova refuses the server on {move.target} ({why}), and the plan did "
                 "not foresee that. This is a fault of nova_perfvm: please report what "
-                f"openstack perfvm explain --server {move.server} --host {move.target} "
-                f"--from-nova-db {self.nova_conf} --long prints"
+                f"openstack perfvm explain --server {move.server} "
+                f"--host {shlex.quote(move.target)} "
+                f"--from-nova-db {shlex.quote(str(self.nova_conf))} --long prints"
             )
 
     def _check_after(self, move: Move, before: set[tuple[str, str]] | None) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from shlex import quote
 
 from nova_perfvm.changes.migrations import goals
 from nova_perfvm.changes.migrations.model import command
@@ -60,8 +61,8 @@ class ProofCloud:
         if snapshot.servers_by_host.get(host):
             drained = goals.drain(Planning(policy, snapshot, settings), host)
             moves = [line for m in drained.moves for line in command(m).splitlines()]
-            how = f"{host} has servers; openstack perfvm plan drain {host} --execute:"
-            return [how, *moves, *drained.reasons]
+            drain = f"openstack perfvm plan drain {quote(host)} --execute"
+            return [f"{host} has servers; {drain}:", *moves, *drained.reasons]
         return [] if found.accepting else [headline(found)]
 
     def boot(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import re
+import shlex
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -212,7 +213,8 @@ def _volume(api: API, wanted: WantedServers, name: str) -> str:
             made = api.cinder("POST", "/volumes", {"volume": volume}, "volume")
     except NotThereError as exc:
         raise CloudError(
-            f"{exc} openstack volume type create {wanted.volume_type} makes a type"
+            f"{exc} openstack volume type create "
+            f"{shlex.quote(wanted.volume_type or '')} makes a type"
         ) from exc
     found = _ready(
         lambda: api.cinder("GET", f"/volumes/{made['id']}", key="volume"),

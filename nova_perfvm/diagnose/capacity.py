@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from nova_perfvm.diagnose.arrivals import arrived
+from nova_perfvm.diagnose.explain.report import huge_pages_unknown
 from nova_perfvm.diagnose.verdicts import SchedulerSettings, judge, settings_for
 from nova_perfvm.diagnose.words import in_words
 from nova_perfvm.facts.demand import Request, in_cloud
@@ -104,6 +105,13 @@ def _sums(name: str, hosts: list[Slots]) -> Iterator[Slots]:
         )
 
 
+def notes(policy: Policy, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return notes on classes whose huge pages nobody told."""
+    requests = (request_of_class(policy, c, snapshot) for c in policy.pinned_classes)
+    found = (huge_pages_unknown(request, snapshot.hosts) for request in requests)
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(found)))
+
+
 def request_of_class(
     policy: Policy,
     vm_class: VMClass,
@@ -154,7 +162,9 @@ def _slots(
     if not found.unfit:
         return found
     reasons = judge(policy, request, views[-1], settings).reasons
-    return replace(found, why=in_words(reasons) or "no NUMA node has room")
+    why = in_words(reasons) or "no NUMA node has room"
+    unknown = huge_pages_unknown(request, (view.compute,))
+    return replace(found, why="; ".join((why, *unknown)))
 
 
 def _pinned(view: HostView) -> frozenset[int]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from shlex import quote
 from typing import Final
 
 from nova_perfvm import constants as const
@@ -145,8 +146,8 @@ class HostView:
         if not self.compute.interrupted:
             return ()
         cause = f"nova-compute on {self.host} is disabled since an enroll was cut off"
-        enable = f"openstack compute service set --enable {self.host} nova-compute"
-        return (f"{cause}: {enable}",)
+        enable = "openstack compute service set --enable"
+        return (f"{cause}: {enable} {quote(self.host)} nova-compute",)
 
     def describe(self, consumer: str) -> str:
         """Return a consumer of the host's providers in words, for messages."""

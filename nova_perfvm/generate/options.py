@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from shlex import quote
 from typing import Any, Final
 
 from nova_perfvm import findings as codes
@@ -184,7 +185,8 @@ def judge_policy(
     :param enforced: the controllers' policy, or the error of reading it
     :param policy: the operator's policy
     """
-    code, remedy = codes.NOT_ENFORCED, f"nova-perfvm policy check {path or 'FILE'}"
+    code = codes.NOT_ENFORCED
+    remedy = f"nova-perfvm policy check {quote(path) if path else 'FILE'}"
     stated = f"{POLICY} is {path or 'not set, which means the built-in policy'}"
     if isinstance(enforced, UnreadableFileError):
         code, remedy = codes.ENFORCED_UNKNOWN, f"on a controller: {remedy}"

@@ -55,5 +55,6 @@ class ShowCapacity(LookingCommand, Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         policy, settings, snapshot = self.observed(parsed_args)
         found = counted(parsed_args.by, policy, snapshot, settings)
+        self.tell(*capacity.notes(policy, snapshot))
         rows = [(s.name, s.class_name, s.total, s.used, s.free, s.unfit) for s in found]
         return (parsed_args.by.capitalize(), *_COLUMNS), rows

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from nova_perfvm.changes.what_if import emptying
 from nova_perfvm.changes.what_if.emptying import Emptied
+from nova_perfvm.diagnose import capacity
 from nova_perfvm.documents import textfile
 from nova_perfvm.exceptions import PerfVMError, ShapeError
 from nova_perfvm.osc import options as opt
@@ -194,6 +195,7 @@ class PlanServers(LookingLister):
                     f"class {s.class_name}: {s.free} of {s.total} slots are free"
                     for s in slots
                 ),
+                *capacity.notes(policy, snapshot),
                 emptying.in_words(snapshot, emptied),
                 *(emptied[-1].notes if emptied else ()),
             )
@@ -276,18 +278,39 @@ class PlanServers(LookingLister):
 
 
 def _services(parsed_args: argparse.Namespace) -> Iterator[Service]:
-    """Yield the services of all files, and of Prometheus."""
-    servers = []
+    """Yield the services of all files, and of Prometheus.
+
+    :raises PerfVMError: when a service is there twice
+    """
+    known: dict[str, str] = {}
+    for source, service in _from_sources(parsed_args):
+        if service.name in known:
+            raise PerfVMError(
+                f"service {service.name} is in {known[service.name]} and in {source}, "
+                "and would count twice: leave one out, or give each its own name"
+            )
+        known[service.name] = source
+        yield service
+
+
+def _from_sources(parsed_args: argparse.Namespace) -> Iterator[tuple[str, Service]]:
+    """Yield each service with its file, or the programs that observed its servers."""
+    outputs = []
     for path in parsed_args.files:
         text = textfile.read(path, _MOST_BYTES, "a table of services")
         if sadf.is_sadf(text):
-            servers += sadf.parse(text, path, parsed_args.peak)
+            outputs += sadf.parse(text, path)
         else:
-            yield from services.parse(text, path)
+            yield from ((path, service) for service in services.parse(text, path))
+    seen = ["sadf"] if outputs else []
+    servers = sadf.servers(outputs, parsed_args.peak)
     if parsed_args.prometheus is not None:
         url, period = parsed_args.prometheus, parsed_args.range
         servers += prometheus.read(url, period, parsed_args.peak)
-    yield from observed.services_of(servers, parsed_args.service_of, parsed_args.peak)
+        seen.append("Prometheus")
+    pattern, peak = parsed_args.service_of, parsed_args.peak
+    for service in observed.services_of(servers, pattern, peak):
+        yield " and ".join(seen), service
 
 
 def _conditions(parsed_args: argparse.Namespace) -> Conditions:

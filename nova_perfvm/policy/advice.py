@@ -19,12 +19,13 @@ def advice(policy: Policy) -> Iterator[Finding]:
     for vm_class in policy.pinned_classes:
         path = ("classes", vm_class.name)
         for shape in policy.host_shapes:
+            need = vm_class.cell_takes(shape.threads)
             usable = shape.cell_cpus(vm_class.smt)
-            if cell_slots(vm_class, shape) and usable % vm_class.cell_pcpus == 0:
+            if cell_slots(vm_class, shape) and usable % need == 0:
                 yield _note(
                     findings.NO_CPU_FOR_HOST,
                     (*path, "vcpus"),
-                    f"VMs of {vm_class.cell_pcpus} CPUs may fill all {usable} CPUs of "
+                    f"VMs of {need} CPUs may fill all {usable} CPUs of "
                     f"a NUMA node of {shape}: the host, QEMU's emulator threads and "
                     "vhost have no CPU of their own and run on the VMs' CPUs",
                 )

@@ -221,6 +221,31 @@ class VMClass:
         """Physical CPUs that a VM takes per NUMA node, emulator threads included."""
         return self.cell_vcpus + self._emulator_pcpus if self.cell_vcpus else 0
 
+    def cell_takes(self, threads: int, *, mixed: bool = False) -> int:
+        """Return the CPUs of a NUMA node that a VM keeps from others.
+
+        :param threads: hardware threads per core
+        :param mixed: see :meth:`in_cores`
+        """
+        if not self.cell_vcpus:
+            return 0
+        return self.in_cores(self.cell_vcpus, threads, mixed=mixed)
+
+    def in_cores(self, vcpus: int, threads: int, *, mixed: bool) -> int:
+        """Return the CPUs that vCPUs of a VM on one NUMA node keep from others.
+
+        With the thread policy ``require`` they take whole cores: Nova gives the
+        remaining thread of a core to emulator threads only.
+
+        :param mixed: whether VMs of other sizes are beside it: a thread that emulator
+            threads leave may then be of no use
+        """
+        pcpus = vcpus + self._emulator_pcpus
+        if self.cpu_thread_policy != "require":
+            return pcpus
+        whole = pcpus if mixed else vcpus
+        return max(pcpus, -(-whole // threads) * threads)
+
     @property
     def cell_sizes(self) -> tuple[int, ...]:
         """``cell_pcpus`` of each of ``sizes``; empty for a class that shares CPUs."""

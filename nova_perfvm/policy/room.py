@@ -25,7 +25,7 @@ def groups_of(shares: Sequence[int], cells_per_vm: int) -> int:
 
 def cell_slots(vm_class: VMClass, shape: HostShape) -> int:
     """Count the shares per NUMA node of a shape; 0 for a class that is not pinned."""
-    need = vm_class.cell_pcpus
+    need = vm_class.cell_takes(shape.threads)
     return shape.cell_cpus(vm_class.smt) // need if need else 0
 
 

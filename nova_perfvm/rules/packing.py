@@ -18,7 +18,13 @@ from nova_perfvm.rules.classes import resolve_class
 from nova_perfvm.rules.host.class_conflict import unpinned_vms
 from nova_perfvm.rules.host.room import has_cell_for_itself
 from nova_perfvm.rules.host.unreadable import fault
-from nova_perfvm.rules.slots import cell_cpus, count_vms, host_mode, host_slots
+from nova_perfvm.rules.slots import (
+    cell_cpus,
+    cell_takes,
+    count_vms,
+    host_mode,
+    host_slots,
+)
 
 FULL_SCALE: Final = 100
 
@@ -116,7 +122,7 @@ def _free_slots(
     memory_mb = max((cell.memory_mb for cell in request.cells), default=0)
     shares = []
     for cell in host.cells:
-        free = cell_cpus(vm_class, cell)[1] // vm_class.cell_pcpus
+        free = cell_cpus(vm_class, cell)[1] // cell_takes(vm_class, cell)
         if memory_mb:
             free = min(free, (cell.memory_mb - cell.memory_usage_mb) // memory_mb)
         if vm_class.exclusive == "cell" and not has_cell_for_itself(

@@ -68,8 +68,24 @@ def cell_cpus(vm_class: VMClass, cell: NUMACell) -> tuple[int, int]:
         usable, free = cell.count_cores()
         # Each pinned CPU counts as a core, even where Nova pinned both threads of one.
         return usable, min(free, usable - pins)
+    if vm_class.cpu_thread_policy == "require" and _has_threads(cell):
+        every, free_ones = cell.pcpuset, cell.free_pcpus
+        return _in_cores(vm_class, cell, every), _in_cores(vm_class, cell, free_ones)
     usable = len(cell.pcpuset)
     return usable, usable - pins
+
+
+def _in_cores(vm_class: VMClass, cell: NUMACell, cpus: AbstractSet[int]) -> int:
+    """Count CPUs beside siblings, as ``require`` wants them, and one for QEMU."""
+    beside = sum(n for core in cell.siblings if (n := len(core & cpus)) > 1)
+    extra = vm_class.cell_pcpus - vm_class.cell_vcpus
+    # Nova pins isolated emulator threads on any CPU.
+    return beside + min(extra, len(cpus) - beside)
+
+
+def cell_takes(vm_class: VMClass, cell: NUMACell) -> int:
+    """Return the CPUs of a NUMA node that a VM of a class keeps from others."""
+    return vm_class.cell_takes(max(map(len, cell.siblings), default=1))
 
 
 def free_cpus(vm_class: VMClass, cell: NUMACell) -> AbstractSet[int]:
@@ -264,7 +280,7 @@ def host_slots(
     share_mb = -(-memory_mb // vm_class.cells_per_vm)
     shares = []
     for cell in cells:
-        count = cell_cpus(vm_class, cell)[0] // vm_class.cell_pcpus
+        count = cell_cpus(vm_class, cell)[0] // cell_takes(vm_class, cell)
         if share_mb:
             # Memory reserved for the host makes the figure of an empty node negative.
             count = min(count, max(0, cell.memory_mb) // share_mb)

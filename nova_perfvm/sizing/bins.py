@@ -89,7 +89,7 @@ def pack(kinds: Sequence[VMKind], host: Bin, limit_s: float = 5.0) -> Packing:
         return Packing(0, 0, solved=True)
     counts, limits = [kind.vms for kind in kinds], _limits(kinds, host)
     places = list(_places(kinds, host, limits))
-    patterns = dict(_fill(counts, places, limits))
+    patterns = dict(_fill(kinds, host, limits))
     hosts, bound = sum(patterns.values()), _volume(counts, places, limits)
     if hosts <= bound:
         return Packing(hosts, hosts, solved=True)
@@ -109,10 +109,15 @@ def pack(kinds: Sequence[VMKind], host: Bin, limit_s: float = 5.0) -> Packing:
 
 
 class _Place(NamedTuple):
-    """A kind of VM on NUMA nodes of a host, and what it takes of each limit."""
+    """What VMs of a kind take of each limit: a VM, or its part on one NUMA node.
+
+    :ivar parts: parts that each VM has in places of their own; 0 for a whole VM
+    """
 
     kind: int
     taken: Mapping[_Row, float]
+    vms: int = 1
+    parts: int = 0
 
 
 def _limits(kinds: Sequence[VMKind], host: Bin) -> dict[_Row, float]:
@@ -135,21 +140,43 @@ def _limits(kinds: Sequence[VMKind], host: Bin) -> dict[_Row, float]:
 def _places(
     kinds: Sequence[VMKind], host: Bin, limits: Mapping[_Row, float]
 ) -> Iterator[_Place]:
+    nodes = range(len(host.cells))
     for number, kind in enumerate(kinds):
-        taken: dict[_Row, float] = {
-            ("all cpus", 0): kind.cpus,
-            ("all memory", 0): kind.memory_gb,
-            ("network", 0): kind.network_gbps,
-            ("disk", 0): kind.disk_part,
-            (f"vms of {kind.class_name}", 0): 1,
-            ("alone", number): 1,
-        }
-        for cells in itertools.combinations(range(len(host.cells)), kind.cells):
-            found = taken.copy()
-            for cell in cells:
-                found["cpus", cell] = kind.cpus / kind.cells
-                found["memory", cell] = kind.memory_gb / kind.cells
-            yield _Place(number, {row: found[row] for row in found if row in limits})
+        common = _common(number, kind, limits)
+        if 1 < kind.cells < len(nodes):
+            # The sets of nodes are too many: 735,471 of 8 out of 24 nodes.
+            yield _Place(number, common, parts=kind.cells)
+            for node in nodes:
+                yield _Place(number, _part(kind, node), vms=0)
+            continue
+        for chosen in itertools.combinations(nodes, kind.cells):
+            taken = dict(common)
+            for node in chosen:
+                taken |= _part(kind, node)
+            yield _Place(number, taken)
+
+
+def _common(
+    number: int, kind: VMKind, limits: Mapping[_Row, float]
+) -> dict[_Row, float]:
+    """Return what a VM takes of the limits of the whole host."""
+    taken: dict[_Row, float] = {
+        ("all cpus", 0): kind.cpus,
+        ("all memory", 0): kind.memory_gb,
+        ("network", 0): kind.network_gbps,
+        ("disk", 0): kind.disk_part,
+        (f"vms of {kind.class_name}", 0): 1,
+        ("alone", number): 1,
+    }
+    return {row: part for row, part in taken.items() if row in limits}
+
+
+def _part(kind: VMKind, node: int) -> dict[_Row, float]:
+    """Return what a VM takes of one of its NUMA nodes."""
+    return {
+        ("cpus", node): kind.cpus / kind.cells,
+        ("memory", node): kind.memory_gb / kind.cells,
+    }
 
 
 def _volume(
@@ -157,7 +184,7 @@ def _volume(
 ) -> int:
     """Return the hosts that the VMs need of the scarcest of what a host has."""
     # On whichever NUMA nodes it is, a VM takes the same of the other limits.
-    each = dict(places)
+    each = {place.kind: place.taken for place in places if place.vms}
     totals = {
         row: math.fsum(n * each[kind].get(row, 0) for kind, n in enumerate(counts))
         for row in limits
@@ -166,21 +193,77 @@ def _volume(
     return max(math.ceil(totals[row] / limits[row] - _NEAR_0) for row in totals)
 
 
+class _Choice(NamedTuple):
+    """VMs of a kind on all sets of NUMA nodes of which they take as large a part.
+
+    :ivar part: the largest part of a limit that a VM takes
+    :ivar nodes: NUMA nodes to choose from
+    :ivar tight: one of these is in each set; empty for VMs without NUMA nodes
+    """
+
+    kind: int
+    part: float
+    common: Mapping[_Row, float]
+    nodes: Mapping[int, Mapping[_Row, float]]
+    tight: frozenset[int]
+    cells: int
+
+    def taken(self, free: Mapping[_Row, float]) -> Mapping[_Row, float] | None:
+        """Return what a VM takes on the first nodes with room; None without room."""
+        if not _fits(self.common, free):
+            return None
+        room = [node for node, part in self.nodes.items() if _fits(part, free)]
+        chosen = room[: self.cells]
+        if self.tight.isdisjoint(chosen):
+            tight = [node for node in room if node in self.tight]
+            chosen = chosen[:-1] + tight[:1]
+        if len(chosen) < self.cells:
+            return None
+        taken = dict(self.common)
+        for node in chosen:
+            taken |= self.nodes[node]
+        return taken
+
+
+def _fits(taken: Mapping[_Row, float], free: Mapping[_Row, float]) -> bool:
+    return all(free[row] + _NEAR_0 >= part for row, part in taken.items())
+
+
+def _choices(
+    kinds: Sequence[VMKind], host: Bin, limits: Mapping[_Row, float]
+) -> Iterator[_Choice]:
+    def largest(taken: Mapping[_Row, float]) -> float:
+        return max(part / limits[row] for row, part in taken.items())
+
+    for number, kind in enumerate(kinds):
+        common = _common(number, kind, limits)
+        nodes = {}
+        if kind.cells:
+            nodes = {node: _part(kind, node) for node in range(len(host.cells))}
+        parts = {node: largest(common | part) for node, part in nodes.items()}
+        for most in set(parts.values()) or {largest(common)}:
+            yield _Choice(
+                number,
+                most,
+                common,
+                {node: part for node, part in nodes.items() if parts[node] <= most},
+                frozenset(node for node, part in parts.items() if part == most),
+                kind.cells,
+            )
+
+
 def _fill(
-    counts: Sequence[int], places: Sequence[_Place], limits: Mapping[_Row, float]
+    kinds: Sequence[VMKind], host: Bin, limits: Mapping[_Row, float]
 ) -> Iterator[tuple[_Pattern, int]]:
     """Yield patterns and their number: each host is filled, the largest VMs first."""
-
-    def largest(place: _Place) -> float:
-        return max(part / limits[row] for row, part in place.taken.items())
-
-    left, ordered = list(counts), sorted(places, key=largest, reverse=True)
+    left = [kind.vms for kind in kinds]
+    choices = _choices(kinds, host, limits)
+    ordered = sorted(choices, key=operator.attrgetter("part"), reverse=True)
     while any(left):
         free, pattern = dict(limits), [0] * len(left)
-        for kind, taken in ordered:
-            while pattern[kind] < left[kind] and all(
-                free[row] + _NEAR_0 >= part for row, part in taken.items()
-            ):
+        for choice in ordered:
+            kind = choice.kind
+            while pattern[kind] < left[kind] and (taken := choice.taken(free)):
                 pattern[kind] += 1
                 for row, part in taken.items():
                     free[row] -= part
@@ -252,7 +335,8 @@ class _Search:
             for column, place in zip(
                 self._host(program, counts), self._places, strict=True
             ):
-                columns[place.kind][column] = 1.0
+                if place.vms:
+                    columns[place.kind][column] = 1.0
         for terms, vms in zip(columns, counts, strict=True):
             program.row(terms, least=vms)
         solution = program.most({}, self._left_s)
@@ -269,14 +353,17 @@ class _Search:
         """
         program = solver.Program()
         columns = self._host(program, counts)
-        kinds = [place.kind for place in self._places]
-        worth = {c: prices[kind] for c, kind in zip(columns, kinds, strict=True)}
+        worth = {
+            column: prices[place.kind]
+            for column, place in zip(columns, self._places, strict=True)
+            if place.vms
+        }
         solution = program.most(worth, self._left_s)
         if time.monotonic() > self._end or not solution.values:
             return math.inf, None
         pattern = [0] * len(counts)
-        for kind, many in zip(kinds, solution.values, strict=True):
-            pattern[kind] += round(many)
+        for place, many in zip(self._places, solution.values, strict=True):
+            pattern[place.kind] += place.vms * round(many)
         return solution.bound, tuple(pattern)
 
     def _host(self, program: solver.Program, counts: Sequence[int]) -> list[int]:
@@ -286,7 +373,19 @@ class _Search:
             parts = zip(columns, self._places, strict=True)
             terms = {c: p.taken[row] for c, p in parts if row in p.taken}
             program.row(terms, limit)
+        self._divide(program, columns)
         return columns
+
+    def _divide(self, program: solver.Program, columns: Sequence[int]) -> None:
+        """Give VMs all of their parts, no two parts of a VM on one NUMA node."""
+        pairs = [*zip(columns, self._places, strict=True)]
+        for vms, whole in pairs:
+            if not whole.parts:
+                continue
+            parts = [c for c, p in pairs if p.kind == whole.kind and not p.vms]
+            program.row({vms: -whole.parts, **dict.fromkeys(parts, 1.0)}, 0, 0)
+            for part in parts:
+                program.row({vms: -1.0, part: 1.0}, 0)
 
     @property
     def _left_s(self) -> float:

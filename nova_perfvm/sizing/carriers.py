@@ -39,28 +39,34 @@ class Size(NamedTuple):
 
 
 def sizes_of(
-    vm_class: VMClass, room: Sequence[Cell], parts: Iterable[int] = (1,)
+    vm_class: VMClass,
+    room: Sequence[Cell],
+    parts: Iterable[int] = (1,),
+    *,
+    mixed: bool = False,
 ) -> Iterator[Size]:
     """Yield the flavors of a class that fit a host.
 
     :param room: of the hosts that serve the class
     :param parts: also divide each flavor by these numbers, where they divide its vCPUs
+    :param mixed: whether a host has VMs of several sizes
     """
     flavors = vm_class.flavors
+    threads = max((cell.threads for cell in room), default=1)
     for size in flavors.sizes if flavors else ():
         for part in parts:
             if size.vcpus % (part * vm_class.cells_per_vm):
                 continue
             cells = vm_class.cells_per_vm if vm_class.pinned else 0
-            # Beside its vCPUs a VM may own a CPU for QEMU's threads.
-            spare = vm_class.cell_pcpus - vm_class.cell_vcpus
             found = Size(
                 vm_class.name,
                 flavors.name_of(vm_class.name, size) if flavors and part == 1 else "",
                 size.vcpus // part,
                 size.memory_gb / part,
                 cells,
-                size.vcpus // part // cells + spare if cells else 0,
+                vm_class.in_cores(size.vcpus // part // cells, threads, mixed=mixed)
+                if cells
+                else 0,
                 0,
             )
             fitting = _fitting(found, room)

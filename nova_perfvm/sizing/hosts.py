@@ -36,10 +36,14 @@ class HostModel:
 
 
 class Cell(NamedTuple):
-    """Room for VMs on one NUMA node: CPUs, and memory in GiB."""
+    """Room for VMs on one NUMA node: CPUs, and memory in GiB.
+
+    :ivar threads: of each core
+    """
 
     cpus: int
     memory_gb: float
+    threads: int = 1
 
 
 def room(
@@ -56,7 +60,7 @@ def room(
     cpus = divide_cpus(request, pinned)
     usable = cpus.pinnable | cpus.shared
     return tuple(
-        Cell(len(node.cpus & usable), (memory.vms_mb or 0) / 1024)
+        Cell(len(node.cpus & usable), (memory.vms_mb or 0) / 1024, model.shape.threads)
         for node, memory in zip(
             topology.nodes, divide_memory(request, cpus, pinned), strict=True
         )

@@ -69,7 +69,7 @@ def services_of(
         if server.name in known:
             raise PerfVMError(
                 f"server {server.name} is there twice, and would count as two: name "
-                "one output of each server, such as that of its busiest day"
+                "its output of sadf, or --prometheus"
             )
         known.add(server.name)
         match = matches(server.name)

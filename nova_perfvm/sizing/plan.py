@@ -154,8 +154,20 @@ def plan(
         arms,
         sensitivity,
         own,
-        (*planner.remarks, *planner.unfit(policy)),
+        (*planner.remarks, *planner.unfit(policy), *_not_summed(model, services)),
     )
+
+
+def _not_summed(model: HostModel, services: Iterable[Service]) -> Iterator[str]:
+    """Yield the figures that are known of some machines, and so of no use."""
+    for key in ("watts", "cost"):
+        option = f"--host-{key}"
+        known = getattr(model, key) is not None
+        lacking = [of.name for of in services if getattr(of, key) is None]
+        if known and lacking:
+            yield f"{option} not used without {key} of: {some_of(lacking, 3)}"
+        elif not (known or lacking):
+            yield f"{key} not used without {option}"
 
 
 def sum_of(services: Sequence[Service], key: str) -> float | None:
@@ -203,7 +215,9 @@ class _Planner:
         cells = room(policy, self._model, "dedicated", pinned)
         own = scheme_of(policy).mixes or len(pinned) > 1
         parts = (1,) if own else _PARTS
-        sizes = tuple(size for one in pinned for size in sizes_of(one, cells, parts))
+        sizes = tuple(
+            size for one in pinned for size in sizes_of(one, cells, parts, mixed=True)
+        )
         if len(parts) > 1 and sizes:
             vcpus = sorted({size.vcpus for size in sizes})
             self.remarks.append(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from shlex import quote
 from typing import Final
 
 from nova_perfvm import findings as codes
@@ -91,7 +92,7 @@ def elsewhere(nova: Snapshot, seen: Hypervisor, host: str) -> Iterator[Finding]:
             ran,
             f"if it has moved since {seen.taken_at}, collect once more; else a domain "
             f"was left behind on {seen.hostname}: shut it down there: virsh destroy "
-            f"{vm.domain}",
+            f"{quote(vm.domain)}",
             expected=f"to run {where}, where Nova has it",
             source=source,
         )

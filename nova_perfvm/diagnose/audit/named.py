@@ -8,6 +8,7 @@ answer for each named server, even if there is nothing to compare.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from shlex import quote
 
 from nova_perfvm.cpuset import format_cpus
 from nova_perfvm.diagnose.audit import hypervisors
@@ -92,13 +93,14 @@ def _answer(nova: Snapshot, seen: Hypervisor | None, server: Server) -> Finding:
     if not server.pinned_cpus:
         return hypervisors.unknown(name, hypervisors.NOT_PINNED, source)
     has = ", ".join(_shown(cell) for cell in server.cells or () if cell.cpu_pinning)
+    path = quote(f"{server.host}.json")
     return hypervisors.unknown(
         name,
         f"Nova has {has}{_busy(server)}; libvirt and the kernel were not asked, as "
         f"no file is given that was collected on {server.host}",
         source,
-        f"on {server.host}: nova-perfvm host collect --output {server.host}.json; "
-        f"then add --collected {server.host}.json",
+        f"on {server.host}: nova-perfvm host collect --output {path}; "
+        f"then add --collected {path}",
     )._replace(expected=hypervisors.AGREEMENT)
 
 

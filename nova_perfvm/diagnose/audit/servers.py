@@ -4,6 +4,7 @@
 import collections
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from shlex import quote
 from typing import NamedTuple
 
 from nova_perfvm import cpuset
@@ -21,7 +22,7 @@ from nova_perfvm.findings import (
     Finding,
 )
 from nova_perfvm.policy import Policy, VMClass
-from nova_perfvm.rules.slots import cell_cpus
+from nova_perfvm.rules.slots import cell_cpus, cell_takes
 
 
 class ServerFacts(NamedTuple):
@@ -84,7 +85,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 CELLS_UNKNOWN,
                 host,
                 "the host shows no NUMA nodes: VMs on each node cannot be counted",
-                f"openstack hypervisor show {host}",
+                f"openstack hypervisor show {quote(host)}",
             )
 
 
@@ -252,10 +253,10 @@ def _stranding(
         if 0 < server.vcpus < whole and server.vcpus not in vm_class.sizes:
             odd.append(server)
         else:
-            mine += vm_class.of_size(server.vcpus).cell_pcpus
+            mine += cell_takes(vm_class.of_size(server.vcpus), cell)
     left = cell_cpus(vm_class, cell)[0] - mine
     taken = sum(-(-server.vcpus // vm_class.cells_per_vm) for server in odd)
-    need = vm_class.cell_pcpus
+    need = cell_takes(vm_class, cell)
     return odd if max(0, left - taken) // need < max(0, left) // need else []
 
 

@@ -272,7 +272,7 @@ def explain(
     fixer = Fixer(policy, snapshot, request, everything, settings)
     fixes = tuple(map(fixer.fix, verdicts))
     notes = [*assumed_cells(verdict.view.compute for verdict in verdicts)]
-    notes += _huge_pages_unknown(request, verdicts)
+    notes += huge_pages_unknown(request, (v.view.compute for v in verdicts))
     notes += stays_put(request)
     notes += _not_owned(everything)
     if not settings.told:
@@ -356,13 +356,10 @@ def assumed_cells(hosts: Iterable[ComputeHost]) -> Iterator[str]:
         )
 
 
-def _huge_pages_unknown(
-    request: Request, verdicts: Iterable[HostVerdict]
-) -> Iterator[str]:
+def huge_pages_unknown(request: Request, hosts: Iterable[ComputeHost]) -> Iterator[str]:
     """Yield a note if a request asks for huge pages and those of hosts are unknown."""
     sizes = [cell.page_size_kb or 0 for cell in request.facts.cells]
     asked = any(s == const.PAGE_LARGE or s >= const.HUGE_KB for s in sizes)
-    hosts = [verdict.view.compute for verdict in verdicts]
     count = sum(bool(host.cells) and not host.pages_told for host in hosts)
     if asked and count:
         yield (

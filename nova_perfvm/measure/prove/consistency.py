@@ -37,7 +37,7 @@ _MEMINFO: Final = "/proc/meminfo"
 _KERNELS_SHARE: Final = 0.05
 _KERNELS_KB: Final = 2**20 + 2**18
 _XML: Final = "{one.vm.source}"
-_RESIZE: Final = "openstack server resize --flavor {of.flavor.name} {one.vm.uuid}"
+_RESIZE: Final = "openstack server resize --flavor {of.flavor_word} {one.vm.uuid}"
 
 
 @check_each(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from shlex import quote
 from typing import Final, NamedTuple
 
 from nova_perfvm.exceptions import PerfVMError
@@ -95,6 +96,11 @@ class Inputs:
     def vm_class(self) -> VMClass:
         """The class of the flavor."""
         return self.policy.get_class(self.flavor.class_name)
+
+    @property
+    def flavor_word(self) -> str:
+        """The flavor's name, quoted for a shell."""
+        return quote(self.flavor.name)
 
     @cached_property
     def guests(self) -> tuple[CollectedMachine, ...]:

@@ -79,13 +79,6 @@ CELLS: Final = CellsScheme()
 
 
 def cell_cpus(policy: Policy, vm_class: VMClass) -> int:
-    """Return the number of CPUs that a VM takes of each of its NUMA nodes.
-
-    With the thread policy ``require`` a VM takes whole cores: Nova gives the remaining
-    thread of a core to no other VM.
-    """
-    cpus = vm_class.cell_pcpus
-    if vm_class.cpu_thread_policy != "require":
-        return cpus
+    """Return the number of CPUs that a VM takes of each of its NUMA nodes."""
     threads = max(shape.threads for shape in policy.host_shapes)
-    return -(-cpus // threads) * threads
+    return vm_class.cell_takes(threads, mixed=True)

@@ -480,6 +480,16 @@ class UnenrollTest(PlanCase):
         other = dataclasses.replace(bare, name="rack2")
         self.assertEqual([], list(kept_aggregates([other])))
 
+    def test_names_are_quoted(self):
+        left = view()
+        cut_off = dataclasses.replace(
+            left.compute,
+            host="a; reboot",
+            **OFF,
+        )
+        (said,) = dataclasses.replace(left, compute=cut_off).remains
+        self.assertIn("--enable 'a; reboot' nova-compute", said)
+
     def test_forget(self):
         record = Aggregate(3, "p", "perfvm-policy", {"perfvm:policy": "0"}, frozenset())
         names = [const.RC_UNIT, TRAIT, const.TRAIT_HIGH_PERFORMANCE]

@@ -71,6 +71,21 @@ class CapacityCase(testtools.TestCase):
         found = figures(self.hosts())
         self.assertEqual({"old": (2, 0, 0, 2), "new": (2, 0, 2, 0)}, found)
 
+    def test_huge_pages_that_no_api_shows(self):
+        policy = hosts.policy(mem_page_size="1GB")
+        self.cloud = Cloud(policy)
+        self.cloud.add_host("h1")
+        snapshot = self.cloud.snapshot()
+        (slots,) = capacity.host_capacity(policy, snapshot)
+        self.assertEqual((2, 0), (slots.total, slots.free))
+        said = (
+            "huge pages of 1 host are not known and count as none: --from-nova-db "
+            "reads them on a controller"
+        )
+        self.assertIn(f"; {said}", slots.why)
+        self.assertEqual((said,), capacity.notes(policy, snapshot))
+        self.assertEqual((), capacity.notes(POLICY, snapshot))
+
     def test_what_placement_has_no_room_for_is_not_free(self):
         self.cloud.add_host("hp1")
         self.cloud.allocate("leaked", "hp1", {const.RC_SLOT: 1})

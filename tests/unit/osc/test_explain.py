@@ -6,6 +6,7 @@ import json
 import yaml
 
 from nova_perfvm.facts.snapshot import Inventory
+from nova_perfvm.policy import loader
 from tests.unit.facts.snapshot.clouds import HP, Cloud
 from tests.unit.osc.base import CommandCase
 
@@ -186,3 +187,12 @@ class CapacityTest(SavedCase):
             arguments = ("capacity", "show", "--by", by, "-f", "value")
             self.assertEqual(0, self.run_saved(*arguments))
             self.assertEqual(rows.strip(), self.stdout.strip())
+            self.assertNotIn("huge pages", self.stderr)
+
+    def test_huge_pages_that_no_api_shows(self):
+        document = loader.load().as_document()
+        document["classes"]["high-performance"]["mem_page_size"] = "1GB"
+        policy = ("--policy", self.write("policy.yaml", json.dumps(document)))
+        for command in (("capacity", "show"), ("plan", "servers")):
+            self.run_saved(*command, *policy)
+            self.assertIn("huge pages of 2 hosts are not known", self.stderr)

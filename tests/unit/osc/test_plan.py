@@ -126,6 +126,14 @@ class PlanServersTest(CommandCase):
         (row,) = self.run_plan(path, "--memory-gb", "500", "--by", "services")
         self.assertEqual(("redis", 1, "max"), (row["Service"], row["VMs"], row["Peak"]))
 
+    def test_a_week_of_sadf(self):
+        days = [
+            self.write(f"day{n}.json", test_observed.day(f"2026-11-0{n}", 90.0))
+            for n in range(1, 8)
+        ]
+        (row,) = self.run_plan(*days, "--memory-gb", "500", "--by", "services")
+        self.assertEqual((1, 0.2), (row["Servers"], row["Used CPUs"]))
+
     def test_cloud(self):
         saved = self.save(small_cloud())
         rows = self.run_plan("--snapshot", saved)
@@ -153,6 +161,18 @@ class PlanServersTest(CommandCase):
         self.assert_refused(3, words, "plan", "servers", *arguments)
         self.run_plan(*arguments, "--host-shape", "2x20")
         self.assertIn("each host: 2x20 CPUs, 500 GiB\n", self.stderr)
+
+    def test_a_service_of_two_tables(self):
+        other = self.write("other.csv", TABLE)
+        sample = self.write("sadf.json", test_observed.SAMPLE)
+        table = self.file(TABLE)
+        for files, words in (
+            ((table, other), f"service redis is in {table} and in {other}, and would"),
+            ((table, sample), f"service redis is in {table} and in sadf, and would"),
+        ):
+            self.assert_refused(
+                3, words, "plan", "servers", *files, "--memory-gb", "500"
+            )
 
     def test_mistakes(self):
         table = self.file(TABLE)

@@ -24,7 +24,7 @@ from nova_perfvm.placement.candidates import ask
 from nova_perfvm.placement.host_schemes.cells import HOSTS, inventories_of
 from nova_perfvm.placement.host_schemes.residents import Resident
 from nova_perfvm.placement.schemes.cells import CELLS
-from nova_perfvm.policy import loader, policy_mistakes
+from nova_perfvm.policy import HostShape, loader, policy_mistakes
 from tests.unit.facts.snapshot.clouds import Cloud
 
 CPU, MEMORY = const.RC_CELL_CPU, const.RC_CELL_MEMORY
@@ -93,6 +93,15 @@ class PolicyTest(testtools.TestCase):
             )
             amounts = CELLS.amounts(shapes, shapes.pinned_classes[0], 16384)
             self.assertEqual(expected, amounts[CPU])
+
+    def test_the_core_of_emulator_threads(self):
+        """It may be of no use to VMs of other sizes."""
+        threads = {"cpu_thread_policy": "require", "smt": "threads"}
+        policy = policy_of((4, 1, 16), emulator_threads="isolate", **threads)
+        shapes = (HostShape.parse("2x20x2"),)
+        policy = dataclasses.replace(policy, host_shapes=shapes)
+        amounts = CELLS.amounts(policy, policy.pinned_classes[0], 16384)
+        self.assertEqual(6, amounts[CPU])
 
     def test_a_limit_per_host_is_counted_beside(self):
         policy = policy_of(*SIZES[:2], max_per_host=3)

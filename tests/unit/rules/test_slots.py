@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_perfvm.facts import PagePool, RequestCell
+from nova_perfvm.policy import HostShape, shape_slots
 from nova_perfvm.rules import slots
 from tests.unit.rules import hosts
+
+REQUIRE = {"smt": "threads", "cpu_thread_policy": "require"}
 
 
 class HostSlotsTest(testtools.TestCase):
@@ -37,6 +40,25 @@ class HostSlotsTest(testtools.TestCase):
             found = slots.host_slots(vm_class, hosts.host(shape).cells)
             self.assertEqual(expected, found, (shape, keys))
 
+    def test_whole_cores(self):
+        """Nova gives a VM that requires threads no half of another VM's core."""
+        keys = {**REQUIRE, "max_per_host": None}
+        for shape, vcpus, emulator_threads, expected in (
+            ("1x64x2", 5, None, 21),
+            ("1x64x2", 4, None, 32),
+            ("2x20x2", 5, None, 12),
+            ("1x6x4", 5, None, 3),
+            # Two VMs share a core for their emulator threads.
+            ("1x8x2", 4, "isolate", 3),
+            ("1x8x2", 5, "isolate", 2),
+        ):
+            keys |= {"vcpus": vcpus, "emulator_threads": emulator_threads}
+            (vm_class, _) = hosts.policy(flavors=None, **keys).classes
+            host = hosts.host(shape)
+            self.assertEqual(expected, slots.host_slots(vm_class, host.cells), shape)
+            found = shape_slots(vm_class, HostShape.parse(shape))
+            self.assertEqual(expected, found, shape)
+
     def test_memory_limits_slots(self):
         # The smallest flavor has 64 GiB.
         cells = hosts.host("2x40", memory_gb=200).cells
@@ -61,6 +83,7 @@ class CellTest(testtools.TestCase):
 
     def test_cpus(self):
         plain, smt = hosts.host().cells[0], hosts.host("2x20x2").cells[0]
+        fives = smt._replace(pinned_cpus=frozenset(range(18)) - {5, 11, 17})
         one_thread = hosts.host("2x20x2", mode=range(0, 80, 2)).cells[0]
         for cell, keys, expected in (
             (plain, {}, (20, 20)),
@@ -69,6 +92,9 @@ class CellTest(testtools.TestCase):
             (one_thread, {}, (20, 20)),
             (one_thread, {"smt": "threads"}, (20, 20)),
             (smt, {"smt": "threads"}, (40, 40)),
+            # Three VMs of 5 vCPUs leave half of three cores.
+            (fives, REQUIRE, (40, 22)),
+            (fives, {**REQUIRE, "emulator_threads": "isolate"}, (40, 23)),
             # One VM owns 20 cores however Nova packed it: its prefer puts 20 vCPUs on
             # both threads of ten cores.
             (smt._replace(pinned_cpus=frozenset(range(20))), {}, (20, 0)),

@@ -3,10 +3,12 @@
 import itertools
 import random
 import sys
+import time
 from unittest import mock
 
 import testtools
 
+from nova_perfvm.sizing import bins
 from nova_perfvm.sizing.bins import Bin, VMKind, pack
 from nova_perfvm.sizing.hosts import Cell
 
@@ -75,6 +77,27 @@ class PackTest(testtools.TestCase):
             ("disk", VMKind("a", 11, 1, 1, disk_part=1 / 5), HOST, 3),
         ):
             self.assertEqual((hosts, hosts), pack([kind], host)[:2])
+
+    def test_many_numa_nodes(self):
+        """735,471 sets of 8 nodes are no different from each other."""
+        host = Bin((Cell(8, 60),) * 24)
+        kinds = [VMKind("a", 10, 32, 64, 8), VMKind("b", 9, 12, 30, 2)]
+        begun = time.monotonic()
+        for installed in (True, False):
+            with mock.patch.object(bins.solver, "installed", lambda one=installed: one):
+                self.assertEqual((3, 3), pack(kinds, host)[:2])
+        self.assertLess(time.monotonic() - begun, 20)
+
+    def test_nodes_of_a_vm_differ(self):
+        # The nodes have room for 2, 1, 0 and 2 parts of 4 CPUs.
+        host = Bin((Cell(8, 60), Cell(4, 60), Cell(2, 60), Cell(8, 60)))
+        for _case, vms, cells, hosts in (
+            ("a VM on a host", 4, 3, 4),
+            ("three nodes of one VM", 1, 3, 1),
+            ("pairs", 10, 2, 5),
+        ):
+            found = pack([VMKind("a", vms, 4 * cells, cells, cells)], host)
+            self.assertEqual((hosts, hosts), found[:2], _case)
 
     def test_nothing(self):
         self.assertEqual((0, 0, True), pack([VMKind("a", 0, 1, 1)], HOST))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import dataclasses
 import random
 
 import testtools
 
-from nova_perfvm.policy import HostShape, loader
+from nova_perfvm.policy import FlavorSize, FlavorTemplate, HostShape, loader
 from nova_perfvm.sizing.carriers import Conditions, DiskLimits, carry, sizes_of
 from nova_perfvm.sizing.hosts import HostModel, room
 from nova_perfvm.sizing.ratios import DOCUMENTS, VMRatios
@@ -30,6 +31,24 @@ def carried(of, cpu=1.0, known=None, **conditions):
     ratios = VMRatios("test", cpu=cpu, late="nobody measured")
     conditions = {"ratios": ratios} | conditions
     return carry(of, sizes() if known is None else known, Conditions(**conditions))
+
+
+class SizesTest(testtools.TestCase):
+    def test_whole_cores(self):
+        """Nova gives a VM that requires threads no half of another VM's core."""
+        flavors = FlavorTemplate("hp", sizes=(FlavorSize(5, 8, 0),))
+        for threads, cpus, most in (("require", 6, 21), ("prefer", 5, 25)):
+            vm_class = dataclasses.replace(
+                HP,
+                vcpus=5,
+                smt="threads",
+                cpu_thread_policy=threads,
+                max_per_host=None,
+                flavors=flavors,
+            )
+            model = HostModel(HostShape.parse("1x64x2"), 500)
+            (size,) = sizes_of(vm_class, room(POLICY, model, "dedicated", (vm_class,)))
+            self.assertEqual((cpus, most), (size.cell_cpus, size.per_host))
 
 
 class CarryTest(testtools.TestCase):

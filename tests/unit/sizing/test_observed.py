@@ -58,9 +58,9 @@ class ServicesOfTest(testtools.TestCase):
             self.assertEqual(service, found.name, name)
 
     def test_a_server_that_is_there_twice(self):
-        """sysstat writes a file for each day."""
-        days = [ServerUse("web1", 4, used, 8, 2) for used in (1.0, 3.0)]
-        error = self.assertRaises(PerfVMError, services_of, days, BY_NAME, "max")
+        """In sadf's output and in Prometheus."""
+        both = [ServerUse("web1", 4, used, 8, 2) for used in (1.0, 3.0)]
+        error = self.assertRaises(PerfVMError, services_of, both, BY_NAME, "max")
         self.assertIn("server web1 is there twice", str(error))
 
     def test_expressions(self):
@@ -99,10 +99,33 @@ def of_memory(used):
     return json.dumps(found)
 
 
+def parsed(*texts, peak="max"):
+    """Return the servers of some files."""
+    outputs = [found for text in texts for found in sadf.parse(text, "sadf.json")]
+    return sadf.servers(outputs, peak)
+
+
+def day(date, *idle, name="redis-01", cpus=2):
+    """Return the file of a day, with a sample for each percentage of idle time."""
+    found = json.loads(SAMPLE)
+    (host,) = found["sysstat"]["hosts"]
+    host |= {"nodename": name, "number-of-cpus": cpus}
+    sample = host["statistics"][0]
+    host["statistics"] = [
+        {
+            **sample,
+            "timestamp": {"date": date, "time": f"00:{number}0:00", "utc": 1},
+            "cpu-load": [{"cpu": "all", "iowait": 0.0, "idle": percent}],
+        }
+        for number, percent in enumerate(idle)
+    ]
+    return json.dumps(found)
+
+
 class SadfTest(testtools.TestCase):
     def test_what_sysstat_printed(self):
         self.assertTrue(sadf.is_sadf(SAMPLE))
-        (found,) = sadf.parse(SAMPLE, "sadf.json", "max")
+        (found,) = parsed(SAMPLE)
         self.assertEqual(("redis-01", 2), (found.name, found.cpus))
         # 100 - idle - iowait = 82.5 % and 61 % of 2 CPUs.
         self.assertAlmostEqual(1.65, found.used_cpus)
@@ -122,14 +145,50 @@ class SadfTest(testtools.TestCase):
             # sysstat prints 0.00 if caches are larger than the memory of a container.
             (((5242880, 1.00), (0, 0.00)), 524288000),
         ):
-            (found,) = sadf.parse(of_memory(used), "sadf.json", "max")
+            (found,) = parsed(of_memory(used))
             self.assertAlmostEqual(expected / 1024**2, found.memory_gb, 3)
         # By the percentage the memory is smaller than what is available.
-        (found,) = sadf.parse(of_memory([(3072000, 0.59)]), "sadf.json", "max")
+        (found,) = parsed(of_memory([(3072000, 0.59)]))
         self.assertEqual(0, found.used_memory_gb)
         text = of_memory([(0, 0.00)])
-        error = self.assertRaises(PerfVMError, sadf.parse, text, "f.json", "max")
+        error = self.assertRaises(PerfVMError, sadf.parse, text, "f.json")
         self.assertIn("expected statistics of CPUs and memory", str(error))
+
+    def test_a_file_for_each_day(self):
+        """Days are one server, whose percentiles are of all samples."""
+        week = [day(f"2026-11-{n}", *[90.0] * 5) for n in range(10, 17)]
+        busy = day("2026-11-17", 0.0)
+        (found,) = parsed(*week, busy)
+        self.assertAlmostEqual(2.0, found.used_cpus)
+        (found,) = parsed(*week, busy, peak="p95")
+        self.assertAlmostEqual(0.2, found.used_cpus)
+        # The same hours again, and more of the same day.
+        more = day("2026-11-17", 0.0, *[50.0] * 4)
+        self.assertEqual(
+            parsed(*week, more, peak="p95"), parsed(*week, busy, more, busy, peak="p95")
+        )
+        # CPUs were added: 100 % of 2, then 90 % of 4.
+        (found,) = parsed(busy, day("2026-11-18", 10.0, cpus=4))
+        self.assertEqual((4, 3.6), (found.cpus, found.used_cpus))
+        other = day("2026-11-17", 0.0, name="redis-02")
+        self.assertEqual(
+            ["redis-01", "redis-02"], [s.name for s in parsed(busy, other)]
+        )
+
+    def test_two_servers_of_one_name(self):
+        files = [day("2026-11-17", idle, name="localhost") for idle in (1.0, 2.0)]
+        error = self.assertRaises(PerfVMError, parsed, *files)
+        self.assertIn(
+            "server localhost has two loads at 2026-11-17 00:00:00", str(error)
+        )
+
+    def test_an_hour_that_is_there_twice(self):
+        """Summer ends, and sadf -t prints local time."""
+        twice = json.loads(day("2026-10-25", 10.0, 20.0))
+        for sample in twice["sysstat"]["hosts"][0]["statistics"]:
+            sample["timestamp"]["time"] = "02:00:00"
+        (found,) = parsed(json.dumps(twice), peak="p95")
+        self.assertAlmostEqual(1.8, found.used_cpus)
 
     def test_other_texts(self):
         for text in (
@@ -142,6 +201,6 @@ class SadfTest(testtools.TestCase):
             '{"sysstat": 1}',
         ):
             self.assertTrue(sadf.is_sadf(text))
-            error = self.assertRaises(PerfVMError, sadf.parse, text, "f.json", "max")
+            error = self.assertRaises(PerfVMError, sadf.parse, text, "f.json")
             self.assertIn("f.json: not what sadf -j FILE -- -u -r -b", str(error))
         self.assertFalse(sadf.is_sadf("name,servers"))

@@ -184,8 +184,13 @@ class PlanTest(testtools.TestCase):
         self.assertIn(
             "; from 1,200 to 1,000 W; from 20,000 to 18,000 in cost", found.sentence
         )
+        self.assertNotIn("not used", " ".join(notes(found)))
         found = planned(of, service(name="other", **BUSY), model=model)
         self.assertNotIn(" W", found.sentence)
+        said = [*notes(found)]
+        self.assertIn("--host-watts not used without watts of: other", said)
+        self.assertIn("--host-cost not used without cost of: other", said)
+        self.assertIn("watts not used without --host-watts", [*notes(planned(of))])
 
     def test_disks_limit_hosts(self):
         five = [

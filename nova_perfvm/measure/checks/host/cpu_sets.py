@@ -80,8 +80,9 @@ def _whole_vms(host: HostSubject, sets: VMCPUSets) -> Seen:
     for node in host.nodes:
         own = node.cpus & (sets.either or sets.dedicated)
         for vm_class in policy.pinned_classes if own else ():
-            need, cores = vm_class.cell_pcpus, vm_class.smt == "cores"
-            have = len(topology.cores(host.collected, own) if cores else own)
+            cores = topology.cores(host.collected, own)
+            need = vm_class.cell_takes(max(map(len, cores)))
+            have = len(cores if vm_class.smt == "cores" else own)
             level = Level.FAILURE if have < need else Level.WARNING
             shown = f"{node.name} has {have} {vm_class.smt}, of which class"
             shown += f" {vm_class.name} takes {need}: room for {have // need}"

@@ -463,6 +463,14 @@ class ServersTest(AuditTest):
         self.assertEqual(["cells_unknown hp1"], list(map(named, report.findings)))
         self.assertEqual([0, 1], [report.exit_code(strict=s) for s in (False, True)])
 
+    def test_names_are_quoted(self):
+        cloud = Cloud()
+        cloud.add_host("a; reboot")
+        cloud.add_hp("a", "a; reboot")
+        report = audit.run(audit.Subject(POLICY, blind(cloud.snapshot()), RIGHT))
+        (found,) = (f for f in report.findings if f.code == codes.CELLS_UNKNOWN)
+        self.assertEqual("openstack hypervisor show 'a; reboot'", found.remedy)
+
     def test_hosts_that_are_not_managed(self):
         unmanaged = ["host_not_managed a", "host_not_managed b"]
         self.assertEqual(

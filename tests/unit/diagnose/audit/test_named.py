@@ -104,6 +104,8 @@ class ServersTest(testtools.TestCase):
             "--collected compute1.json",
         )
         self.assert_found(SKIP, words, asked)
+        asked = question(dataclasses.replace(hosts.server(1), host="a; reboot"))
+        self.assert_found(SKIP, "--output 'a; reboot.json'; then", asked)
         busy = question(hosts.server(1, task="migrating"))
         self.assert_found(SKIP, "busy with it: migrating", busy)
         self.assert_found(SKIP, words, question(hosts.server(1), host="compute1"))
