@@ -2,8 +2,12 @@
 """What tools printed, as it was recorded, and what is read in it."""
 
 import json
+import os
 import pathlib
+import shutil
+import subprocess
 
+import fixtures
 import testtools
 
 from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, memory, sysbench
@@ -15,6 +19,10 @@ PLACE = Place("vm1", 0)
 
 def output(name):
     return (OUTPUTS / name).read_text()
+
+
+def _memory_gib():
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
 
 
 def values(figures):
@@ -70,6 +78,20 @@ class MemoryTest(testtools.TestCase):
     def test_another_output(self):
         for text in ("", output("sysbench_cpu.txt"), "{", '{"other": 1}'):
             self.assertRaises(OutputError, memory.parse, text)
+
+    def test_lines_beyond_8_gib(self):
+        if shutil.which("sysbench") is None or _memory_gib() < 12:
+            self.skipTest("needs sysbench, and 9 GiB that it may ask for")
+        script = pathlib.Path(memory.__file__).with_suffix(".lua").read_text()
+        # Few lines that are far apart: hardly any of that memory is touched.
+        wide = script.replace("local LINE = 16 ", "local LINE = 2 ^ 27 ")
+        self.assertNotEqual(script, wide)
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, "wide.lua")
+        path.write_text(wide)
+        command = ["sysbench", path, "--mode=chase", "--mib=9216", "--time=1", "run"]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        self.assertEqual({"memory.random_access_ns"}, {*memory.parse(done.stdout)})
 
 
 class IPerf3Test(testtools.TestCase):
