@@ -109,6 +109,13 @@ class IPerf3Test(testtools.TestCase):
         self.assertEqual(2 * 18489884120.703934, both["network.bits_per_second"][0])
         self.assertEqual(0.595, both["network.latency_rtt_max_ms"][0])
 
+    def test_process_without_figures(self):
+        text = output("iperf3.json")
+        (run, *_) = iperf3.IPerf3("server", "192.0.2.1", connections=(4,)).runs(PLACE)
+        self.assertEqual(iperf3.parse(4 * text), run.parse(4 * text))
+        error = self.assertRaises(OutputError, run.parse, 3 * text)
+        self.assertIn("only 3 of 4 processes printed their figures", str(error))
+
     def test_reverse_is_another_metric(self):
         document = json.loads(output("iperf3.json"))
         document["start"]["test_start"]["reverse"] = 1
