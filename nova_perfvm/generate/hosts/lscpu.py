@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nova_perfvm import cpuset
@@ -41,7 +41,7 @@ def _from_rows(rows: Sequence[Any], source: str) -> Topology:
         where = f"{source}: row {index}"
         if not isinstance(row, dict) or not {"cpu", "core", "node"} <= row.keys():
             raise _fault(f"{where}: expected columns cpu, core and node")
-        if str(row.get("online", "yes")).lower() in {"no", "n", "false"}:
+        if _is_offline(row):
             continue
         cpu = _number(row["cpu"], where, "cpu")
         # Old kernels number the cores of each socket from 0.
@@ -56,6 +56,14 @@ def _from_rows(rows: Sequence[Any], source: str) -> Topology:
             for node, groups in cores.items()
         ),
         source,
+    )
+
+
+def _is_offline(row: Mapping[str, Any]) -> bool:
+    # The word may be of another language: of an offline CPU lscpu knows no place.
+    words = {"no", "n", "false"}
+    return str(row.get("online", "yes")).lower() in words or all(
+        row[column] in (None, "-") for column in ("core", "node")
     )
 
 

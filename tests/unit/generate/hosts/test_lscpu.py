@@ -29,6 +29,14 @@ class RowsTest(testtools.TestCase):
             self.assertEqual(expected, [node.cores for node in topology.nodes])
             self.assertEqual("", topology.numbering)
 
+    def test_offline_in_other_languages(self):
+        for unknown, word in (("-", "nein"), (None, True), (None, "нет")):
+            offline = {"cpu": 1, "node": unknown, "core": unknown, "online": word}
+            document = json.loads(rows((0, 0, 0)))
+            document["cpus"].append(offline)
+            topology = lscpu.parse_lscpu(json.dumps(document), "f")
+            self.assertEqual({0}, topology.cpus)
+
     def test_cores_counted_anew_in_each_socket(self):
         found = [{"cpu": n, "core": 0, "socket": n, "node": 0} for n in (0, 1)]
         topology = lscpu.parse_lscpu(json.dumps({"cpus": found}), "f")
