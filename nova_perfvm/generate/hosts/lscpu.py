@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from nova_perfvm import cpuset
 from nova_perfvm.generate.hosts.errors import TopologyError
 from nova_perfvm.generate.hosts.topology import Node, Topology, make_topology
 
+# What is not known of an offline CPU, as versions 2.37 and 2.38 write it.
+_UNKNOWN: Final = re.compile(r'(?<=":) -(?=[,\s])')
 _USE = "give the output of: lscpu -J -e=CPU,NODE,CORE,SOCKET,ONLINE"
 
 
@@ -22,7 +25,7 @@ def parse_lscpu(text: str, source: str) -> Topology:
         core of a CPU
     """
     try:
-        document = json.loads(text)
+        document = json.loads(_UNKNOWN.sub(" null", text))
     except (ValueError, RecursionError) as exc:
         raise _fault(f"{source}: not JSON ({exc})") from None
     rows = document.get("cpus") if isinstance(document, dict) else None
