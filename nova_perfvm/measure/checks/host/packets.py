@@ -39,9 +39,13 @@ def nic_node(host: HostSubject) -> Seen:
     where = host.nodes_of(host.cpu_sets.dedicated)
     found: dict[str, int] = {}
     speeds = packets.speeds(host.collected)
+    numbers = [str(node.number) for node in host.nodes]
     for nic in read(host.collected, None) if where else ():
         path = f"{NET}/{nic.name}/device/numa_node"
         text = host.collected.files.get(path, "").strip()
+        if text == "-1" and len(numbers) == 1:
+            # Firmware need not tell which one it is.
+            text = numbers[0]
         if nic.up and text.isdigit():
             found[nic.name] = int(text)
         elif nic.up:

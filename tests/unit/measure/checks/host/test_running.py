@@ -275,6 +275,12 @@ class DevicesTest(HostCase):
             {f"{net}/operstate": "down\n"},
         ):
             self.assert_cases("nic_node", (WARN, "host", "none on node 1", files))
+        untold = {f"/sys/class/net/eth{n}/device/numa_node": "-1\n" for n in (0, 1)}
+        self.assert_cases("nic_node", (SKIP, "host", "the node of eth1", untold))
+        host = having(hosts.roomy(vms=1), files=untold)
+        files = {p: text for p, text in host.files.items() if "/node1/" not in p}
+        one_node = dataclasses.replace(host, files=files)
+        self.assert_cases("nic_node", (PASS, "host", "eth1 on node 0", one_node))
         slow = {f"{net}/speed": "1000\n"}
         words = "node 1 has 1000 of 25000 Mbit/s"
         self.assert_cases("nic_node", (WARN, "host", words, slow))
