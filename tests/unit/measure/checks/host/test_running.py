@@ -290,9 +290,14 @@ class DevicesTest(HostCase):
         table += "    0:      0     1     2     3     0     1     2     3\n"
         features = "Features for eth1:\nrx-checksumming: {}\n"
         features += "generic-receive-offload: on\nrx-vlan-offload: off\n"
+        # A USB device of the management controller, among others.
+        none = "on\ntx-checksumming: off\n\ttx-checksum-ipv4: off [fixed]\n"
+        none += "\ttx-checksum-sctp: off [fixed]"
         for status, word, on, rings in (
             (PASS, "off: none", "on", 4),
             (PASS, "off: none", "off [fixed]", 4),
+            (PASS, "off: none", none, 4),
+            (WARN, "off: tx-checksumming", none.replace("[fixed]", "", 1), 4),
             (WARN, "off: rx-checksumming", "off", 4),
             (WARN, "RSS uses 4 of 20 rings", "on", 20),
         ):
