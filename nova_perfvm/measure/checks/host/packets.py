@@ -41,6 +41,9 @@ def nic_node(host: HostSubject) -> Seen:
     speeds = packets.speeds(host.collected)
     numbers = [str(node.number) for node in host.nodes]
     for nic in read(host.collected, None) if where else ():
+        if "/usb" in host.collected.links.get(f"{NET}/{nic.name}", ""):
+            # The management controller's, for the host alone.
+            continue
         path = f"{NET}/{nic.name}/device/numa_node"
         text = host.collected.files.get(path, "").strip()
         if text == "-1" and len(numbers) == 1:

@@ -281,6 +281,14 @@ class DevicesTest(HostCase):
         files = {p: text for p, text in host.files.items() if "/node1/" not in p}
         one_node = dataclasses.replace(host, files=files)
         self.assert_cases("nic_node", (PASS, "host", "eth1 on node 0", one_node))
+        slot = "pci0000:00/0000:00:14.0/usb1/1-14/1-14:1.0"
+        usb = {
+            "/sys/class/net/usb0": f"../../devices/{slot}/net/usb0",
+            "/sys/class/net/usb0/device/driver": "../../bus/usb/drivers/cdc_ether",
+        }
+        host = hosts.roomy()
+        host = dataclasses.replace(host, links=host.links | usb)
+        self.assert_cases("nic_node", (PASS, "host", "eth1 on node 1", host))
         slow = {f"{net}/speed": "1000\n"}
         words = "node 1 has 1000 of 25000 Mbit/s"
         self.assert_cases("nic_node", (WARN, "host", words, slow))
