@@ -49,7 +49,7 @@ def nic_node(host: HostSubject) -> Seen:
         if text == "-1" and len(numbers) == 1:
             # Firmware need not tell which one it is.
             text = numbers[0]
-        if nic.up and text.isdigit():
+        if nic.up and text.isdecimal():
             found[nic.name] = int(text)
         elif nic.up:
             reason = f"neither firmware nor kernel tells the node of {nic.name}"
