@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import collections
+import json
 import os
 import re
 import shlex
@@ -235,6 +236,7 @@ class ElasticTest(NodeCase):
     def test_slots_that_hosts_are_enrolled_with(self):
         """No API says how this host's CPUs are divided; of others nobody knows."""
         larger = "PERFVM_POLICY_FILE=$CONTRACT_SCRATCH/larger.yaml\n"
+        uneven = [{"cpu": n, "core": n, "node": n // 24} for n in range(4 * 24 - 1)]
         for settings, here, there in (
             # The fake driver shows no CPUs.
             ("VIRT_DRIVER=fake\nNUMBER_FAKE_NOVA_COMPUTE=2\n", "0", "0"),
@@ -245,11 +247,14 @@ class ElasticTest(NodeCase):
             ("PERFVM_HOST_MODE=shared\nPERFVM_SLOTS=1\n", "1", "1"),
             # It has room for more than units are made for.
             (f"{larger}PERFVM_TOPOLOGY=1x4\n", "2", None),
+            # The line that tells its room is wrapped.
+            ("PERFVM_TOPOLOGY=$CONTRACT_SCRATCH/uneven.json\n", "2", None),
         ):
             node = self.node(localrc=ELASTIC + settings, hosts="host1.here host10")
             text = (ROOT / "devstack/elastic.yaml").read_text()
             text = text.replace("1x2, 1x4, 1x8", "1x2").replace("host: 2", "host: 4")
             node.write("larger.yaml", text)
+            node.write("uneven.json", json.dumps({"cpus": uneven}))
             self.run_well(node)
             expected = {"host1.here": here, "host10": there}
             self.assertEqual(expected, self.enrolled(node), settings)

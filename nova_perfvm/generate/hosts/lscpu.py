@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from nova_perfvm import cpuset
 from nova_perfvm.generate.hosts.errors import TopologyError
 from nova_perfvm.generate.hosts.topology import Node, Topology, make_topology
 
+# What is not known of an offline CPU, as versions 2.37 and 2.38 write it.
+_UNKNOWN: Final = re.compile(r'(?<=":) -(?=[,\s])')
 _USE = "give the output of: lscpu -J -e=CPU,NODE,CORE,SOCKET,ONLINE"
 
 
@@ -22,7 +25,7 @@ def parse_lscpu(text: str, source: str) -> Topology:
         core of a CPU
     """
     try:
-        document = json.loads(text)
+        document = json.loads(_UNKNOWN.sub(" null", text))
     except (ValueError, RecursionError) as exc:
         raise _fault(f"{source}: not JSON ({exc})") from None
     rows = document.get("cpus") if isinstance(document, dict) else None
@@ -41,7 +44,7 @@ def _from_rows(rows: Sequence[Any], source: str) -> Topology:
         where = f"{source}: row {index}"
         if not isinstance(row, dict) or not {"cpu", "core", "node"} <= row.keys():
             raise _fault(f"{where}: expected columns cpu, core and node")
-        if str(row.get("online", "yes")).lower() in {"no", "n", "false"}:
+        if _is_offline(row):
             continue
         cpu = _number(row["cpu"], where, "cpu")
         # Old kernels number the cores of each socket from 0.
@@ -56,6 +59,14 @@ def _from_rows(rows: Sequence[Any], source: str) -> Topology:
             for node, groups in cores.items()
         ),
         source,
+    )
+
+
+def _is_offline(row: Mapping[str, Any]) -> bool:
+    # The word may be of another language: of an offline CPU lscpu knows no place.
+    words = {"no", "n", "false"}
+    return str(row.get("online", "yes")).lower() in words or all(
+        row[column] in (None, "-") for column in ("core", "node")
     )
 
 

@@ -50,7 +50,9 @@ _MINUTES: Final = re.compile(r"(\d+)m([\d.]+)s")
 _TAIL_BYTES: Final = 4096
 # What times out, and what ends when nobody holds standard input any more: a run
 # that was interrupted here does not go on there, beside the next one.
+# Bash's times has the decimal comma of a locale, which ssh may take there.
 _BARRIER: Final = f"""\
+export LC_ALL=C
 exec 3<&0
 echo {_READY}
 read -r at || exit 125

@@ -126,10 +126,22 @@ def off(collected: Collected, nic: str) -> frozenset[str]:
     :raises NotReadError: when ``ethtool -k`` was not run, or failed
     """
     command = f"ethtool -k {nic}"
-    told = values(collected.output(command))
+    text = collected.output(command)
+    told = values(text)
     if not told.keys() & {*_OFFLOADS}:
         raise NotReadError(command, "it names no offload")
-    return frozenset(name for name in _OFFLOADS if told.get(name) == "off")
+    names = {name for name in _OFFLOADS if told.get(name) == "off"}
+    return frozenset(name for name in names if not _fixed(text, name))
+
+
+def _fixed(text: str, name: str) -> bool:
+    """Return whether all features of an offload with several are fixed.
+
+    ethtool lists these below the offload, which itself is never shown as fixed.
+    """
+    match = re.search(rf"^{name}:.*\n((?:[ \t]+.*\n?)*)", text, re.MULTILINE)
+    features = match[1].splitlines() if match else []
+    return bool(features) and all("[fixed]" in feature for feature in features)
 
 
 def settings_of_nics(collected: Collected) -> Findings:

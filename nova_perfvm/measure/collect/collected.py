@@ -6,6 +6,7 @@ machine.
 """
 
 import fnmatch
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +18,12 @@ from nova_perfvm.exceptions import PerfVMError
 T = TypeVar("T")
 Kind = Literal["host", "guest"]
 _Seconds = Annotated[float, Expected("a number of seconds", lambda s: s >= 0)]
+# Python's int() refuses numbers of more than 4300 digits, which a guest may make up.
+_LONG = re.compile(r"(?<!\d)\d{1000}")
+_Text = Annotated[
+    str,
+    Expected("text without numbers of 1000 digits", lambda t: not _LONG.search(t)),
+]
 _Path = Annotated[str, Expected("an absolute path", lambda path: path.startswith("/"))]
 
 
@@ -40,7 +47,7 @@ class CommandOutput(NamedTuple):
     """Exit code and output of a command."""
 
     exit_code: int
-    stdout: str
+    stdout: _Text
     stderr: str = ""
 
 
@@ -63,8 +70,8 @@ class Collected:
     hostname: str
     taken_at: Time
     interval_s: _Seconds = field(default=0.0, metadata=REQUIRED)
-    files: Mapping[_Path, str] = field(default_factory=dict, metadata=REQUIRED)
-    later: Mapping[_Path, str] = field(default_factory=dict, metadata=REQUIRED)
+    files: Mapping[_Path, _Text] = field(default_factory=dict, metadata=REQUIRED)
+    later: Mapping[_Path, _Text] = field(default_factory=dict, metadata=REQUIRED)
     links: Mapping[_Path, str] = field(default_factory=dict, metadata=REQUIRED)
     commands: Mapping[str, CommandOutput] = field(
         default_factory=dict, metadata=REQUIRED

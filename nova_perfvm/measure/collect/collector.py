@@ -98,6 +98,8 @@ _HOST_FILES = (
     "/proc/sys/kernel/sched_rt_runtime_us",
 )
 _LISTINGS = ("/sys/class/net/*/device/msi_irqs",)
+# Tells a directory without files from one that was not looked at.
+_HOST_LISTINGS = ("/etc/nova/provider_config",)
 _LINKS = (
     "/sys/class/net/*",
     "/sys/class/net/*/{device,device/driver}",
@@ -254,9 +256,9 @@ class Collector:
             if path in self.files:
                 self._note(path, self.later, self._machine.read)
 
-    def listings_and_links(self) -> None:
+    def listings_and_links(self, listings: Iterable[str]) -> None:
         """Note the names in directories, and the targets of links."""
-        for path in self._paths(_LISTINGS):
+        for path in self._paths(listings):
             names = _sorted(self._names(path))
             if path not in self.unread:
                 self.files[path] = "".join(name + "\n" for name in names)
@@ -461,9 +463,10 @@ def collect(
     machine = machine or LocalMachine()
     found = Collector(machine)
     files = _FILES + (_HOST_FILES if kind == "host" else ())
+    listings = _LISTINGS + (_HOST_LISTINGS if kind == "host" else ())
     steps: List[Tuple[str, Callable[[], None]]] = [
         ("files of CPUs, memory, NICs and disks", lambda: found.look(files)),
-        ("directories and links", found.listings_and_links),
+        ("directories and links", lambda: found.listings_and_links(listings)),
         ("ethtool", found.nics),
     ]
     if kind == "host":

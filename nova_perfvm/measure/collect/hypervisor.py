@@ -178,7 +178,7 @@ def _server(host: str, domain: Domain) -> Server:
 
 
 def _files(collected: Collected) -> Mapping[str, str]:
-    """Return {path: text} of provider config files; empty without the directory.
+    """Return {path: text} of provider config files; empty if the host has none.
 
     :raises NotReadError: when a file was not read
     """
@@ -186,6 +186,8 @@ def _files(collected: Collected) -> Mapping[str, str]:
         if path.startswith(_PROVIDERS) and (path, reason) != (_PROVIDERS, _ABSENT):
             raise NotReadError(path, reason)
     files = collected.matching(f"{_PROVIDERS}/*.yaml")
-    if not files and _PROVIDERS not in collected.unread:
+    # A listing of the directory, or the reason why there is none.
+    looked = {*collected.files, *collected.unread}
+    if not files and _PROVIDERS not in looked:
         raise NotReadError(_PROVIDERS, "no provider config file was collected")
     return files

@@ -46,7 +46,7 @@ def _disk(collected: Collected, name: str) -> DiskDevice:
         name,
         _driver(collected, name),
         len({path.split("/")[5] for path in lists})
-        or (int(told) if told.isdigit() else 0),
+        or (int(told) if told.isdecimal() else 0),
         # Old kernels omit the brackets around a sole scheduler.
         match[1] if match else schedulers.strip(),
     )

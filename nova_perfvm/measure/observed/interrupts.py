@@ -89,7 +89,7 @@ def parse(text: str) -> Interrupts:
         Vector(int(label), _names(described), counts)
         for label, counts, described in rows(text)
         # NMI, LOC, ERR and other labels count no device's interrupts.
-        if label.isdigit()
+        if label.isdecimal()
     ]
     return Interrupts(cpus, tuple(vectors))
 

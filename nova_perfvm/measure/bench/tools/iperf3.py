@@ -12,6 +12,7 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from nova_perfvm.documents.keys import EACH_ONCE, Expected, count, some
@@ -105,7 +106,7 @@ class IPerf3:
                 *(NAME, f"iperf3 {protocol} {direction}"),
                 *(connections, self.seconds + omit_s),
                 tool.shell(_CLIENTS, *ports, *client),
-                parse,
+                partial(_of_clients, connections),
                 tool.ServerCommand(
                     *(self.server, tool.shell(_SERVERS, *ports)),
                     ready="Server listening",
@@ -114,6 +115,20 @@ class IPerf3:
                 # Each process prints some 1,000 bytes for each second.
                 most_bytes=2**16 * connections * (1 + self.seconds // 16),
             )
+
+
+def _of_clients(connections: int, text: str) -> dict[str, float]:
+    """Read the JSON of all processes of a run.
+
+    :raises OutputError: as :func:`parse`, or when a process printed nothing
+    """
+    figures = parse(text)
+    printed = len(tool.documents_of(NAME, text))
+    if printed < connections:
+        # Their sum would pass for that of all.
+        reason = f"only {printed} of {connections} processes printed their figures"
+        raise tool.OutputError(f"iperf3: {reason}: were the others killed?")
+    return figures
 
 
 @tool.output_of(NAME)

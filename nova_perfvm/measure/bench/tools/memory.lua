@@ -42,7 +42,8 @@ end
 local function chase()
   local n, at = pieces(LINE * 4), 0
   local links = allocated("int32_t *", n * LINE * 4)
-  for i = 0, n - 1 do links[i * LINE] = i * LINE end
+  -- Numbers of lines: those of integers do not fit into one beyond 8 GiB.
+  for i = 0, n - 1 do links[i * LINE] = i end
   -- Sattolo's shuffle: one ring of all lines.
   for i = n - 1, 1, -1 do
     local one, other = i * LINE, sysbench.rand.uniform(0, i - 1) * LINE
@@ -50,7 +51,7 @@ local function chase()
   end
   return function()
     local i = at
-    for _ = 1, STEPS do i = links[i] end
+    for _ = 1, STEPS do i = links[i * LINE] end
     at = i
   end
 end

@@ -38,7 +38,7 @@ _NO_LIMITS: Final = frozenset({"path", "weight"})
 
 def _limited(text: str) -> bool:
     number = text.strip()
-    return number.isdigit() and 0 < int(number) < _NONE_FROM
+    return number.isdecimal() and 0 < int(number) < _NONE_FROM
 
 
 @vm_check(
@@ -79,7 +79,7 @@ def _of_group(host: HostSubject, group: cgroups.ControlGroup) -> Seen:
     if _limited(limit.partition(" ")[0]):
         yield Level.FAILURE, f"{group.directory}/{quota}: {limit.strip()}"
     share = collected.text(f"{group.directory}/{weight}").strip()
-    if not share.isdigit() or int(share) < least:
+    if not share.isdecimal() or int(share) < least:
         # hypervisor.vcpu_wait measures the cost.
         yield Level.WARNING, f"{group.directory}/{weight}: {share}"
     if collected.files.get(f"{group.directory}/cpu.idle", "").strip() == "1":
@@ -138,7 +138,7 @@ def _of_disk(disk: ET.Element, read: int, write: int) -> Seen:
     limits = {
         limit.tag: int(limit.text or 0)
         for limit in disk.iterfind("iotune/*")
-        if (limit.text or "").strip().lstrip("0").isdigit()
+        if (limit.text or "").strip().lstrip("0").isdecimal()
     }
     name = attribute(disk, "target", "dev", "disk")
     least = {"read_iops_sec": read, "write_iops_sec": write}

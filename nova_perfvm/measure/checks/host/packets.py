@@ -39,10 +39,17 @@ def nic_node(host: HostSubject) -> Seen:
     where = host.nodes_of(host.cpu_sets.dedicated)
     found: dict[str, int] = {}
     speeds = packets.speeds(host.collected)
+    numbers = [str(node.number) for node in host.nodes]
     for nic in read(host.collected, None) if where else ():
+        if "/usb" in host.collected.links.get(f"{NET}/{nic.name}", ""):
+            # The management controller's, for the host alone.
+            continue
         path = f"{NET}/{nic.name}/device/numa_node"
         text = host.collected.files.get(path, "").strip()
-        if nic.up and text.isdigit():
+        if text == "-1" and len(numbers) == 1:
+            # Firmware need not tell which one it is.
+            text = numbers[0]
+        if nic.up and text.isdecimal():
             found[nic.name] = int(text)
         elif nic.up:
             reason = f"neither firmware nor kernel tells the node of {nic.name}"

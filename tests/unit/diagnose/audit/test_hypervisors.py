@@ -167,8 +167,11 @@ class ProviderFilesTest(testtools.TestCase):
     def test_no_file(self):
         bare = having(hosts.roomy(), {hosts.PROVIDER_PATH: None})
         absent = having(bare, unread={CONFIG: "no such file or directory"})
-        self.assert_found(codes.PROVIDER_FILES_DIFFER, "say nothing", absent)
-        self.assertEqual([], self.found(absent, slots=0, traits=()))
+        # The host playbook keeps the one that it takes away under such a name.
+        empty = having(bare, {CONFIG: "perfvm.yaml~\n"})
+        for host in (absent, empty):
+            self.assert_found(codes.PROVIDER_FILES_DIFFER, "say nothing", host)
+            self.assertEqual([], self.found(host, slots=0, traits=()))
         denied = having(bare, unread={CONFIG: "permission denied"})
         for host, words in ((denied, "denied"), (bare, "no provider config file")):
             self.assert_found(codes.NOT_COMPARED, words, host)

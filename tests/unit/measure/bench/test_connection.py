@@ -175,6 +175,11 @@ class WaitingTest(DirectoryCase):
     def run_it(self, *arguments, **keywords):
         return asyncio.run(self.started(*arguments, **keywords))
 
+    def test_words_and_numbers_of_no_language(self):
+        self.useFixture(fixtures.EnvironmentVariable("LC_ALL", "de_DE.UTF-8"))
+        _, found = self.run_it(["printenv", "LC_ALL"])
+        self.assertEqual("C\n", found.stdout)
+
     def test_it_starts_when_it_is_time(self):
         at_s, found = self.run_it(["sh", "-c", "date +%s%N; echo x >&2"], ahead_s=0.3)
         self.assertGreaterEqual(found.started_s, at_s)

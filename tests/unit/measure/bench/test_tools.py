@@ -2,8 +2,12 @@
 """What tools printed, as it was recorded, and what is read in it."""
 
 import json
+import os
 import pathlib
+import shutil
+import subprocess
 
+import fixtures
 import testtools
 
 from nova_perfvm.measure.bench.tools import cyclictest, fio, iperf3, memory, sysbench
@@ -15,6 +19,10 @@ PLACE = Place("vm1", 0)
 
 def output(name):
     return (OUTPUTS / name).read_text()
+
+
+def _memory_gib():
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
 
 
 def values(figures):
@@ -71,6 +79,20 @@ class MemoryTest(testtools.TestCase):
         for text in ("", output("sysbench_cpu.txt"), "{", '{"other": 1}'):
             self.assertRaises(OutputError, memory.parse, text)
 
+    def test_lines_beyond_8_gib(self):
+        if shutil.which("sysbench") is None or _memory_gib() < 12:
+            self.skipTest("needs sysbench, and 9 GiB that it may ask for")
+        script = pathlib.Path(memory.__file__).with_suffix(".lua").read_text()
+        # Few lines that are far apart: hardly any of that memory is touched.
+        wide = script.replace("local LINE = 16 ", "local LINE = 2 ^ 27 ")
+        self.assertNotEqual(script, wide)
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, "wide.lua")
+        path.write_text(wide)
+        command = ["sysbench", path, "--mode=chase", "--mib=9216", "--time=1", "run"]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        self.assertEqual({"memory.random_access_ns"}, {*memory.parse(done.stdout)})
+
 
 class IPerf3Test(testtools.TestCase):
     def test_processes_are_summed(self):
@@ -86,6 +108,13 @@ class IPerf3Test(testtools.TestCase):
         both = values(iperf3.parse(text + text))
         self.assertEqual(2 * 18489884120.703934, both["network.bits_per_second"][0])
         self.assertEqual(0.595, both["network.latency_rtt_max_ms"][0])
+
+    def test_process_without_figures(self):
+        text = output("iperf3.json")
+        (run, *_) = iperf3.IPerf3("server", "192.0.2.1", connections=(4,)).runs(PLACE)
+        self.assertEqual(iperf3.parse(4 * text), run.parse(4 * text))
+        error = self.assertRaises(OutputError, run.parse, 3 * text)
+        self.assertIn("only 3 of 4 processes printed their figures", str(error))
 
     def test_reverse_is_another_metric(self):
         document = json.loads(output("iperf3.json"))

@@ -470,6 +470,15 @@ class PretendedTest(testtools.TestCase):
         files = {p: t for p, t in processes().items() if not p.startswith("/proc/1/")}
         self.assertIn("hidden", self.found(files).unread["/proc"])
 
+    def test_directory_without_provider_config_files(self):
+        path = "/etc/nova/provider_config"
+        machine = Pretended({f"{path}/perfvm.yaml~": "not for nova-compute"})
+        found = collector.collect("host", 0, machine)
+        self.assertEqual("perfvm.yaml~\n", found["files"][path])
+        self.assertNotIn(path, found["unread"])
+        self.assertNotIn(f"{path}/perfvm.yaml~", machine.asked)
+        self.assertNotIn(path, collector.collect("guest", 0, machine)["files"])
+
     def test_nics(self):
         nics = {f"/sys/class/net/{n}": "../../x" for n in ("eth10", "eth9", "-E")}
         machine = Pretended({"/sys/class/net/bonding_masters": ""}, nics)

@@ -77,6 +77,21 @@ class JSONTest(ReadingCase):
         ):
             self.assertIn(line, said)
 
+    def test_numbers_that_python_does_not_read(self):
+        digits = 5000 * "9"
+        for place, changed in (
+            ("files./proc/stat", {"files": {"/proc/stat": f"cpu0 {digits}\n"}}),
+            ("later./proc/stat", {"later": {"/proc/stat": digits}}),
+            (
+                "commands.a.stdout",
+                {"commands": {"a": {"exit_code": 0, "stdout": digits, "stderr": ""}}},
+            ),
+        ):
+            document = collected_file.document(**changed)
+            said = self.assert_refused(DocumentError, "1 mistake", document)
+            self.assertIn(f"{place}: found", said)
+            self.assertIn("expected text without numbers of 1000 digits", said)
+
     def test_what_is_no_number_of_seconds(self):
         for text in ("1e999", "-0.5", "true", '"5"', "1" + "0" * 400):
             data = json.dumps(collected_file.document()).replace("5.001", text)

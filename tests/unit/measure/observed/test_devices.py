@@ -118,6 +118,9 @@ class DisksTest(testtools.TestCase):
             [("sda", "virtio_scsi", 4, "bfq"), ("vda", "virtio_blk", 20, "none")],
             [tuple(disk) for disk in disks.read(guest)],
         )
+        # A digit, and no number for int().
+        guest = guests.having(guest, files={f"{block}/sda/queue/nr_hw_queues": "²\n"})
+        self.assertEqual(0, disks.read(guest)[0].queues)
 
 
 class FlowsTest(testtools.TestCase):

@@ -80,6 +80,10 @@ class DifferenceTest(testtools.TestCase):
     def rows(self, count, name="virtio0-input.0", cpus=2):
         return guests.interrupts([(name, {1: count})], cpus)
 
+    def test_labels_that_are_no_numbers(self):
+        """A digit is not always one of a number."""
+        self.assertEqual((), interrupts.parse("  CPU0\n ²: 1 x\nLOC: 1 y\n").vectors)
+
     def test_between_two_looks(self):
         seen = interrupts.read(collected(self.rows(100), self.rows(350)))
         self.assertEqual({0: 0, 1: 250}, seen.named("virtio0-input.0")[0].counts)

@@ -275,6 +275,20 @@ class DevicesTest(HostCase):
             {f"{net}/operstate": "down\n"},
         ):
             self.assert_cases("nic_node", (WARN, "host", "none on node 1", files))
+        untold = {f"/sys/class/net/eth{n}/device/numa_node": "-1\n" for n in (0, 1)}
+        self.assert_cases("nic_node", (SKIP, "host", "the node of eth1", untold))
+        host = having(hosts.roomy(vms=1), files=untold)
+        files = {p: text for p, text in host.files.items() if "/node1/" not in p}
+        one_node = dataclasses.replace(host, files=files)
+        self.assert_cases("nic_node", (PASS, "host", "eth1 on node 0", one_node))
+        slot = "pci0000:00/0000:00:14.0/usb1/1-14/1-14:1.0"
+        usb = {
+            "/sys/class/net/usb0": f"../../devices/{slot}/net/usb0",
+            "/sys/class/net/usb0/device/driver": "../../bus/usb/drivers/cdc_ether",
+        }
+        host = hosts.roomy()
+        host = dataclasses.replace(host, links=host.links | usb)
+        self.assert_cases("nic_node", (PASS, "host", "eth1 on node 1", host))
         slow = {f"{net}/speed": "1000\n"}
         words = "node 1 has 1000 of 25000 Mbit/s"
         self.assert_cases("nic_node", (WARN, "host", words, slow))
@@ -284,9 +298,14 @@ class DevicesTest(HostCase):
         table += "    0:      0     1     2     3     0     1     2     3\n"
         features = "Features for eth1:\nrx-checksumming: {}\n"
         features += "generic-receive-offload: on\nrx-vlan-offload: off\n"
+        # A USB device of the management controller, among others.
+        none = "on\ntx-checksumming: off\n\ttx-checksum-ipv4: off [fixed]\n"
+        none += "\ttx-checksum-sctp: off [fixed]"
         for status, word, on, rings in (
             (PASS, "off: none", "on", 4),
             (PASS, "off: none", "off [fixed]", 4),
+            (PASS, "off: none", none, 4),
+            (WARN, "off: tx-checksumming", none.replace("[fixed]", "", 1), 4),
             (WARN, "off: rx-checksumming", "off", 4),
             (WARN, "RSS uses 4 of 20 rings", "on", 20),
         ):
