@@ -36,9 +36,10 @@ _STRATEGY: Final = (
     "Nova refuses requests for a listed resource without a registered limit."
 )
 _LIST: Final = "Nova's default, and the resource classes of the policy's VMs."
+# Before, nova/limit/utils.py and oslo.limit take len() of a generator of services.
+LOOKS_UP: Final = "Nova 34 and oslo.limit 2.9.2"
 _LOOKUP: Final = (
-    "Needs Nova 34 and oslo.limit 2.9.2: for older ones, --endpoint prints endpoint_id "
-    "in its place. "
+    f"Needs {LOOKS_UP}: for older ones, --endpoint prints endpoint_id in its place. "
 )
 _LOGIN: Final = (
     "Add auth_type, auth_url, username, password, user_domain_name and system_scope = "
@@ -188,8 +189,7 @@ def settings_of(
 ) -> tuple[Setting, ...]:
     """Return the options of nova.conf with which Nova enforces the limits.
 
-    oslo.limit before 2.9.2, and nova/limit/utils.py of Nova 32 and 33, fail to look up
-    an endpoint by service type and region; Nova 31 asks for ``endpoint_id`` itself.
+    Releases before LOOKS_UP fail to look up an endpoint by service type and region.
 
     :param region: ID of the region of Nova's endpoint
     :param endpoint: ID of Nova's endpoint; None if Nova looks it up

@@ -10,7 +10,13 @@ from typing import Final
 
 from nova_perfvm.generate.formats import document, shell
 from nova_perfvm.generate.hosts import rendering
-from nova_perfvm.generate.limits import Limit, LimitError, limits_of, settings_of
+from nova_perfvm.generate.limits import (
+    LOOKS_UP,
+    Limit,
+    LimitError,
+    limits_of,
+    settings_of,
+)
 from nova_perfvm.osc import options as opt
 from nova_perfvm.osc.base import PolicyCommand
 from nova_perfvm.placement.settings import Setting
@@ -72,7 +78,7 @@ class GenerateLimit(PolicyCommand):
         opt.option(
             "--endpoint ID",
             "ID of Nova's endpoint in the region, for nova.conf; required before "
-            "Nova 34 and oslo.limit 2.9.2",
+            f"{LOOKS_UP}",
         ),
         opt.formats(
             _FORMATS,
