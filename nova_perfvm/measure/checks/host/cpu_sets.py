@@ -5,6 +5,7 @@ The kernel balances no tasks onto isolated CPUs: unpinned VMs and the host canno
 them.  VMs with partly isolated CPUs run at different speeds.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from nova_perfvm.cpuset import format_cpus
@@ -80,9 +81,12 @@ def _whole_vms(host: HostSubject, sets: VMCPUSets) -> Seen:
     for node in host.nodes:
         own = node.cpus & (sets.either or sets.dedicated)
         for vm_class in policy.pinned_classes if own else ():
-            cores = topology.cores(host.collected, own)
-            need = vm_class.cell_takes(max(map(len, cores)))
-            have = len(cores if vm_class.smt == "cores" else own)
+            in_cores = vm_class.smt == "cores"
+            cores: Collection[Collection[int]] = ()
+            if in_cores or vm_class.cpu_thread_policy == "require":
+                cores = topology.cores(host.collected, own)
+            need = vm_class.cell_takes(max(map(len, cores), default=1))
+            have = len(cores if in_cores else own)
             level = Level.FAILURE if have < need else Level.WARNING
             shown = f"{node.name} has {have} {vm_class.smt}, of which class"
             shown += f" {vm_class.name} takes {need}: room for {have // need}"
