@@ -199,15 +199,13 @@ def _of_any(
 def _pins(
     cell: NUMACell, free: AbstractSet[int], vcpus: int, extra: int
 ) -> tuple[int, ...]:
-    """Return the CPUs that Nova pins: as many threads of each core as there are.
+    """Return the CPUs that Nova pins for a VM, packed onto the fewest cores.
 
     As in ``_pack_instance_onto_cores`` of :mod:`nova.virt.hardware`.
 
     :param extra: CPUs for isolated emulator threads, which come last
     """
-    cores = [sorted(core & free) for core in cell.siblings]
-    single = free - frozenset().union(*cell.siblings)
-    cores += [[cpu] for cpu in sorted(single)]
+    cores = _free_cores(cell, free)
     every = [cpu for core in cores for cpu in core]
     pins = every
     for threads in range(max(map(len, cores), default=0), 0, -1):
@@ -228,13 +226,18 @@ def _isolated(
     Each CPU has a core of its own; the cores' other threads, which Nova gives to no
     other VM, come last.
     """
-    cores = [sorted(core & free) for core in cell.siblings if core & free]
-    cores += [[cpu] for cpu in sorted(free - frozenset().union(*cell.siblings))]
-    most = max(map(len, cell.siblings), default=1)
-    whole = [core for core in cores if len(core) == most][:vcpus]
+    cores = _free_cores(cell, free)
+    whole = [core for core in cores if len(core) == cell.threads_per_core][:vcpus]
     others = (core for core in cores if core not in whole)
     taken = [*whole, *itertools.islice(others, extra)]
     return (*(core[0] for core in taken), *(cpu for core in taken for cpu in core[1:]))
+
+
+def _free_cores(cell: NUMACell, free: AbstractSet[int]) -> list[list[int]]:
+    """Return the free CPUs of each core; a CPU without siblings is a core."""
+    cores = [sorted(core & free) for core in cell.siblings if core & free]
+    single = free - frozenset().union(*cell.siblings)
+    return cores + [[cpu] for cpu in sorted(single)]
 
 
 def _share(

@@ -53,6 +53,11 @@ class NUMACell(NamedTuple):
         """CPUs of ``pcpuset`` that no VM owns."""
         return self.pcpuset - self.pinned_cpus
 
+    @property
+    def threads_per_core(self) -> int:
+        """The most hardware threads of a core; 1 if ``siblings`` is unknown."""
+        return max(map(len, self.siblings), default=1)
+
     def count_cores(self) -> tuple[int, int]:
         """Count the cores with CPUs of ``pcpuset``, and those without pinned CPUs."""
         usable = free = grouped = 0

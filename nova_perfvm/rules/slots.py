@@ -70,13 +70,18 @@ def cell_cpus(vm_class: VMClass, cell: NUMACell) -> tuple[int, int]:
         return usable, min(free, usable - pins)
     if vm_class.cpu_thread_policy == "require" and _has_threads(cell):
         every, free_ones = cell.pcpuset, cell.free_pcpus
-        return _in_cores(vm_class, cell, every), _in_cores(vm_class, cell, free_ones)
+        return _beside_siblings(vm_class, cell, every), _beside_siblings(
+            vm_class, cell, free_ones
+        )
     usable = len(cell.pcpuset)
     return usable, usable - pins
 
 
-def _in_cores(vm_class: VMClass, cell: NUMACell, cpus: AbstractSet[int]) -> int:
-    """Count CPUs beside siblings, as ``require`` wants them, and one for QEMU."""
+def _beside_siblings(vm_class: VMClass, cell: NUMACell, cpus: AbstractSet[int]) -> int:
+    """Count the CPUs whose sibling is in `cpus`, too, and a CPU for QEMU's threads.
+
+    The thread policy ``require`` takes no other CPUs for vCPUs.
+    """
     beside = sum(n for core in cell.siblings if (n := len(core & cpus)) > 1)
     extra = vm_class.cell_pcpus - vm_class.cell_vcpus
     # Nova pins isolated emulator threads on any CPU.
@@ -85,7 +90,7 @@ def _in_cores(vm_class: VMClass, cell: NUMACell, cpus: AbstractSet[int]) -> int:
 
 def cell_takes(vm_class: VMClass, cell: NUMACell) -> int:
     """Return the CPUs of a NUMA node that a VM of a class keeps from others."""
-    return vm_class.cell_takes(max(map(len, cell.siblings), default=1))
+    return vm_class.cell_takes(cell.threads_per_core)
 
 
 def free_cpus(vm_class: VMClass, cell: NUMACell) -> AbstractSet[int]:
@@ -213,7 +218,7 @@ def _threads_fit(cell: NUMACell, guest: RequestCell, extra: int) -> bool:
     """Return whether the free threads of the cores satisfy the thread policy."""
     free = cell.free_pcpus
     cores = [len(core & free) for core in cell.siblings]
-    threads = max(map(len, cell.siblings), default=1)
+    threads = cell.threads_per_core
     if guest.cpu_thread_policy == "require":
         # Nova packs the same number of threads onto each core.
         return any(
