@@ -106,7 +106,7 @@ def _sums(name: str, hosts: list[Slots]) -> Iterator[Slots]:
 
 
 def notes(policy: Policy, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return notes on classes whose huge pages nobody told."""
+    """Return a note if hosts do not show the huge pages that a class asks for."""
     requests = (request_of_class(policy, c, snapshot) for c in policy.pinned_classes)
     found = (huge_pages_unknown(request, snapshot.hosts) for request in requests)
     return tuple(dict.fromkeys(itertools.chain.from_iterable(found)))

@@ -225,20 +225,21 @@ class VMClass:
         """Return the CPUs of a NUMA node that a VM keeps from others.
 
         :param threads: hardware threads per core
-        :param mixed: see :meth:`in_cores`
+        :param mixed: see :meth:`cpus_kept`
         """
         if not self.cell_vcpus:
             return 0
-        return self.in_cores(self.cell_vcpus, threads, mixed=mixed)
+        return self.cpus_kept(self.cell_vcpus, threads, mixed=mixed)
 
-    def in_cores(self, vcpus: int, threads: int, *, mixed: bool) -> int:
-        """Return the CPUs that vCPUs of a VM on one NUMA node keep from others.
+    def cpus_kept(self, vcpus: int, threads: int, *, mixed: bool) -> int:
+        """Return the CPUs that a VM with `vcpus` on a NUMA node keeps from others.
 
-        With the thread policy ``require`` they take whole cores: Nova gives the
+        With the thread policy ``require`` the VM takes whole cores: Nova gives the
         remaining thread of a core to emulator threads only.
 
-        :param mixed: whether VMs of other sizes are beside it: a thread that emulator
-            threads leave may then be of no use
+        :param threads: hardware threads per core
+        :param mixed: whether the node has VMs of other sizes, too: these may not be
+            able to use the sibling of an emulator thread's CPU
         """
         pcpus = vcpus + self._emulator_pcpus
         if self.cpu_thread_policy != "require":

@@ -153,6 +153,7 @@ class Checks(upgradecheck.UpgradeCommands):  # type: ignore[misc]
         installed = importlib.metadata.version("nova")
         try:
             release, bugs = installed_bugs(installed)
+            # known-bugs refuses releases that are not known yet.
             known_release(str(release))
         except ReleaseError as exc:
             return Result(Code.WARNING, f"not checked: {exc}")

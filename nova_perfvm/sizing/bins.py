@@ -109,9 +109,11 @@ def pack(kinds: Sequence[VMKind], host: Bin, limit_s: float = 5.0) -> Packing:
 
 
 class _Place(NamedTuple):
-    """What VMs of a kind take of each limit: a VM, or its part on one NUMA node.
+    """What a VM of a kind, or a VM's part on a NUMA node, takes of each limit.
 
-    :ivar parts: parts that each VM has in places of their own; 0 for a whole VM
+    :ivar vms: 1; 0 for a part
+    :ivar parts: number of the VM's parts, which have places of their own; 0 if the
+        place has the whole VM
     """
 
     kind: int
@@ -172,7 +174,7 @@ def _common(
 
 
 def _part(kind: VMKind, node: int) -> dict[_Row, float]:
-    """Return what a VM takes of one of its NUMA nodes."""
+    """Return the CPUs and memory that a VM takes of a NUMA node."""
     return {
         ("cpus", node): kind.cpus / kind.cells,
         ("memory", node): kind.memory_gb / kind.cells,
@@ -194,11 +196,13 @@ def _volume(
 
 
 class _Choice(NamedTuple):
-    """VMs of a kind on all sets of NUMA nodes of which they take as large a part.
+    """The sets of NUMA nodes on which VMs of a kind take the same part of a limit.
 
-    :ivar part: the largest part of a limit that a VM takes
-    :ivar nodes: NUMA nodes to choose from
-    :ivar tight: one of these is in each set; empty for VMs without NUMA nodes
+    :ivar part: the largest part that a VM takes of any limit on such a set
+    :ivar nodes: {NUMA node: CPUs and memory that a VM takes of the node}
+    :ivar tight: nodes on which a VM takes `part`; each set has one, except for VMs
+        without NUMA nodes
+    :ivar cells: NUMA nodes of a VM
     """
 
     kind: int
@@ -377,7 +381,7 @@ class _Search:
         return columns
 
     def _divide(self, program: solver.Program, columns: Sequence[int]) -> None:
-        """Give VMs all of their parts, no two parts of a VM on one NUMA node."""
+        """Let each VM have all parts, at most one of them on a NUMA node."""
         pairs = [*zip(columns, self._places, strict=True)]
         for vms, whole in pairs:
             if not whole.parts:

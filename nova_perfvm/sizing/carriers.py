@@ -64,7 +64,7 @@ def sizes_of(
                 size.vcpus // part,
                 size.memory_gb / part,
                 cells,
-                vm_class.in_cores(size.vcpus // part // cells, threads, mixed=mixed)
+                vm_class.cpus_kept(size.vcpus // part // cells, threads, mixed=mixed)
                 if cells
                 else 0,
                 0,

@@ -159,7 +159,10 @@ def plan(
 
 
 def _not_summed(model: HostModel, services: Iterable[Service]) -> Iterator[str]:
-    """Yield the figures that are known of some machines, and so of no use."""
+    """Yield a note if watts or cost are known of services or of hosts alone.
+
+    A sum needs the figure of every machine.
+    """
     for key in ("watts", "cost"):
         option = f"--host-{key}"
         known = getattr(model, key) is not None
@@ -223,7 +226,7 @@ class _Planner:
             self.remarks.append(
                 f"cells: assumes classes of {', '.join(map(str, vcpus))} vCPUs"
             )
-        # Assumed classes would have limits of their own.
+        # The policy's max_per_host holds for no assumed class.
         yield _Pool(sizes, cells, _most_of(pinned) if own else ())
         yield self._shared(policy, room(policy, self._model, "shared", ()))
 

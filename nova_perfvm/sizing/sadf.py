@@ -27,10 +27,10 @@ def is_sadf(text: str) -> bool:
 
 
 class SadfSample(NamedTuple):
-    """What a server used in one interval of sysstat; None for what is not there.
+    """A server's use of resources in an interval of sysstat; None if not recorded.
 
-    :ivar when: its date and time
-    :ivar busy: CPUs that were busy
+    :ivar when: date and time of the interval
+    :ivar busy: number of busy CPUs
     """
 
     when: str
@@ -67,7 +67,7 @@ def parse(text: str, source: str) -> list[SadfOutput]:
 
 
 def servers(outputs: Iterable[SadfOutput], peak: Peak) -> list[ServerUse]:
-    """Return the peaks of each server over all of its outputs.
+    """Return the peak use of each server over all outputs of the server.
 
     :raises PerfVMError: when two outputs of a name are not of one server
     """
@@ -98,7 +98,10 @@ def _server(name: str, outputs: Sequence[SadfOutput], peak: Peak) -> ServerUse:
 
 
 def _each_once(name: str, outputs: Iterable[SadfOutput]) -> list[SadfSample]:
-    """Return the moments of all outputs, without those that an earlier one has."""
+    """Return the samples of all outputs, a sample of overlapping outputs once.
+
+    :raises PerfVMError: when two outputs differ at the same time
+    """
     found: list[SadfSample] = []
     known: dict[str, SadfSample] = {}
     for output in outputs:

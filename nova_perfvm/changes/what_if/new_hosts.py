@@ -44,7 +44,7 @@ _FORM: Final = re.compile(rf"([1-9]\d{{0,4}})x({shapes.PATTERN})(?:=(\w+))?")
 _NOVA_RATIO: Final = 4.0
 # Pages of the memory that the host keeps.
 _SMALL_KB: Final = 4
-# What Nova's driver can do, by its release.
+# Prefix of the traits for features of Nova's driver, which its release decides.
 _OF_DRIVER: Final = "COMPUTE_"
 # Namespace of UUIDs for hosts that exist only in a supposed cloud.
 _NAMESPACE: Final = uuid.UUID("0d6a2b9c-4b1d-4b55-8a3d-3d2f6f7e9c11")

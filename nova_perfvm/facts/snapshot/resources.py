@@ -27,7 +27,7 @@ _LONGEST_ANSWER: Final = dt.timedelta(seconds=1800)
 
 
 def time_of(text: str) -> dt.datetime | None:
-    """Return a time that Nova shows, in UTC without an offset; None if unreadable."""
+    """Return a time of Nova's API, UTC if it has no offset; None if unreadable."""
     try:
         found = dt.datetime.fromisoformat(text)
     except ValueError:

@@ -12,7 +12,7 @@ from nova_perfvm import cpuset
 from nova_perfvm.generate.hosts.errors import TopologyError
 from nova_perfvm.generate.hosts.topology import Node, Topology, make_topology
 
-# What is not known of an offline CPU, as versions 2.37 and 2.38 write it.
+# An unknown value of an offline CPU as lscpu 2.37 and 2.38 write the value: no JSON.
 _UNKNOWN: Final = re.compile(r'(?<=":) -(?=[,\s])')
 _USE = "give the output of: lscpu -J -e=CPU,NODE,CORE,SOCKET,ONLINE"
 
@@ -63,7 +63,7 @@ def _from_rows(rows: Sequence[Any], source: str) -> Topology:
 
 
 def _is_offline(row: Mapping[str, Any]) -> bool:
-    # The word may be of another language: of an offline CPU lscpu knows no place.
+    # "no" may be in another language, but lscpu knows no core of an offline CPU.
     words = {"no", "n", "false"}
     return str(row.get("online", "yes")).lower() in words or all(
         row[column] in (None, "-") for column in ("core", "node")

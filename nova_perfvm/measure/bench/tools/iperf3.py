@@ -125,7 +125,7 @@ def _of_clients(connections: int, text: str) -> dict[str, float]:
     figures = parse(text)
     printed = len(tool.documents_of(NAME, text))
     if printed < connections:
-        # Their sum would pass for that of all.
+        # The printed rates would pass for the rate of all processes.
         reason = f"only {printed} of {connections} processes printed their figures"
         raise tool.OutputError(f"iperf3: {reason}: were the others killed?")
     return figures

@@ -47,7 +47,7 @@ def nic_node(host: HostSubject) -> Seen:
         path = f"{NET}/{nic.name}/device/numa_node"
         text = host.collected.files.get(path, "").strip()
         if text == "-1" and len(numbers) == 1:
-            # Firmware need not tell which one it is.
+            # Firmware need not name a machine's only node.
             text = numbers[0]
         if nic.up and text.isdecimal():
             found[nic.name] = int(text)
