@@ -100,6 +100,14 @@ class ShapeTest(HostCase):
 
 
 class CPUsTest(HostCase):
+    def test_cpu_sets_without_the_cores_of_a_host(self):
+        """Classes of whole cores need them, others do not."""
+        cores = f"{CPU}/cpu*/topology/thread_siblings_list"
+        unread = dict.fromkeys(hosts.roomy().matching(cores))
+        self.assertNotEqual({}, unread)
+        for level, policy in ((PASS, with_class(smt="threads")), (SKIP, with_class())):
+            self.assert_cases("cpu_sets", (level, "*", "", unread), policy=policy)
+
     def test_cpu_sets(self):
         overlap = "cpu_dedicated_set = 0-39\ncpu_shared_set = 39-41"
         unread = having(hosts.roomy(), {CONF: None})
