@@ -39,7 +39,7 @@ SHELL_FILES := devstack/settings devstack/*.sh devstack/lib/* nova_perfvm/measur
 export OS_NOVA_DISABLE_EVENTLET_PATCHING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test test-sandbox test-long long random matrix tempest lint unit contract functional package oldest storm watcher measure guest fuzz mutants benchmark bench savings overgranting recipes docs sample format clean
+.PHONY: help demo sandbox test test-sandbox test-long long random matrix tempest lint unit contract functional package oldest storm watcher measure guest fuzz mutants benchmark scheduling-cost savings overgranting recipes docs sample format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -123,7 +123,7 @@ watcher: $(STAMP) $(WATCHER)/.installed  ## Watcher's decision engine and applie
 	    --test-path ./tests/watcher run --concurrency $(CONCURRENCY) $(WATCHER_TESTS)
 
 measure: $(STAMP)  ## benchmarks of a second: run, compared, reported; pages in a browser
-	$(BIN)/stestr --test-path ./tests/bench run --concurrency 1 $(MEASURE_TESTS)
+	$(BIN)/stestr --test-path ./tests/measure run --concurrency 1 $(MEASURE_TESTS)
 
 guest: $(STAMP)  ## real guests under emulation: collected, judged, cured
 	$(BIN)/stestr --test-path ./tests/guest run --concurrency 1 $(GUEST_TESTS)
@@ -150,8 +150,8 @@ benchmark: $(STAMP)  ## the filter's cost, slots, needless refusals, intervals' 
 	$(BIN)/python -m tests.benchmark.proof
 	$(BIN)/python -m tests.benchmark.large_cloud
 
-bench: $(STAMP)  ## what scheduling costs, on real schedulers, Placement and MariaDB: half an hour
-	$(BIN)/python -m tests.benchmark.scheduling $(BENCH_ARGUMENTS)
+scheduling-cost: $(STAMP)  ## what scheduling costs, on real schedulers, Placement and MariaDB: half an hour
+	$(BIN)/python -m tests.benchmark.scheduling $(SCHEDULING_COST_ARGUMENTS)
 
 savings: $(STAMP)  ## hosts that the same VMs need with Nova's weighers and with ours: some minutes
 	@$(BIN)/python -m tests.benchmark.savings $(SAVINGS_ARGUMENTS)

@@ -13,8 +13,8 @@ from tests import shown
 _ADMIN, _USER, _CONTRIBUTOR = (
     f"doc/source/{name}" for name in ("admin", "user", "contributor")
 )
-_BENCH = "tests.bench.test_documented.DocumentedTest"
-_FLEET = "tests.bench.test_fleet"
+_BENCH = "tests.measure.test_documented.DocumentedTest"
+_FLEET = "tests.measure.test_fleet"
 _CLOUD = "tests.functional.test_documented.TestDocumented"
 _OFFLINE = "tests.unit.osc.test_documented.OfflineTest"
 _PACKAGE = "tests.package.test_package.PackageTest"
@@ -194,7 +194,10 @@ NOT_RUN = (
         "make savings", "minutes; tests/unit/benchmark/test_savings.py has fewer VMs"
     ),
     NotRun("make mutants", "half an hour; tests/unit/test_mutants.py plants some"),
-    NotRun("make bench", "half an hour; tests/bench/test_scheduling.py has a part"),
+    NotRun(
+        "make scheduling-cost",
+        "half an hour; tests/measure/test_scheduling.py has a part",
+    ),
     NotRun(
         "PERFVM_DRAWN_VERDICTS=",
         "minutes; tests/functional/test_drawn.py has fewer verdicts",

@@ -4,8 +4,8 @@
 import os
 import shutil
 
-from tests.bench import machine as machines
 from tests.guest import image, machine
+from tests.measure import machine as machines
 from tests.unit.measure import hosts
 
 TOOLS = ("sysbench", "iperf3", "cyclictest")

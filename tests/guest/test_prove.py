@@ -19,8 +19,8 @@ from nova_perfvm.measure.bench.record import Record
 from nova_perfvm.measure.prove import loaded, plan, proof
 from nova_perfvm.measure.prove.session import ProofOptions
 from nova_perfvm.policy import loader
-from tests.bench import machine as machines
 from tests.guest import image, machine, reached
+from tests.measure import machine as machines
 from tests.unit.measure.prove import records
 
 HOST, VCPUS = "host-x", 2 * reached.VCPUS

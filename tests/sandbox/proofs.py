@@ -16,7 +16,7 @@ from nova_perfvm.cloud import proof_servers
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.proof_servers import WantedServers
 from nova_perfvm.measure.prove.session import make_key
-from tests.bench import machine
+from tests.measure import machine
 from tests.processes import content, waiting
 from tests.sandbox import base
 from tests.sandbox.base import HP
@@ -117,7 +117,7 @@ class ProofCase(VolumesMixin, base.SandboxTest):
             "debian-12": content.IMAGE,
             "proof.json": str(self.output),
         }
-        # Namespaces do not reach each other; tests/bench/test_prove.py has a generator.
+        # Namespaces do not reach each other; tests/measure/test_prove has a generator.
         text = command.text.replace("--generator root@192.0.2.30 ", "")
         return [names.get(word, word) for word in shlex.split(text)[3:]]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written for Ansible; tests/bench runs it."""
+"""What is written for Ansible; tests/measure runs it."""
 
 import argparse
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page's text; what it looks like in a browser is in tests/bench/test_map.py."""
+"""The page's text; what it looks like in a browser is in tests/measure/test_map.py."""
 
 import base64
 import hashlib

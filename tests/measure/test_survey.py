@@ -4,7 +4,7 @@
 from nova_perfvm.changes import recover
 from nova_perfvm.diagnose.survey import survey
 from nova_perfvm.osc.formats.survey import SurveyReport, html
-from tests.bench.browser import OPEN, LookTests, PageCase
+from tests.measure.browser import OPEN, LookTests, PageCase
 from tests.unit.changes.test_recover import scattered
 from tests.unit.diagnose.survey import clouds
 

@@ -15,8 +15,8 @@ import subprocess
 import sys
 import time
 
-from tests.bench import contrast
 from tests.directory import DirectoryCase
+from tests.measure import contrast
 
 OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 # Wide and narrow.

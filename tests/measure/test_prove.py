@@ -25,8 +25,8 @@ from nova_perfvm.measure.bench.tools import sysbench
 from nova_perfvm.measure.prove import loaded, plan, proof
 from nova_perfvm.measure.prove.plan import Machines
 from nova_perfvm.policy import loader
-from tests.bench import machine
-from tests.bench.test_run import PATIENCE_S, TOOLS, RunCase
+from tests.measure import machine
+from tests.measure.test_run import PATIENCE_S, TOOLS, RunCase
 from tests.unit.measure.prove import records
 
 ROLES = ("host", "vm1", "vm2")

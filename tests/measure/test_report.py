@@ -5,7 +5,7 @@ from nova_perfvm.measure import samples
 from nova_perfvm.measure.prove import page as proof_page
 from nova_perfvm.measure.prove import proof
 from nova_perfvm.measure.report import content, page
-from tests.bench.browser import LookTests, PageCase
+from tests.measure.browser import LookTests, PageCase
 from tests.unit.measure import hosts, published
 from tests.unit.measure.prove.sound import Case
 

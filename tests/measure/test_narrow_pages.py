@@ -3,7 +3,7 @@
 
 import pathlib
 
-from tests.bench.browser import PageCase
+from tests.measure.browser import PageCase
 
 CSS = pathlib.Path(__file__).parents[2] / "doc/source/_static/perfvm.css"
 NAME = "test_exclusivity.TestMisfits.test_what_is_pinned_and_of_no_class_is_refused"

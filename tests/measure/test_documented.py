@@ -18,7 +18,7 @@ from nova_perfvm.facts import snapshot
 from nova_perfvm.measure import samples
 from nova_perfvm.measure.collect import reading
 from tests import documented, shown
-from tests.bench import test_run
+from tests.measure import test_run
 from tests.unit.measure import hosts
 from tests.unit.measure.prove import sound
 from tests.unit.sizing import test_disk

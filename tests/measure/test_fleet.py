@@ -12,7 +12,7 @@ import yaml
 from nova_perfvm.measure import fleet
 from nova_perfvm.measure.collect import reading
 from tests import ansible, documented
-from tests.bench import machine, test_run
+from tests.measure import machine, test_run
 
 HERE = {"ansible_connection": "local"}
 # It plays the part of prove; two at once would find each other's directory.

@@ -4,7 +4,7 @@
 The picture of the page on maps is drawn anew, after a change of what it shows, by::
 
     PERFVM_MAP_PICTURE=doc/source/admin/map.png \\
-        .venv/bin/python -m testtools.run tests.bench.test_map.PictureTest
+        .venv/bin/python -m testtools.run tests.measure.test_map.PictureTest
 """
 
 import json
@@ -21,8 +21,8 @@ from nova_perfvm.diagnose import cloud_map, overview
 from nova_perfvm.diagnose.formats import page as audit_page
 from nova_perfvm.diagnose.formats.cloud_map import html
 from nova_perfvm.facts.snapshot import Aggregate, Inventory
-from tests.bench import contrast
-from tests.bench.browser import LookTests, PageCase
+from tests.measure import contrast
+from tests.measure.browser import LookTests, PageCase
 from tests.unit.diagnose.formats.test_cloud_map import EVIL, HARMLESS
 from tests.unit.facts.snapshot.clouds import HP, POLICY, Cloud
 
