@@ -175,7 +175,7 @@ class Policy:
     def mistakes(self) -> Iterator[Mistake]:
         """Yield contradictions between classes, and between classes and host shapes."""
         for vm_class in self.pinned_classes:
-            yield from self._misfits(vm_class, ("classes", vm_class.name))
+            yield from self._shape_mistakes(vm_class, ("classes", vm_class.name))
         if sum(vm_class.default for vm_class in self.classes) != 1:
             message = "expected one class with default: true, that of general VMs"
             yield Mistake(("classes",), message)
@@ -193,8 +193,16 @@ class Policy:
                 "labelled, and reserve hosts by aggregate metadata perfvm:class",
             )
 
-    def _misfits(self, vm_class: VMClass, path: KeyPath) -> Iterator[Mistake]:
-        """Yield the reasons for which no host shape takes VMs of a pinned class."""
+    def _shape_mistakes(self, vm_class: VMClass, path: KeyPath) -> Iterator[Mistake]:
+        """Yield how a pinned class contradicts the host shapes: room, and threads."""
+        smt_hosts = any(shape.threads > 1 for shape in self.host_shapes)
+        if vm_class.cpu_thread_policy == "require" and not smt_hosts:
+            yield Mistake(
+                (*path, "cpu_thread_policy"),
+                "require puts vCPUs on sibling threads, and no host_shape has SMT: "
+                "use prefer or null, or add a shape such as 2x20x2",
+            )
+            return
         fits = any(shape_slots(vm_class, shape) for shape in self.host_shapes)
         splits = vm_class.cell_vcpus * vm_class.cells_per_vm == vm_class.vcpus
         if splits and not fits:
@@ -211,7 +219,6 @@ class Policy:
                 + (f"; numa_nodes: {nodes} would fit" if nodes else "")
                 + ("; smt: threads lets a vCPU own a thread" if of_threads else ""),
             )
-        smt_hosts = any(shape.threads > 1 for shape in self.host_shapes)
         if vm_class.cpu_thread_policy == "isolate" and smt_hosts:
             yield Mistake(
                 (*path, "cpu_thread_policy"),

@@ -25,6 +25,9 @@ def groups_of(shares: Sequence[int], cells_per_vm: int) -> int:
 
 def cell_slots(vm_class: VMClass, shape: HostShape) -> int:
     """Count the shares per NUMA node of a shape; 0 for a class that is not pinned."""
+    if vm_class.cpu_thread_policy == "require" and shape.threads == 1:
+        # nova/virt/hardware.py, _pack_instance_onto_cores
+        return 0
     need = vm_class.cell_takes(shape.threads)
     return shape.cell_cpus(vm_class.smt) // need if need else 0
 

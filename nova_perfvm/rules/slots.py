@@ -68,7 +68,7 @@ def cell_cpus(vm_class: VMClass, cell: NUMACell) -> tuple[int, int]:
         usable, free = cell.count_cores()
         # Each pinned CPU counts as a core, even where Nova pinned both threads of one.
         return usable, min(free, usable - pins)
-    if vm_class.cpu_thread_policy == "require" and _has_threads(cell):
+    if vm_class.cpu_thread_policy == "require":
         every, free_ones = cell.pcpuset, cell.free_pcpus
         return _beside_siblings(vm_class, cell, every), _beside_siblings(
             vm_class, cell, free_ones
@@ -80,7 +80,7 @@ def cell_cpus(vm_class: VMClass, cell: NUMACell) -> tuple[int, int]:
 def _beside_siblings(vm_class: VMClass, cell: NUMACell, cpus: AbstractSet[int]) -> int:
     """Count the CPUs whose sibling is in `cpus`, too, and a CPU for QEMU's threads.
 
-    The thread policy ``require`` takes no other CPUs for vCPUs.
+    The thread policy ``require`` takes no other CPUs for vCPUs: none without SMT.
     """
     beside = sum(n for core in cell.siblings if (n := len(core & cpus)) > 1)
     extra = vm_class.cell_pcpus - vm_class.cell_vcpus

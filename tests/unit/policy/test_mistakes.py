@@ -70,6 +70,11 @@ OF_A_CLASS = (
         "smt: threads",
         "2x20x2",
     ),
+    (
+        f"{PINNED}, smt: threads, cpu_thread_policy: require",
+        "cpu_thread_policy",
+        "no host_shape has SMT: use prefer or null",
+    ),
     ("disk: {volume_type: fast}", "disk.volume_type", "no effect"),
     (
         "flavors: {name: a, sizes: [{vcpus: 1, memory_gb: 1, root_gb: 0}]}",

@@ -26,16 +26,19 @@ class RoomTest(testtools.TestCase):
         st.integers(1, 6),
         st.sampled_from([None, 1, 2]),
         st.sampled_from([None, 1, 3]),
-        st.sampled_from(["cores", "threads"]),
+        st.sampled_from([("cores", None), ("threads", None), ("threads", "require")]),
     )
-    def test_a_shape_has_the_slots_of_such_a_host(self, shape, share, nodes, cap, smt):
+    def test_a_shape_has_the_slots_of_such_a_host(
+        self, shape, share, nodes, cap, threads
+    ):
         vm_class = VMClass(
             "hp",
             cpu_policy="dedicated",
             vcpus=share * (nodes or 1),
             numa_nodes=nodes,
             max_per_host=cap,
-            smt=smt,
+            smt=threads[0],
+            cpu_thread_policy=threads[1],
         )
         cells = hosts.host(str(shape)).cells
         self.assertEqual(host_slots(vm_class, cells), shape_slots(vm_class, shape))
@@ -48,6 +51,19 @@ class RoomTest(testtools.TestCase):
         ):
             vm_class = VMClass("hp", cpu_policy="dedicated", **keys)
             self.assertEqual(expected, shape_slots(vm_class, shape))
+
+    def test_nova_refuses_sibling_threads_where_no_core_has_two(self):
+        vm_class = VMClass(
+            "hp",
+            cpu_policy="dedicated",
+            vcpus=20,
+            smt="threads",
+            cpu_thread_policy="require",
+        )
+        for shape, expected in ((HostShape(2, 20), 0), (HostShape(2, 20, 2), 4)):
+            self.assertEqual(expected, shape_slots(vm_class, shape))
+            cells = hosts.host(str(shape)).cells
+            self.assertEqual(expected, host_slots(vm_class, cells))
 
     def test_shapes(self):
         shape = HostShape.parse("2x20x2")
