@@ -116,4 +116,5 @@ def _too_full(view: HostView, found: Sequence[Drift]) -> tuple[Drift, str] | Non
 
 
 def _amount(holding: Holding, child: Provider, name: str) -> int:
+    """Return how much of a resource class a holding has on a child."""
     return holding.get(child.name, {}).get(name, 0)

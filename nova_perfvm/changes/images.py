@@ -118,7 +118,7 @@ def plan_images(
         unasked = image.belongs_to_tenant(project) and image.id not in named
         unknown = sorted(tags - desired.keys())
         if unknown:
-            why = _unknown(unknown[0])
+            why = _why_unknown(unknown[0])
             if unasked:
                 left.append(Left("image", image.title, f"a tenant's: it {why}"))
             else:
@@ -141,7 +141,8 @@ def plan_images(
     return Plan(() if refusals else tuple(changes), tuple(refusals), tuple(left))
 
 
-def _unknown(tag: str) -> str:
+def _why_unknown(tag: str) -> str:
+    """Return why a tag stands for no class, or not for a single one."""
     if tag == TAG:
         return (
             "cannot serve all classes of the policy at once: name one with --class, "

@@ -83,8 +83,8 @@ def realign(api: API, step: Realign, view: HostView) -> None:
     A server that moved away and came back is corrected by the next plan, which is made
     on a new view of the host.
 
-    :raises ConflictError: when Nova is changing one of the servers, or Placement
-        refuses
+    :raises ConflictError: when one of the servers is gone, elsewhere or being changed,
+        when its allocation is not as in `view`, or when Placement refuses
     """
     body = {}
     for consumer, wanted in step.resources.items():

@@ -102,7 +102,7 @@ def known_names(api: API) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def names(api: API) -> frozenset[str]:
-    """Return the project's traits and child resource classes that Placement knows."""
+    """Return this package's traits and resource classes that Placement knows."""
     traits, classes = known_names(api)
     own = {trait for trait in traits if trait.startswith(const.CUSTOM_PREFIX)}
     return classes & const.CHILD_CLASSES | own

@@ -64,11 +64,11 @@ class Applier:
 
     @_apply.register
     def _(self, change: do.CreateName) -> None:
-        self._api.placement("PUT", f"/{_collection(change.kind)}/{change.name}")
+        self._api.placement("PUT", f"/{_names_path(change.kind)}/{change.name}")
 
     @_apply.register
     def _(self, change: do.DeleteName) -> None:
-        path = f"/{_collection(change.kind)}/{change.name}"
+        path = f"/{_names_path(change.kind)}/{change.name}"
         try:
             self._api.placement("DELETE", path)
         except NotThereError:
@@ -96,15 +96,17 @@ class Applier:
 
     @_apply.register
     def _(self, change: do.IsolateAggregate) -> None:
-        self._act(change.name, {"set_metadata": {"metadata": change.metadata}})
+        self._change_aggregate(
+            change.name, {"set_metadata": {"metadata": change.metadata}}
+        )
 
     @_apply.register
     def _(self, change: do.AddHost) -> None:
-        self._act(change.name, {"add_host": {"host": change.host}})
+        self._change_aggregate(change.name, {"add_host": {"host": change.host}})
 
     @_apply.register
     def _(self, change: do.RemoveHost) -> None:
-        self._act(change.name, {"remove_host": {"host": change.host}})
+        self._change_aggregate(change.name, {"remove_host": {"host": change.host}})
 
     @_apply.register
     def _(self, change: do.DeleteAggregate) -> None:
@@ -241,10 +243,11 @@ class Applier:
                 return found
         raise NotThereError(f"no aggregate {name}", 404)
 
-    def _act(self, name: str, body: dict[str, Any]) -> None:
+    def _change_aggregate(self, name: str, body: dict[str, Any]) -> None:
         number = self._aggregate(name).id
         self._api.nova("POST", f"/os-aggregates/{number}/action", body)
 
 
-def _collection(kind: str) -> str:
+def _names_path(kind: str) -> str:
+    """Return the collection of Placement that has the names of a kind."""
     return "traits" if kind == "trait" else "resource_classes"

@@ -251,9 +251,9 @@ class MigrationRun:
         if answer.refused or refusing:
             why = answer.refused or ", ".join(refusing)
             raise StoppedError(
-                f"Nova refuses the server on {move.target} ({why}), and the plan did "
-                "not foresee that. This is a fault of nova_perfvm: please report what "
-                f"openstack perfvm explain --server {move.server} "
+                f"Nova refuses the server on {move.target} ({why}), which the "
+                "plan did not foresee. This is a fault of nova_perfvm: please report "
+                f"what openstack perfvm explain --server {move.server} "
                 f"--host {shlex.quote(move.target)} "
                 f"--from-nova-db {shlex.quote(str(self.nova_conf))} --long prints"
             )

@@ -184,7 +184,11 @@ def _held(row: models.PciDevice, asked: PCIRequest | None) -> PCIPool:
 def _of_cells(
     read: Callable[[context.RequestContext], Iterable[Any]], skipped: list[str]
 ) -> list[Any]:
-    """Return the results of `read` from all enabled cells."""
+    """Return the results of `read` from all enabled cells but cell0.
+
+    :param skipped: gets why a cell could not be read
+    :raises NovaDBError: when the list of cells cannot be read
+    """
     objects.register_all()
     admin = context.get_admin_context()
     found: list[Any] = []

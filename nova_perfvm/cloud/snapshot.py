@@ -299,6 +299,7 @@ class _Reader:
         return answers.microversion(self._api) if self._some is None else ""
 
     def _flavors(self) -> tuple[Flavor, ...]:
+        """Return the earlier snapshot's flavors, else Nova's; none for some hosts."""
         if self._before is not None:
             return self._before.flavors
         return answers.flavors(self._api) if self._some is None else ()

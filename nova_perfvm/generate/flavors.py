@@ -196,7 +196,10 @@ def placement_names(flavors: Iterable[PolicyFlavor]) -> list[tuple[str, str]]:
 
 
 def _resized(classes: Sequence[VMClass], memory_gb: Sequence[int]) -> Iterator[VMClass]:
-    """Yield the classes with a fixed number of vCPUs, with flavors of these sizes."""
+    """Yield the classes with a fixed number of vCPUs, with flavors of these sizes.
+
+    :raises FlavorError: when a class takes no flavor of a size
+    """
     for vm_class in classes:
         if vm_class.vcpus is None:
             continue

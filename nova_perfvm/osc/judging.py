@@ -88,7 +88,10 @@ class ObservingCommand(PolicyCommand):
     def settings(
         self, parsed_args: argparse.Namespace, policy: Policy
     ) -> SchedulerSettings:
-        """Return nova-scheduler's settings, from ``--nova-conf`` where it is given.
+        """Return nova-scheduler's settings: of ``--nova-conf``, else of the policy.
+
+        With `keeps_rules` the settings enforce the rules, and the reasons for which the
+        file does not are printed.
 
         :raises SettingsError: when the file cannot be read
         """

@@ -280,7 +280,7 @@ class PlanServers(LookingLister):
 def _services(parsed_args: argparse.Namespace) -> Iterator[Service]:
     """Yield the services of all files, and of Prometheus.
 
-    :raises PerfVMError: when a service is there twice
+    :raises PerfVMError: when a service is given twice
     """
     known: dict[str, str] = {}
     for source, service in _from_sources(parsed_args):

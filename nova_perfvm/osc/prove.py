@@ -104,7 +104,11 @@ class Prove(JudgingCommand, ObservingCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Prove; whatever happens, delete what was made."""
+        """Prove, then delete what was made, also after a failure.
+
+        ``--keep`` deletes nothing; ``--clean`` proves nothing, and deletes what earlier
+        proofs left.
+        """
         cloud = ProofCloud(
             self.cloud,
             self.tell,
@@ -161,7 +165,7 @@ class Prove(JudgingCommand, ObservingCommand):
         return ProofSession(asked, cloud, self.tell, self.warn, progress)
 
     def _clean_up(self, parsed_args: argparse.Namespace, proof: str) -> None:
-        """Delete the created servers and networks; Ctrl-C does not interrupt this."""
+        """Delete servers and networks, unless ``--keep``; Ctrl-C does not stop it."""
         if parsed_args.keep:
             kept = ", ".join(proof_servers.left(self.cloud, proof))
             self.tell(f"kept: {kept}; openstack perfvm prove --clean deletes them")

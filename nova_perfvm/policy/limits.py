@@ -19,7 +19,10 @@ NAME_PATTERN: Final = matching(
 
 
 def name_fault(name: str) -> str | None:
-    """Return why nova-api refuses a flavor name; None if it accepts the name."""
+    """Return why no flavor can have a name; None if one can.
+
+    nova-api accepts a ``-`` at the beginning, which clients take for an option.
+    """
     stripped = name.strip().lstrip("-")
     if name and name.isprintable() and name == stripped and len(name) <= _MAX_NAME:
         return None

@@ -57,7 +57,7 @@ def services_of(
     :param pattern: regular expression that matches a server's whole name; its first
         group is the service
     :raises PerfVMError: when the pattern is invalid, or does not match a server, or a
-        server is there twice
+        server is given twice
     """
     try:
         matches = re.compile(pattern).fullmatch
@@ -68,7 +68,7 @@ def services_of(
     for server in servers:
         if server.name in known:
             raise PerfVMError(
-                f"server {server.name} is there twice, and would count as two: name "
+                f"server {server.name} is given twice, and would count as two: name "
                 "its output of sadf, or --prometheus"
             )
         known.add(server.name)

@@ -157,7 +157,7 @@ def _rows(text: str) -> tuple[dict[str, Any], dict[str, int], list[Mistake]]:
     if "name" not in names:
         return rows, lines, [Mistake((), f"expected {_COLUMNS}")]
     mistakes = [
-        Mistake((name,), "is there twice: leave one column out", 1)
+        Mistake((name,), "named twice: leave one out", 1)
         for name in dict.fromkeys(names)
         if name and names.count(name) > 1
     ]

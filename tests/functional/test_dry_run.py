@@ -130,7 +130,7 @@ class TestSlots(client.ClientMixin, base.FunctionalTest):
             *("--from-nova-db", str(self.nova_conf)),
         )
         self.assertEqual(1, status)
-        self.assertIn("(IsolatedHostsFilter), and the plan did not foresee that", said)
+        self.assertIn("(IsolatedHostsFilter), which the plan did not foresee", said)
         self.assertEqual(
             [], self.cloud.api.api_get("/os-migrations").body["migrations"]
         )

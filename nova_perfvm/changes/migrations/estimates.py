@@ -125,7 +125,7 @@ class Estimates:
         return found is None or found.moved
 
     def assumptions(self, moves: Sequence[Move]) -> Iterator[str]:
-        """Yield the assumptions of the forecasts."""
+        """Yield what the forecasts assume, and how many moves do not converge."""
         live = {move.server for move in moves if move.live}
         if not live:
             return

@@ -244,9 +244,10 @@ class Scene:
 
 
 def free_of(view: HostView) -> Resources:
-    """Return the free resources of a host; less than 0 where more are used than exist.
+    """Return what is free on a host: on each NUMA node, in Placement, PCI devices.
 
-    The resources of child providers are added up: Placement may choose any child.
+    An amount is less than 0 where more is used than exists.  What child providers have
+    in Placement is added up: Placement may choose any child.
     """
     found: dict[Hashable, int] = {}
     for cell in view.facts.cells:

@@ -274,7 +274,7 @@ class Snapshot:
             seen: set[str] = set()
             for index, name in enumerate(ids):
                 if name in seen:
-                    yield Mistake((key, str(index)), f"{name} is there twice")
+                    yield Mistake((key, str(index)), f"{name} is listed twice")
                 seen.add(name)
 
     @cached_property

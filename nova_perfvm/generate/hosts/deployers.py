@@ -38,7 +38,8 @@ PROVIDER_DIRECTORY: Final = "/etc/nova/provider_config"
 _Content = Callable[[HostConfig], Any]
 
 
-def _kolla_host(config: HostConfig) -> dict[str, Any]:
+def _kolla_variables(config: HostConfig) -> dict[str, Any]:
+    """Return the variables of Kolla-Ansible's host_vars of a host."""
     if config.provider is None:
         return {}
     return {"nova_cell_compute_provider_config": config.provider}
@@ -49,7 +50,7 @@ def _overrides(name: str, settings: Iterable[Setting]) -> dict[str, Any]:
     return {name: options.by_section(settings, dict.fromkeys)}
 
 
-def _osa_host(config: HostConfig) -> dict[str, Any]:
+def _osa_variables(config: HostConfig) -> dict[str, Any]:
     host = _overrides("nova_nova_conf_overrides", config.nova)
     if config.provider is not None:
         host["nova_provider_overrides"] = [
@@ -135,10 +136,10 @@ TOOLS: Final[Mapping[str, Mapping[str, _Content]]] = {
         f"{_KOLLA}/nova/HOST/nova.conf": rendering.nova_conf,
         f"{_KOLLA}/nova/nova-scheduler.conf": rendering.scheduler_conf,
         f"{_KOLLA}/placement.conf": rendering.placement_conf,
-        "host_vars/HOST.yml": _kolla_host,
+        "host_vars/HOST.yml": _kolla_variables,
     },
     "osa": {
-        f"{_OSA}/host_vars/HOST.yml": _osa_host,
+        f"{_OSA}/host_vars/HOST.yml": _osa_variables,
         f"{_OSA}/group_vars/nova_scheduler.yml": lambda config: _overrides(
             "nova_nova_conf_overrides", config.scheduler
         ),

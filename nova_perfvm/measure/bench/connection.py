@@ -257,9 +257,9 @@ class Command:
         return asyncio.ensure_future(_drain(self._process, self.last))
 
     async def line(self, timeout_s: float = _ANSWER_S) -> str:
-        """Return the next line that it prints.
+        """Return the next line that the program prints.
 
-        :raises TargetError: when there is none
+        :raises TargetError: when there is none, or too much
         """
         try:
             async with asyncio.timeout(timeout_s):

@@ -163,10 +163,14 @@ class Scenario:
                 if who == server:
                     reason = f"{who} serves iperf3: it cannot measure, too"
                     yield Mistake(member, f"{reason}; remove it")
-        yield from self._of_targets(server)
-        yield from self._of_groups()
+        yield from self._target_mistakes(server)
+        yield from self._group_mistakes()
 
-    def _of_targets(self, server: str | None) -> Iterator[Mistake]:
+    def _target_mistakes(self, server: str | None) -> Iterator[Mistake]:
+        """Yield targets that nothing uses, and those without a directory for fio.
+
+        :param server: the target that serves iperf3, which needs no group
+        """
         measuring = set(itertools.chain.from_iterable(self.groups.values()))
         disk = self.tools.fio
         for target in self.targets:
@@ -178,7 +182,7 @@ class Scenario:
                 reason = "missing, as tools.fio has no directory"
                 yield Mistake((*place, "fio_directory"), reason)
 
-    def _of_groups(self) -> Iterator[Mistake]:
+    def _group_mistakes(self) -> Iterator[Mistake]:
         pairs = itertools.combinations(self.groups.items(), 2)
         for (name, one), (other, two) in pairs:
             both = ", ".join(who for who in two if who in one)

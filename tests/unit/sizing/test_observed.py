@@ -61,7 +61,7 @@ class ServicesOfTest(testtools.TestCase):
         """In sadf's output and in Prometheus."""
         both = [ServerUse("web1", 4, used, 8, 2) for used in (1.0, 3.0)]
         error = self.assertRaises(PerfVMError, services_of, both, BY_NAME, "max")
-        self.assertIn("server web1 is there twice", str(error))
+        self.assertIn("server web1 is given twice", str(error))
 
     def test_expressions(self):
         server = ServerUse("10.0.0.1:9100", 1, 1, 1, 1)

@@ -85,7 +85,7 @@ class ParseTest(testtools.TestCase):
             (f"name,servers,cpus\na,1,{'9' * 5000}\n", "line 2: a.cpus: found '999"),
             (
                 "name,servers,cpus,memory_gb,cpus,,\na,1,8,16,4,,\n",
-                "own: 1 mistake\n  line 1: cpus: is there twice: leave one column out",
+                "own: 1 mistake\n  line 1: cpus: named twice: leave one out",
             ),
             ("name,servers,cpus\n", "expected one service or more, by name"),
             (" \n", "the file is empty; expected CSV with a header of these columns"),

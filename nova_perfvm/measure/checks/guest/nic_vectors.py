@@ -90,7 +90,7 @@ def _directions(guest: GuestSubject, nic: NIC) -> list[Direction]:
     if nic.kind is Kind.VIRTIO and nic.device:
         named = {way: seen.named(rf"{nic.device}-{way}\.(\d+)") for way in ways}
     elif nic.kind is Kind.PASSED_THROUGH:
-        named = {"input+output": _of_device(guest, nic)}
+        named = {"input+output": _queue_vectors(guest, nic)}
     else:
         raise NotReadError(seen.source, f"the vectors of {nic.driver} are not known")
     found = [
@@ -103,7 +103,8 @@ def _directions(guest: GuestSubject, nic: NIC) -> list[Direction]:
     return found
 
 
-def _of_device(guest: GuestSubject, nic: NIC) -> dict[int, Vector]:
+def _queue_vectors(guest: GuestSubject, nic: NIC) -> dict[int, Vector]:
+    """Return the vectors of a passed-through NIC's queues, by IRQ."""
     listed = guest.collected.text(f"{NET}/{nic.name}/device/msi_irqs").split()
     return {
         vector.irq: vector

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host has the NUMA nodes, cores and memory that the policy declares."""
+"""NUMA nodes have the policy's shape, and enough memory, evenly."""
 
 from collections.abc import Collection
 from contextlib import suppress
@@ -81,6 +81,7 @@ def _offline_nodes(host: HostSubject, shapes: Collection[HostShape]) -> int:
 
 
 def _memory(host: HostSubject) -> Seen:
+    """Warn of uneven memory, and of too little for a class's largest flavor."""
     nodes = [node for node in host.nodes if node.cpus]
     memory_gb = {node.name: node.memory_kb(host.collected) / 2**20 for node in nodes}
     if not nodes:

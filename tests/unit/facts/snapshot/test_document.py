@@ -73,7 +73,7 @@ class DocumentTest(testtools.TestCase):
         before = cloud()
         twice = dataclasses.replace(before, servers=before.servers * 2)
         found = "".join(self.problems(snapshot.dumps(twice)))
-        self.assertIn("servers.2: i-one is there twice", found)
+        self.assertIn("servers.2: i-one is listed twice", found)
         guessed = dataclasses.replace(before.hosts[0], cells_source="guess")
         wrong = dataclasses.replace(before, hosts=(guessed,))
         (found,) = self.problems(snapshot.dumps(wrong))
