@@ -7,6 +7,7 @@ import random
 
 from tests import judge
 from tests.processes import waiting
+from tests.processes.errors import SandboxError
 from tests.sandbox import base, clients, looking
 from tests.sandbox.base import GENERAL, HP
 
@@ -84,13 +85,23 @@ class StormTest(looking.LookingMixin, base.SandboxTest):
         calls = [clients.Call("DELETE", f"/servers/{server}") for server in asked]
         clients.ask(self.cloud, calls, 2)
 
-        def ended():
-            listed = asked & {server["id"] for server in self.all_servers()}
-            for server in listed if still else ():
-                still(server)
-            return not listed
+        left = []
 
-        waiting.until(ended, "servers to end", base.SECONDS * 4)
+        def ended():
+            left[:] = [one for one in self.all_servers() if one["id"] in asked]
+            for server in left if still else ():
+                still(server["id"])
+            return not left
+
+        try:
+            waiting.until(ended, "servers to end", base.SECONDS * 4)
+        except SandboxError as exc:
+            states = [
+                f"{one['id']} {one['status']}, task {one['OS-EXT-STS:task_state']}, "
+                f"on {base.host_of(one)}"
+                for one in left
+            ]
+            raise SandboxError(f"{exc}: {'; '.join(states)}") from None
 
     def delete_all(self):
         """Delete every server of the cloud; nothing may be left of them."""
