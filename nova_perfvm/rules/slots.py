@@ -238,9 +238,8 @@ def memory_fits(
 ) -> bool:
     """Return whether a NUMA node has the memory, in pages of the requested size.
 
-    Stricter than Nova in one point: where a host reports page pools and the request
-    names no page size, Nova compares with the total of the smallest pool, used pages
-    included, and so overcommits the node.
+    Stricter than Nova in one point: the node's memory has to suffice, too.  Nova gives
+    free huge pages also of a node whose small pages unpinned VMs overcommit.
 
     :param memory_mb: the VM's memory on this NUMA node, in MiB
     :param page_size_kb: see :class:`nova_perfvm.facts.RequestCell`

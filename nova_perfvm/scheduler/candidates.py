@@ -120,7 +120,7 @@ def attempts(
 def has_its_host(hosts: Iterable[HostState], spec_obj: objects.RequestSpec) -> bool:
     """Return whether a claim for the VM has succeeded, so Nova now seeks alternates.
 
-    Nova runs the filters once more for alternates, after a request's last server.
+    After the last of several servers, Nova runs the filters once more for alternates.
     """
     return any(
         isinstance(host, Attempt) and host.claimed_for == spec_obj.instance_uuid

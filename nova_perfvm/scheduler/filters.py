@@ -47,8 +47,8 @@ class PerfVMFilter(filters.BaseHostFilter):
     """
 
     # A rebuild stays on its host, whose slot the server itself occupies, so the host's
-    # room is not judged.  But the new image may turn off multiqueue, which the class
-    # promises, and no other check sees that.
+    # room is not judged.  But the new image may break the rules that an image alone can
+    # break (``image=True``), and no other check sees that.
     RUN_ON_REBUILD = True
 
     def __init__(self) -> None:

@@ -3,6 +3,7 @@
 
 import pathlib
 import re
+import textwrap
 
 import testtools
 
@@ -31,6 +32,11 @@ class ExamplesTest(testtools.TestCase):
             self.assertGreater(len(listed), 5, heading)
             for name in listed:
                 self.assertTrue((ROOT / name).is_file(), name)
+
+    def test_the_check_is_as_in_its_file(self):
+        quoted = re.search(r"(?ms)^   @check_of.+?\n\n", section("Add a check"))
+        source = (ROOT / files("Add a check")[0]).read_text()
+        self.assertIn(textwrap.dedent(quoted[0]).strip(), source)
 
 
 class MapTest(testtools.TestCase):

@@ -12,8 +12,7 @@ from nova_perfvm.tempest_plugin.tests import base
 CONF = config.CONF
 
 # nova-scheduler counts a moved server on its old host until that host's nova-compute
-# sends its list of servers: [DEFAULT]scheduler_instance_sync_interval, 120 seconds by
-# default.
+# reports its usage: [DEFAULT]update_resources_interval, a minute by default.
 SYNC_S = 150
 
 
