@@ -116,17 +116,21 @@ class FaultsTest(storms.StormTest):
     def forget(self, server):
         """Take off Nova's list what is deleted, and stays there for ever.
 
-        A conductor that dies between burying a server and deleting what asked for
-        it leaves that; once the server is deleted, no API finds it any more.
+        A conductor that dies while it buries a server in cell0 leaves the request to
+        build it, or the buried server without its place.  Once the server is deleted,
+        no API finds it any more.
         """
         if self.compute.get(f"/servers/{server}").status_code != 404:
             return
-        engine = sa.create_engine(self.sandbox.settings.database_url("nova_api"))
-        self.addCleanup(engine.dispose)
-        with engine.begin() as connection:
-            asked = sa.text("DELETE FROM build_requests WHERE instance_uuid = :server")
-            if connection.execute(asked, {"server": server}).rowcount:
-                base.tell(f"{server} was deleted, and still listed")
+        for database, left in (
+            ("nova_api", "DELETE FROM build_requests WHERE instance_uuid = :server"),
+            ("nova_cell0", "UPDATE instances SET deleted = id WHERE uuid = :server"),
+        ):
+            engine = sa.create_engine(self.sandbox.settings.database_url(database))
+            self.addCleanup(engine.dispose)
+            with engine.begin() as connection:
+                if connection.execute(sa.text(left), {"server": server}).rowcount:
+                    base.tell(f"{server} was deleted, and still listed")
 
     def judge(self, servers, findings):
         """Compare what is with what the audit says; return the hosts to repair."""
