@@ -118,13 +118,9 @@ def parse_document(
     :raises DocumentError: the file has mistakes, or another kind
     """
     kinds = _listed(kinds)
-    expected = _expected(kinds)
     # JSON comes first: PyYAML needs minutes for the megabytes that programs write.
     data, fault = _json(text)
-    found = _kind_in(data)
-    if found and found not in kinds:
-        message = f"this is {KINDS[found].title}; expected {expected}"
-        raise DocumentError(source, [Mistake((), message)], kinds[0])
+    _check_kind(kinds, data, source)
     parsed, mistakes = None, []
     if KINDS[kinds[0]].by_hand:
         # Imported here, as commands that read snapshots need no YAML.
@@ -132,8 +128,9 @@ def parse_document(
 
         parsed = YAMLText(text)
         data, mistakes = parsed.data, parsed.mistakes
+        _check_kind(kinds, data, source)
     elif fault:
-        mistakes = [Mistake((), f"{fault}; expected {expected}")]
+        mistakes = [Mistake((), f"{fault}; expected {_expected(kinds)}")]
     value = None
     if not mistakes:
         value, mistakes = _read_document(kinds, of, data, defaults)
@@ -143,6 +140,14 @@ def parse_document(
     if mistakes:
         raise DocumentError(source, mistakes, kinds[0])
     return cast("T", value)
+
+
+def _check_kind(kinds: list[str], data: Any, source: str) -> None:
+    """Refuse a file of another kind by one sentence, not by each of its keys."""
+    found = _kind_in(data)
+    if found and found not in kinds:
+        message = f"this is {KINDS[found].title}; expected {_expected(kinds)}"
+        raise DocumentError(source, [Mistake((), message)], kinds[0])
 
 
 def _read_document(

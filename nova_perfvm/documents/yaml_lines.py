@@ -14,6 +14,8 @@ from nova_perfvm.printable import first_line
 
 # Longest number or date: Python refuses to print numbers of some thousand digits.
 _MOST_CHARACTERS: Final = 1000
+# PyYAML's problem where a key is deeper than the keys above it.
+_DEEPER: Final = "expected <block end>, but found '<block mapping start>'"
 # Errors of PyYAML for values of the wrong form for their apparent or tagged type, such
 # as 2026-99-99 and !!timestamp x.
 _UNREADABLE: Final = (
@@ -60,6 +62,12 @@ class YAMLText:
         except yaml.MarkedYAMLError as exc:
             what = ", ".join(part for part in (exc.context, exc.problem) if part)
             mark: Any = exc.problem_mark
+            begin = exc.context_mark
+            if begin and exc.problem and exc.problem.startswith(_DEEPER):
+                what = (
+                    f"indented more than the keys from line {begin.line + 1}, column "
+                    f"{begin.column + 1}, on: align them, with spaces"
+                )
             kind = "" if isinstance(exc, _RefusedError) else "not YAML at "
             message = f"{kind}column {mark.column + 1}: {what}"
             self.mistakes = [Mistake((), message, mark.line + 1)]

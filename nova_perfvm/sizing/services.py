@@ -35,12 +35,16 @@ Name = Annotated[str, some("the name of a service")]
 Servers = Annotated[int, count(1, 1_000_000, "servers")]
 CPUs = Annotated[int, count(1, 4096, "CPUs")]
 Amount = Annotated[float, Expected("a number above 0", lambda n: n > 0)]
+Memory = Annotated[
+    float, Expected("a number of GiB above 0, without a unit", lambda n: n > 0)
+]
 Percent = Annotated[
     float, Expected("a percentage above 0, at most 100", lambda n: 0 < n <= 100)
 ]
 
 # A header of CSV; YAML and JSON have other characters in their first line.
-_HEADER: Final = re.compile(r"[\ufeff\w \"-]+([,;\t][\w \"-]*)+")
+_HEADER: Final = re.compile(r"[^:{}\[\],;\t]+([,;\t][^:{}\[\],;\t]*)+")
+_COMMENTS: Final = re.compile(r"\A([ \t]*(#.*)?\n)+")
 _DELIMITERS: Final = ",;\t"
 _BOOLEANS: Final = {"yes": True, "true": True, "no": False, "false": False}
 # int() fails for texts of thousands of digits.
@@ -73,8 +77,8 @@ class Service:
     servers: Servers
     cpus: CPUs
     cpu_percent: Percent | None = None
-    memory_gb: Amount | None = None
-    used_memory_gb: Amount | None = None
+    memory_gb: Memory | None = None
+    used_memory_gb: Memory | None = None
     network_gbps: Amount | None = None
     read_iops: Amount | None = None
     write_iops: Amount | None = None
@@ -130,24 +134,32 @@ def parse(text: str, source: str) -> tuple[Service, ...]:
     if not text.strip():
         message = f"the file is empty; expected {_COLUMNS}"
         raise DocumentError(source, [Mistake((), message)], "services")
-    if not _HEADER.fullmatch(text.partition("\n")[0].strip()):
+    text = text.removeprefix("\ufeff")
+    table = _COMMENTS.sub("", text, count=1)
+    header = text.count("\n") - table.count("\n") + 1
+    if not _HEADER.fullmatch(table.partition("\n")[0].strip()):
         return parse_document("services", Services, text, source).services
     try:
-        rows, lines, mistakes = _rows(text.removeprefix("\ufeff"))
+        rows, lines, mistakes = _rows(table, header)
     except csv.Error as exc:
         # A quote that is not closed takes the rest of the file as one cell.
         message = f"{exc}: is a quote not closed?"
         raise DocumentError(source, [Mistake((), message)], "services") from exc
-    if rows or not mistakes:
+    if rows:
         found, more = read_value(Services, {"services": rows})
-        mistakes += _at_lines(more, lines)
+        mistakes += _at_lines(more, lines, header)
         if not mistakes:
             return tuple(found.services)
     raise DocumentError(source, dict.fromkeys(mistakes), "services")
 
 
-def _rows(text: str) -> tuple[dict[str, Any], dict[str, int], list[Mistake]]:
-    """Return the rows of a CSV text and their lines, by service, and mistakes."""
+def _rows(
+    text: str, first: int
+) -> tuple[dict[str, Any], dict[str, int], list[Mistake]]:
+    """Return the rows of a CSV text and their lines, by service, and mistakes.
+
+    :param first: the header's line
+    """
     header = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=header.count)
     reader = csv.reader(io.StringIO(text), delimiter=delimiter)
@@ -157,14 +169,14 @@ def _rows(text: str) -> tuple[dict[str, Any], dict[str, int], list[Mistake]]:
     if "name" not in names:
         return rows, lines, [Mistake((), f"expected {_COLUMNS}")]
     mistakes = [
-        Mistake((name,), "named twice: leave one out", 1)
+        Mistake((name,), "named twice: leave one out", first)
         for name in dict.fromkeys(names)
         if name and names.count(name) > 1
     ]
     for cells in reader:
         if not any(cell.strip() for cell in cells):
             continue
-        here = reader.line_num
+        here = first - 1 + reader.line_num
         # A row that lacks a cell would have the values of other columns.
         if len(cells) != len(names):
             message = f"{len(cells)} cells, but the header has {len(names)}"
@@ -181,6 +193,8 @@ def _rows(text: str) -> tuple[dict[str, Any], dict[str, int], list[Mistake]]:
             mistakes.append(Mistake((name,), message, here))
             continue
         rows[name], lines[name] = row, here
+    if not rows and not mistakes:
+        mistakes = [Mistake((), "expected a row for each service below the header")]
     return rows, lines, mistakes
 
 
@@ -192,14 +206,16 @@ def _value(key: str, cell: str) -> Any:
     return _BOOLEANS.get(cell.lower(), cell)
 
 
-def _at_lines(mistakes: list[Mistake], lines: dict[str, int]) -> list[Mistake]:
+def _at_lines(
+    mistakes: list[Mistake], lines: dict[str, int], header: int
+) -> list[Mistake]:
     """Return mistakes with the lines of their rows; an unknown column once."""
     found = []
     for mistake in mistakes:
         _, name, *keys = (*mistake.path, "", "")
         if mistake.message.startswith("unknown key"):
             path = tuple(key for key in keys if key)
-            found.append(Mistake(path, mistake.message, line=1))
+            found.append(Mistake(path, mistake.message, line=header))
         else:
             path = mistake.path[1:]
             found.append(replace(mistake, path=path, line=lines.get(name)))

@@ -39,6 +39,14 @@ class YAMLTextTest(testtools.TestCase):
             self.assertIn(words, str(mistake), text[:80])
             self.assertEqual(1, len(str(mistake).splitlines()))
 
+    def test_a_key_that_is_deeper_than_those_above(self):
+        (mistake,) = YAMLText("a:\n   b:\n     c: 1\n\n    d:\n     e: 2\n").mistakes
+        self.assertEqual(
+            "line 5: (top level): not YAML at column 5: indented more than the keys "
+            "from line 2, column 4, on: align them, with spaces",
+            str(mistake),
+        )
+
     def test_lines(self):
         source = YAMLText("a:\n- 1\n-\n  b: x\nc: {}\n")
         self.assertEqual({"a": [1, {"b": "x"}], "c": {}}, source.data)

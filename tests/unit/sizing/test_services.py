@@ -87,7 +87,19 @@ class ParseTest(testtools.TestCase):
                 "name,servers,cpus,memory_gb,cpus,,\na,1,8,16,4,,\n",
                 "own: 1 mistake\n  line 1: cpus: named twice: leave one out",
             ),
-            ("name,servers,cpus\n", "expected one service or more, by name"),
+            ("name,servers,cpus\n", "expected a row for each service below the header"),
+            (
+                "# Of June\n\nname,servers,cpus,memory_gb\na,1,1,128 GiB\n",
+                "line 4: a.memory_gb: found '128 GiB', expected a number of GiB",
+            ),
+            (
+                "# Of June\nname,servers,cpus,memory_gb,color\na,1,1,1,9\n",
+                "line 2: color: unknown key",
+            ),
+            (
+                "Name,Servers,CPU %,Memory (GB)\na,1,1,1\n",
+                "expected CSV with a header of these columns: name",
+            ),
             (" \n", "the file is empty; expected CSV with a header of these columns"),
         ):
             error = self.assertRaises(DocumentError, services.parse, keys, "own")
