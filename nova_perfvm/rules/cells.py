@@ -18,20 +18,24 @@ def describe_cells(
 ) -> tuple[str, ...]:
     """Describe each NUMA node of a host: free and needed pCPUs and memory, and pins.
 
-    Return one line per NUMA node; none unless the request is of a pinned class.
+    Return one line per NUMA node; none unless the request asks for NUMA nodes.
     """
-    vm_class = resolve_class(policy, request)
-    if vm_class is None or not vm_class.pinned or not request.cells:
+    if not request.cells:
         return ()
-    vm_class = vm_class.of_size(request.vcpus)
+    vm_class = resolve_class(policy, request)
+    pinned = vm_class.of_size(request.vcpus) if vm_class and vm_class.pinned else None
+    most = max(asked.pcpus for asked in request.cells)
     memory_mb, page_size_kb = cell_memory(request)
     lines = []
     for cell in host.cells:
-        usable, free = cell_cpus(vm_class, cell)
+        usable, free = len(cell.pcpuset), len(cell.free_pcpus)
+        if pinned:
+            usable, free = cell_cpus(pinned, cell)
         line = (
             f"NUMA node {cell.id}: {max(0, free)} of {usable} pCPUs free, need "
-            f"{vm_class.cell_pcpus}; {cell.memory_mb - cell.memory_usage_mb} of "
-            f"{cell.memory_mb} MiB free, need {memory_mb}"
+            f"{pinned.cell_pcpus if pinned else most}; "
+            f"{cell.memory_mb - cell.memory_usage_mb} of {cell.memory_mb} MiB free, "
+            f"need {memory_mb}"
         )
         if page_size_kb is not None and not memory_fits(
             cell, memory_mb, page_size_kb, now=True
@@ -39,8 +43,8 @@ def describe_cells(
             line += " in pages of the requested size: too few are free"
         if cell.pinned_cpus:
             line += f"; pinned {cpuset.format_cpus(cell.pinned_cpus)}"
-        if is_foreign(vm_class, len(cell.pinned_cpus)):
-            line += f", {no_sum(sorted(vm_class.cell_sizes))}"
+        if pinned and is_foreign(pinned, len(cell.pinned_cpus)):
+            line += f", {no_sum(sorted(pinned.cell_sizes))}"
         if cell.cpuset:
             line += f"; shared {cpuset.format_cpus(cell.cpuset)}"
         lines.append(line)
