@@ -70,7 +70,7 @@ POLICY: Final = Setting(
     "policy_file",
     (POLICY_FILE,),
     "Copy the policy file there on every controller; nova-api's nova.conf needs this "
-    "line, too.",
+    "line, too. The filter enforces: for a first rollout add mode = observe below.",
     SCHEDULER,
 )
 # nova-compute ends guests whose servers were deleted while it was cut off.

@@ -103,7 +103,7 @@ NO_FALLBACK_QUERY: Final = replace(
     FALLBACK_QUERY,
     values=("True",),
     why="Pinned VMs ask for PCPU alone; else they also get onto hosts that have no "
-    "cpu sets.",
+    "cpu sets. Leave it out while pinned VMs run on such hosts.",
     otherwise="pinned VMs also come to hosts without cpu sets",
 )
 # Nova's default, so that hosts without the option agree, too.
