@@ -299,7 +299,7 @@ class _Reader:
         return answers.microversion(self._api) if self._some is None else ""
 
     def _flavors(self) -> tuple[Flavor, ...]:
-        """Return the earlier snapshot's flavors, else Nova's; none for some hosts."""
+        """Return the earlier snapshot's flavors, or Nova's if all hosts are read."""
         if self._before is not None:
             return self._before.flavors
         return answers.flavors(self._api) if self._some is None else ()

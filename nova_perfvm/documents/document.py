@@ -143,7 +143,7 @@ def parse_document(
 
 
 def _check_kind(kinds: list[str], data: Any, source: str) -> None:
-    """Refuse a file of another kind by one sentence, not by each of its keys."""
+    """Refuse a file of another kind before its keys are judged."""
     found = _kind_in(data)
     if found and found not in kinds:
         message = f"this is {KINDS[found].title}; expected {_expected(kinds)}"

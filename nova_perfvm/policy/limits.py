@@ -19,7 +19,7 @@ NAME_PATTERN: Final = matching(
 
 
 def name_fault(name: str) -> str | None:
-    """Return why no flavor can have a name; None if one can.
+    """Return why a flavor cannot have this name; None if the name is allowed.
 
     nova-api accepts a ``-`` at the beginning, which clients take for an option.
     """

@@ -24,16 +24,17 @@ def describe_cells(
         return ()
     vm_class = resolve_class(policy, request)
     pinned = vm_class.of_size(request.vcpus) if vm_class and vm_class.pinned else None
-    most = max(asked.pcpus for asked in request.cells)
+    need = pinned.cell_pcpus if pinned else max(one.pcpus for one in request.cells)
     memory_mb, page_size_kb = cell_memory(request)
     lines = []
     for cell in host.cells:
-        usable, free = len(cell.pcpuset), len(cell.free_pcpus)
-        if pinned:
-            usable, free = cell_cpus(pinned, cell)
+        usable, free = (
+            cell_cpus(pinned, cell)
+            if pinned
+            else (len(cell.pcpuset), len(cell.free_pcpus))
+        )
         line = (
-            f"NUMA node {cell.id}: {max(0, free)} of {usable} pCPUs free, need "
-            f"{pinned.cell_pcpus if pinned else most}; "
+            f"NUMA node {cell.id}: {max(0, free)} of {usable} pCPUs free, need {need}; "
             f"{cell.memory_mb - cell.memory_usage_mb} of {cell.memory_mb} MiB free, "
             f"need {memory_mb}"
         )

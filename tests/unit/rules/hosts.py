@@ -94,8 +94,10 @@ def general_request(**facts):
 
 def pinned_request(vcpus=4, **facts):
     """Return a request for a pinned VM of no class."""
-    given = {"vcpus": vcpus, "cells": (RequestCell(0, vcpus, 4096),)}
-    return general_request(**{"flavor": "pinned"} | given | facts)
+    cells = (RequestCell(0, vcpus, 4096),)
+    return general_request(
+        **{"flavor": "pinned", "vcpus": vcpus, "cells": cells} | facts
+    )
 
 
 shapes = st.builds(
