@@ -80,7 +80,7 @@ TRAIT_HIGH_PERFORMANCE: Final = "CUSTOM_PERFVM_HIGH_PERFORMANCE"
 # ends in _ and the number of the host's children, so that a flavor for another number
 # of children finds no host.
 TRAIT_ELASTIC: Final = "CUSTOM_PERFVM_ELASTIC"
-# Prefix of the project's traits and resource classes.
+# Prefix of nova_perfvm's traits and resource classes.
 CUSTOM_PREFIX: Final = "CUSTOM_PERFVM_"
 # Prefix of the children's traits, before the child's letter.
 TRAIT_CHILD: Final = "CUSTOM_PERFVM_CHILD_"

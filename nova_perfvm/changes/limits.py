@@ -80,7 +80,7 @@ class ChangeLimit(Change):
 
 
 def plan_limits(limits: Iterable[Limit], seen: Sequence[SeenLimit], home: Home) -> Plan:
-    """Return the steps that turn a cloud's limits into those of a policy.
+    """Return the steps that set a policy's limits; other limits stay.
 
     :param seen: all limits of Nova in the region
     """

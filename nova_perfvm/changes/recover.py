@@ -32,7 +32,7 @@ MOST_HOSTS: Final = 30
 def recovery(policy: Policy, snapshot: Snapshot) -> MigrationPlan:
     """Return migrations that free unfit slots of the first pinned class.
 
-    A cloud that uses the project already is judged by the policy's rules.  Any other
+    A cloud that uses nova_perfvm already is judged by the policy's rules.  Any other
     cloud is judged by Nova's rules alone: VMs of other sizes may go to any host with
     room, as today.
     """

@@ -63,7 +63,7 @@ def plan_forget(
 ) -> do.Plan:
     """Return the steps that remove shared objects that no host needs any more.
 
-    :param names: the project's traits and resource classes that exist
+    :param names: nova_perfvm's traits and resource classes that exist
     :param detached: detached children to delete
     :param emptied: treat aggregates as empty, because their hosts leave earlier
     """
@@ -82,7 +82,7 @@ def plan_forget(
 
 
 def _goes(aggregate: Aggregate, *, emptied: bool) -> bool:
-    """Return whether to delete an aggregate: only the project's, and without hosts.
+    """Return whether to delete an aggregate: only nova_perfvm's, and without hosts.
 
     :param emptied: whether enrolled hosts will have left the aggregate
     """
@@ -117,14 +117,15 @@ def _steps(view: HostView, carrying: dict[str, frozenset[str]]) -> Iterator[do.C
 
 
 def kept_aggregates(aggregates: Iterable[Aggregate]) -> Iterator[str]:
-    """Yield a sentence for each aggregate that stays and may be the project's."""
+    """Yield a sentence for each aggregate that stays and may be nova_perfvm's."""
     for aggregate in aggregates:
         policy = aggregate.name == const.POLICY_AGGREGATE
         # An interrupted enroll leaves the aggregate without metadata.
         ours = aggregate.isolates or aggregate.name.startswith(AGGREGATE_PREFIXES)
         if (ours or policy) and not _goes(aggregate, emptied=True):
             yield (
-                f"aggregate {aggregate.name} stays: it has hosts or metadata that this "
-                "project did not give it; if nobody needs it, take its hosts out, and: "
+                f"aggregate {aggregate.name} stays: it has hosts or metadata that "
+                "nova_perfvm did not give it; if nobody needs it, take its hosts out, "
+                "and: "
                 f"openstack aggregate delete {quote(aggregate.name)}"
             )

@@ -64,13 +64,13 @@ def allocate(api: API, step: Allocate, held: dict[str, Any], view: HostView) -> 
 
 
 def _take_back(
-    api: API, server: str, given: dict[str, Any], held: dict[str, Any]
+    api: API, server: str, changed: dict[str, Any], former: dict[str, Any]
 ) -> None:
     """Restore the server's former allocation, unless Nova has changed it since."""
     now = answers.allocation(api, server)
     found = {u: {"resources": e["resources"]} for u, e in now["allocations"].items()}
-    if found == given["allocations"]:
-        body = given | {"allocations": held["allocations"]}
+    if found == changed["allocations"]:
+        body = changed | {"allocations": former["allocations"]}
         body["consumer_generation"] = now["consumer_generation"]
         with contextlib.suppress(ConflictError):
             api.placement("PUT", f"/allocations/{server}", body)

@@ -251,7 +251,7 @@ def _ready(
 def _address(api: API, wanted: WantedServers, server: _Entity) -> str:
     """Return the address of a server, a floating one if the proof wants one."""
     if wanted.floating_network is None:
-        return _fixed_address(server)
+        return _listed_address(server)
     (port, *_) = api.neutron("GET", f"/ports?device_id={server['id']}", key="ports")
     body = {"floating_network_id": wanted.floating_network, "port_id": port["id"]}
     body |= {"description": wanted.name}
@@ -261,7 +261,7 @@ def _address(api: API, wanted: WantedServers, server: _Entity) -> str:
     return address
 
 
-def _fixed_address(server: Mapping[str, Any]) -> str:
+def _listed_address(server: Mapping[str, Any]) -> str:
     """Return a server's floating address if it has one, else a fixed address."""
     found = [one for of_net in server["addresses"].values() for one in of_net]
     found.sort(key=lambda one: one.get("OS-EXT-IPS:type") != "floating")
@@ -286,7 +286,7 @@ def shown(server: Mapping[str, Any], address: str | None = None) -> ProofServer:
         server["name"],
         server["OS-EXT-SRV-ATTR:host"],
         server["flavor"]["original_name"],
-        _fixed_address(server) if address is None else address,
+        _listed_address(server) if address is None else address,
         tuple(
             one["id"] for one in server.get("os-extended-volumes:volumes_attached", ())
         ),

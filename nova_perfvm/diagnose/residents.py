@@ -67,7 +67,7 @@ def shares_as_enrolled(policy: Policy, host: HostView) -> Shares:
 def as_enrolled_children(
     policy: Policy, host: HostView
 ) -> tuple[Policy, HostScheme, tuple[Child, ...]]:
-    """Return the policy that a host was enrolled with, its scheme and the children."""
+    """Return the policy that a host's traits show, its scheme and wanted children."""
     own = as_enrolled(policy, host)
     scheme, slots = host_scheme_of(own), enrolled_slots(own, host)
     if slots is None:

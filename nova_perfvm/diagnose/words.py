@@ -88,7 +88,7 @@ def _nodes(data: dict[str, Any]) -> str:
     return f"NUMA nodes: need {need} of one; {nodes}"
 
 
-def _isolated(data: dict[str, Any]) -> str:
+def _isolated_aggregate(data: dict[str, Any]) -> str:
     missing = ", ".join(data["missing"])
     return (
         f"aggregate {data['aggregate']} is for requests with trait {missing} only, "
@@ -158,7 +158,7 @@ _WORDS: dict[str, str | Callable[[dict[str, Any]], str]] = {
         "trait {trait} is on {provider}, which the request forbids"
     ),
     **dict.fromkeys(const.FILTER_CODES.values(), _differs),
-    const.PLACEMENT_ISOLATED: _isolated,
+    const.PLACEMENT_ISOLATED: _isolated_aggregate,
     const.PLACEMENT_TENANT: (
         "the host is in no aggregate of project {project}, as "
         "[scheduler]limit_tenants_to_placement_aggregate wants it"

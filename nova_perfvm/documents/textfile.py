@@ -79,8 +79,8 @@ def write(target: Path | int, text: str) -> None:
 def replace(path: str, text: str, *, private: bool = False) -> None:
     """Replace a file's content as a whole, or leave the existing file untouched.
 
-    The file behind a symbolic link is replaced, not the link.  What is no file, and
-    the process's standard output and error, also in a file, are appended to.
+    The file behind a symbolic link is replaced, not the link.  Text is appended to a
+    path that is no regular file, or is the process's standard output or error.
 
     :param private: whether to allow only the owner to read the file; otherwise the
         file keeps its permissions
@@ -153,7 +153,7 @@ def locks(file: BinaryIO, path: Path) -> bool:
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # The previous holder removes the lock file; a third process may have made anew.
+        # The previous holder removes the lock file; a third process may have made one.
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except (BlockingIOError, FileNotFoundError):
         return False

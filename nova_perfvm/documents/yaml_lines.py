@@ -138,7 +138,7 @@ def dump_yaml(document: Any) -> str:
 
 
 def _scalar(loader: _Loader, node: yaml.ScalarNode) -> Any:
-    """Return the value of one node, so that an error names the node's place."""
+    """Return the value of a scalar node; an error names the node's place."""
     try:
         # A lone surrogate such as "\\ud800" cannot be encoded in UTF-8.
         node.value.encode()

@@ -59,7 +59,7 @@ class NUMACell(NamedTuple):
         return max(map(len, self.siblings), default=1)
 
     def count_cores(self) -> tuple[int, int]:
-        """Count the cores with CPUs of ``pcpuset``, and those without pinned CPUs."""
+        """Count the cores with CPUs of ``pcpuset``, and those of them without pins."""
         usable = free = grouped = 0
         for group in self.siblings:
             mine = group & self.pcpuset
@@ -68,7 +68,7 @@ class NUMACell(NamedTuple):
                 usable += 1
                 free += self.pinned_cpus.isdisjoint(mine)
         if grouped < len(self.pcpuset):
-            # Nova lists no sibling set for a core with one thread.
+            # Assumed NUMA nodes may have no sibling sets.
             single = self.pcpuset - frozenset().union(*self.siblings)
             usable += len(single)
             free += len(single - self.pinned_cpus)

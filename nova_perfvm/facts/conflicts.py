@@ -112,7 +112,7 @@ def _of_cpus(
 def _of_threads(
     threads: tuple[str, str], smt: str | None, *, pinned: bool
 ) -> Iterator[Conflict]:
-    """Yield the conflicts between thread policies and the hyperthreading trait."""
+    """Yield the conflicts of thread policies, hyperthreading trait and CPU policy."""
     if threads[0] not in {"", "prefer"} and threads[1] not in {"", threads[0]}:
         yield "ImageCPUThreadPolicyForbidden", (const.CPU_THREAD_POLICY,)
     if any(threads) and smt:

@@ -217,7 +217,7 @@ class HostView:
         :param taken: {provider's UUID: {resource class: amount}}
         """
 
-        def add(provider: Provider) -> Provider:
+        def with_allocation(provider: Provider) -> Provider:
             more = taken.get(provider.uuid)
             if not more:
                 return provider
@@ -227,8 +227,8 @@ class HostView:
 
         return replace(
             self,
-            tree=tuple(add(provider) for provider in self.tree),
-            sharing=tuple(add(provider) for provider in self.sharing),
+            tree=tuple(with_allocation(provider) for provider in self.tree),
+            sharing=tuple(with_allocation(provider) for provider in self.sharing),
         )
 
 

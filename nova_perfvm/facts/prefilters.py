@@ -113,7 +113,7 @@ def traits(keys: Keys) -> Iterator[str]:
 
 
 def resources(keys: Keys) -> dict[str, int]:
-    """Return the amounts that Nova adds to the flavor's, by resource class."""
+    """Return the amounts that Nova adds for encrypted and persistent memory."""
     found = {"MEM_ENCRYPTION_CONTEXT": 1} if keys.on("hw:mem_encryption") else {}
     for label in memory_labels(keys.specs):
         name = "CUSTOM_PMEM_NAMESPACE_" + "".join(

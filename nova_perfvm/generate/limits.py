@@ -92,9 +92,9 @@ def limits_of(
 ) -> tuple[Limit, ...]:
     """Return limits on the VMs of pinned classes, the registered ones first.
 
-    A class without a number keeps Keystone's limit, or gets an unlimited one.  The
-    project's other resource classes get unlimited registered limits: without one, Nova
-    may be configured to refuse them (``unified_limits_resource_strategy``).
+    A class without a number keeps Keystone's limit, or gets an unlimited one.  Other
+    ``CUSTOM_PERFVM_`` resource classes get unlimited registered limits: without one,
+    Nova may be configured to refuse them (``unified_limits_resource_strategy``).
 
     Under ``units`` VMs of other classes take the same resource class as pinned VMs: a
     number for such a class adds its VMs to the limit; without a number the limit leaves

@@ -36,7 +36,8 @@ class ChangingCommand(PolicyCommand):
     def checked_policy(self, parsed_args: argparse.Namespace) -> Policy:
         """Return the named policy after a comparison with the recorded one.
 
-        :raises PerfVMError: when no policy is named, or the cloud records another one
+        :raises PerfVMError: when no policy is named; without --policy-changed, when the
+            cloud records another one
         :raises CloudError: when the record cannot be read
         """
         policy = self.chosen_policy(parsed_args)

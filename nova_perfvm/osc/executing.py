@@ -90,6 +90,7 @@ class CarryingOut(ObservingCommand, RecordingCommand, Lister):
         return outcome.execution
 
     def _summarize(self, outcome: migrate.ExecutionOutcome, path: str | None) -> None:
+        """Print the progress; set the exit status if migrations remain."""
         execution = outcome.execution
         done, remaining = len(execution.done), execution.remaining
         said = f"{done} of {len(execution.moves)} migrations are done"

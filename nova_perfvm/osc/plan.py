@@ -278,7 +278,7 @@ class PlanServers(LookingLister):
 
 
 def _services(parsed_args: argparse.Namespace) -> Iterator[Service]:
-    """Yield the services of all files, and of Prometheus.
+    """Yield the services that run on today's servers, from all files and Prometheus.
 
     :raises PerfVMError: when a service is given twice
     """

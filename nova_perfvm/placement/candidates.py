@@ -166,11 +166,11 @@ def _why_not(view: HostView, part: _Part) -> Iterator[Reason]:
             return
     for name, amount in wanted:
         if all(shortfall(provider, name, amount) for provider in suiting):
-            yield _resource(suiting[0], name, amount)
+            yield _too_full(suiting[0], name, amount)
 
 
 def _nowhere(view: HostView, part: _Part, offering: list[Provider]) -> Iterator[Reason]:
-    """Yield why no provider suits a part, by its inventories or its traits."""
+    """Yield why no provider suits a part: which inventories or traits are missing."""
     if not offering:
         missing = {
             name: amount
@@ -191,7 +191,7 @@ def _nowhere(view: HostView, part: _Part, offering: list[Provider]) -> Iterator[
     # For the unsuffixed group, _traits() has already yielded the reasons.
 
 
-def _resource(provider: Provider, name: str, amount: int) -> Reason:
+def _too_full(provider: Provider, name: str, amount: int) -> Reason:
     inventory = provider.inventories[name]
     return Reason(
         const.PLACEMENT_RESOURCE,

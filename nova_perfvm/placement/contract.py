@@ -31,7 +31,7 @@ class Contract:
     :ivar group_policy: value of the extra spec ``group_policy``; None without
     :ivar left_to_aggregates: forbidden traits that a flavor may leave out, because
         isolated aggregates keep the class's VMs off hosts with these traits
-    :ivar host_traits: required traits that are not the project's own; the image may
+    :ivar host_traits: required traits that are not nova_perfvm's; the image may
         require them instead of the flavor
     """
 
@@ -121,7 +121,7 @@ def trait_differences(
 
 
 def _groups(request: RequestFacts) -> tuple[Group, ...]:
-    """Return the project's resources and traits that the flavor names, by group."""
+    """Return the flavor's resources and traits of nova_perfvm, by group."""
     return grouped(
         (r for r in request.resources if is_ours(r.name)),
         (t for t in request.traits if is_ours(t.name) and t.source == "flavor"),
@@ -129,7 +129,7 @@ def _groups(request: RequestFacts) -> tuple[Group, ...]:
 
 
 def _amounts(groups: Iterable[Group]) -> Iterator[str]:
-    """Yield the project's amounts in words: a text for each suffixed group as a whole.
+    """Yield nova_perfvm's amounts in words: a text for each suffixed group as a whole.
 
     The unsuffixed group has a text for each amount.
     """

@@ -285,7 +285,8 @@ class VMClass:
                 "require puts vCPUs on sibling threads, smt: cores promises each a "
                 "core of its own: use smt: threads, or prefer",
             )
-        yield from self._size_mistakes()
+        yield from self._guest_mistakes()
+        yield from self._split_mistakes()
         if self.default and (self.pinned or self.vcpus is not None):
             yield Mistake(
                 ("default",),
@@ -343,8 +344,8 @@ class VMClass:
         for index, size in enumerate(self.flavors.sizes if self.flavors else ()):
             yield ("flavors", "sizes", str(index), "extra_specs"), size.extra_specs
 
-    def _size_mistakes(self) -> Iterator[Mistake]:
-        yield from self._guest_mistakes()
+    def _split_mistakes(self) -> Iterator[Mistake]:
+        """Yield the mistakes of ``numa_nodes`` and ``former_vcpus``."""
         nodes, vcpus = self.cells_per_vm, self.vcpus
         if vcpus is None:
             for key in ("numa_nodes", "former_vcpus"):

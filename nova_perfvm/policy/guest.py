@@ -95,7 +95,7 @@ class MaxPhysAddr:
     bits: Annotated[int, count(32, 64, "bits")] | None = None
 
     def mistakes(self) -> Iterator[Mistake]:
-        """Yield why libvirt refuses it (qemuValidateDomainDefCpu)."""
+        """Yield why libvirt refuses mode and bits (qemuValidateDomainDefCpu)."""
         emulates = self.mode == "emulate"
         if emulates == (self.bits is None):
             words = "missing with" if emulates else "only for"

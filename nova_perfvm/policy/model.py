@@ -152,7 +152,7 @@ class Policy:
         return any(c.flavors and c.flavors.sizes for c in self.classes)
 
     def manages(self, labels: Collection[str]) -> bool:
-        """Return whether the rules apply to a host.
+        """Return whether the policy's rules apply to a host, by ``managed_hosts``.
 
         :param labels: names of the classes that aggregates reserve the host for
         """
@@ -239,7 +239,7 @@ class Policy:
         return None
 
     def _name_mistakes(self) -> Iterator[Mistake]:
-        """Yield the classes whose names of flavors or in Placement collide."""
+        """Yield a mistake for each flavor or Placement name that two classes share."""
         flavors: dict[str, str] = {}
         for vm_class in self.classes:
             for name in vm_class.flavor_names:

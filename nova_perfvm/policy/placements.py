@@ -40,7 +40,7 @@ def problems_of(
 
 
 def _of_cells(pinned: Sequence[VMClass]) -> Iterator[Mistake]:
-    """Yield the mistakes under ``cells``: NUMA nodes count the VMs of all classes."""
+    """Yield the mistakes under ``cells``, where pinned classes share NUMA nodes."""
     several = len(pinned) > 1
     for mine in pinned:
         path, first = ("classes", mine.name), pinned[0]

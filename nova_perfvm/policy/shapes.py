@@ -26,7 +26,7 @@ class HostShape:
 
     @classmethod
     def parse(cls, text: str) -> HostShape:
-        """Read ``2x20`` or ``2x20x2``.
+        """Read ``2x20`` (one thread per core) or ``2x20x2``.
 
         :raises ShapeError: when the text has another form
         """

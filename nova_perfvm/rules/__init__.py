@@ -103,10 +103,10 @@ def describe(reason: Reason) -> str:
 
 
 def check_request(policy: Policy, request: RequestFacts) -> tuple[Reason, ...]:
-    """List every rule of its class that a request breaks.
+    """Return a reason for each rule of its class that a request breaks.
 
     A request whose flavor names no class can break only the rules that concern
-    every request, such as requiring the project's traits without a class.
+    every request, such as requiring nova_perfvm's traits without a class.
     """
     return _of_class(policy, request, _REQUEST_RULES)
 

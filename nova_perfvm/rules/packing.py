@@ -82,7 +82,7 @@ def _score_shared(policy: Policy, host: HostFacts) -> int:
 def _cost(vm_class: VMClass, host: HostFacts, slots: int) -> int:
     """Score an open host for an unpinned VM by what one exclusive class would lose.
 
-    The score is ``WORST`` if the host may run a VM of the class; ``BROKEN`` or more if
+    The score is ``WORST`` if the pins may be a VM of the class; ``BROKEN`` or more if
     other VMs block the class's slots already; ``UNTOUCHED`` or less if no VM does.
 
     :param slots: slots of the class on the host when it is empty
@@ -90,7 +90,7 @@ def _cost(vm_class: VMClass, host: HostFacts, slots: int) -> int:
     pins = [len(cell.pinned_cpus) for cell in host.cells if cell.pinned_cpus]
     if pins and max(pins) >= vm_class.least_cell_vcpus:
         return WORST
-    # A VM of the class has more pinned CPUs, so pinned VMs without a class own these.
+    # Too few for a VM of the class: VMs without a class own these pins.
     strays = bool(pins) and vm_class.exclusive == "host"
     others, _ = unpinned_vms(vm_class, host)
     if others or strays:

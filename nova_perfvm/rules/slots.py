@@ -226,7 +226,7 @@ def _threads_fit(cell: NUMACell, guest: RequestCell, extra: int) -> bool:
             for number in range(2, threads + 1)
         )
     if guest.cpu_thread_policy == "isolate" and threads > 1:
-        # Nova reserves the sibling threads only on hosts without cpu_dedicated_set.
+        # With cpu_dedicated_set Nova refuses ``isolate`` on cores with several threads.
         whole = sum(core == threads for core in cores)
         left = sum(map(bool, cores)) - guest.pcpus
         return cell.pcpuset == cell.cpuset and whole >= guest.pcpus and left >= extra

@@ -61,7 +61,7 @@ class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
     def filter_all(
         self, filter_obj_list: Iterable[HostState], spec_obj: objects.RequestSpec
     ) -> Iterator[HostState]:
-        """Yield the hosts onto whose cells the request's NUMA topology fits."""
+        """Yield the hosts with room for the NUMA topology, steered ones as attempts."""
         # A new object for each request, as threads share this filter.
         judge = NUMATopologyOfOneRequest() if self._replaces else self
         hosts = candidates.current(filter_obj_list)
@@ -76,9 +76,9 @@ class PerfVMNUMATopologyFilter(numa_topology_filter.NUMATopologyFilter):
                 yield host
 
     def _may_steer(self, host_state: HostState, spec_obj: objects.RequestSpec) -> bool:
-        """Return whether a host passes all of Nova's checks but that of its room.
+        """Return whether a host passes Nova's check of the CPU policy.
 
-        An unknown method of Nova is run as a whole.
+        If Nova's filter is unknown, the host must pass all of it.
         """
         if not self._replaces:
             return bool(self._filter_one(host_state, spec_obj))

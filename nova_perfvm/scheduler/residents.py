@@ -60,12 +60,12 @@ class Residents:
             # Do not wait for the same timeout on each host.
             raise self._failed[cell]
         try:
-            return self._count(cell, host, pinned)
+            return self._count_unpinned(cell, host, pinned)
         except db_exception.DBError as exc:
             self._failed[cell] = exc
             raise
 
-    def _count(self, cell: str, host: str, pinned: int) -> int:
+    def _count_unpinned(self, cell: str, host: str, pinned: int) -> int:
         if cell not in self._stays:
             self._stays[cell] = self._look(cell)
         stays = self._stays[cell].get(host, ())

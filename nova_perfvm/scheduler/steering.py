@@ -189,8 +189,8 @@ class Steering:
     ) -> Rank | None:
         """Return the drawbacks of a candidate; None for one that does not fit.
 
-        First: nova-compute loses the limits and would choose other nodes.  Then those
-        of :meth:`_devices_rank`.
+        First: nova-conductor drops the limits, and nova-compute would choose other
+        nodes.  Then those of :meth:`_devices_rank`.
         """
         limits = self._limits(host, nodes)
         for devices in self._devices:

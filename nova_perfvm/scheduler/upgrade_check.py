@@ -65,7 +65,7 @@ def installed_bugs(installed: str) -> tuple[Release, tuple[KnownBug, ...]]:
     A fix in Nova's source counts, whatever the version.  For a git checkout, whose
     version names no release, the source alone decides.
 
-    :raises ReleaseError: the version is of no release
+    :raises ReleaseError: the version has no number of a release
     """
     release, is_git = Release.parse(installed), Version(installed).is_prerelease
     found = []
@@ -244,7 +244,7 @@ def _settings(policy: Policy) -> Iterator[Finding]:
                 yield _of_nova(gone, words)
         elif setting.values and (fault := setting.fault(str(conf_of[setting.option]))):
             found = Finding.of(wrong, "nova.conf", fault, setting.remedy)
-            # Without the others elastic hosts take no pinned VM.
+            # Any wrong option but NUMA packing keeps pinned VMs off elastic hosts.
             fails = hosts.scheme.enrolls and wrong != codes.NUMA_PACKING
             yield found._replace(level=Level.FAILURE) if fails else found
 

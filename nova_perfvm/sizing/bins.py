@@ -146,7 +146,7 @@ def _places(
     for number, kind in enumerate(kinds):
         common = _common(number, kind, limits)
         if 1 < kind.cells < len(nodes):
-            # The sets of nodes are too many: 735,471 of 8 out of 24 nodes.
+            # Sets of nodes are too many (735,471 of 8 out of 24): one place a node.
             yield _Place(number, common, parts=kind.cells)
             for node in nodes:
                 yield _Place(number, _part(kind, node), vms=0)
@@ -184,8 +184,8 @@ def _part(kind: VMKind, node: int) -> dict[_Row, float]:
 def _volume(
     counts: Sequence[int], places: Sequence[_Place], limits: Mapping[_Row, float]
 ) -> int:
-    """Return the hosts that the VMs need of the scarcest of what a host has."""
-    # On whichever NUMA nodes it is, a VM takes the same of the other limits.
+    """Return the hosts that the scarcest limit alone needs, summed over the VMs."""
+    # A VM takes the same of the whole host's limits on any NUMA nodes.
     each = {place.kind: place.taken for place in places if place.vms}
     totals = {
         row: math.fsum(n * each[kind].get(row, 0) for kind, n in enumerate(counts))
@@ -196,7 +196,7 @@ def _volume(
 
 
 class _Choice(NamedTuple):
-    """The sets of NUMA nodes on which VMs of a kind take the same part of a limit.
+    """The sets of NUMA nodes on which a VM's largest part of any limit is the same.
 
     :ivar part: the largest part that a VM takes of any limit on such a set
     :ivar nodes: {NUMA node: CPUs and memory that a VM takes of the node}

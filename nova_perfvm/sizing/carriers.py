@@ -48,7 +48,7 @@ def sizes_of(
     """Yield the flavors of a class that fit a host.
 
     :param room: of the hosts that serve the class
-    :param parts: also divide each flavor by these numbers, where they divide its vCPUs
+    :param parts: divide each flavor by these numbers, where they divide its vCPUs
     :param mixed: whether a host has VMs of several sizes
     """
     flavors = vm_class.flavors

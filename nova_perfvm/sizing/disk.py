@@ -161,7 +161,7 @@ def _demonstrated(contended: Sequence[Figures], guarantee: Guarantee) -> Consoli
         for kind, got, wanted in _promised(least, guarantee)
         if got < wanted
     ]
-    # The mean latency of all I/Os, else of reads.
+    # The mean latency of all I/Os, else of reads, else of writes.
     means = all_known(v.latency_ms or v.read_ms or v.write_ms for v in contended)
     slowest_ms, most_ms = max(means, default=None), guarantee.latency_ms
     if most_ms is not None and (slowest_ms is None or slowest_ms > most_ms):
@@ -199,7 +199,7 @@ def _extrapolated(
 def _over(
     contended: Sequence[Figures], of_all: Callable[[list[float]], float]
 ) -> Figures:
-    """Return what several VMs got in sum, or the least that one of them got."""
+    """Return several VMs' IOPS in sum, or the least IOPS that one of them got."""
     reads = [vm.read_iops for vm in contended]
     writes = [vm.write_iops for vm in contended]
     return Figures(of_all(reads), of_all(writes))

@@ -49,7 +49,7 @@ class Cell(NamedTuple):
 def room(
     policy: Policy, model: HostModel, mode: Mode, pinned: Sequence[VMClass]
 ) -> tuple[Cell, ...]:
-    """Return the room of an empty host by NUMA node, whether or not VMs are pinned.
+    """Return an empty host's CPUs, pinned and shared, and VM memory, by NUMA node.
 
     :param pinned: the pinned classes that the host serves; none for a shared host
     :raises HostConfigError: when the host cannot be divided so

@@ -102,7 +102,7 @@ class Service:
         return self.used_memory_gb or self.memory_gb or 0
 
     def mistakes(self) -> Iterator[Mistake]:
-        """Yield what contradicts itself."""
+        """Yield a missing memory size, or a used one above the server's."""
         if not self.needed_memory_gb:
             message = "missing; expected the server's GiB, or used_memory_gb"
             yield Mistake(("memory_gb",), message)
@@ -209,7 +209,7 @@ def _value(key: str, cell: str) -> Any:
 def _at_lines(
     mistakes: list[Mistake], lines: dict[str, int], header: int
 ) -> list[Mistake]:
-    """Return mistakes with the lines of their rows; an unknown column once."""
+    """Return mistakes with their rows' lines, unknown columns with the header's."""
     found = []
     for mistake in mistakes:
         _, name, *keys = (*mistake.path, "", "")

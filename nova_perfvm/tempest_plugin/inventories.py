@@ -23,7 +23,7 @@ def room(
     :param providers: inventories of each provider of the compute's tree
     :param extra_specs: the flavor's; one provider satisfies each request group
     :param most: the policy's ``max_per_host``, the result where the flavor requests no
-        resource class of the project
+        resource class of nova_perfvm
     """
     groups: dict[str, dict[str, int]] = defaultdict(dict)
     for key, amount in extra_specs.items():

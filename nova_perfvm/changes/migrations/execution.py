@@ -122,7 +122,8 @@ def next_action(
 
 
 def _pending(move: Move, server: Server, migrations: Sequence[Migration]) -> NextAction:
-    # An evacuation is "done" before the failed host has cleaned up.
+    """Return the action of a move that Nova was not asked for: start, done or stop."""
+    # Nova calls an evacuation "done" before the failed host has cleaned up.
     at_work = any(map(_is_at_work, migrations))
     if server.task is not None or server.status == _TO_CONFIRM or at_work:
         state = server.task or server.status

@@ -243,7 +243,7 @@ def _notes(
         yield _UNSEEN
         if snapshot.server_groups is None:
             yield f"{NO_GROUPS}: nova-scheduler may refuse migrations for them"
-        yield _zones(planning)
+        yield _zone_note(planning)
     yield from assumed_cells(snapshot.hosts)
     if any(s.image and snapshot.image_of(s) is None for s in snapshot.servers):
         yield "images that cannot be read are assumed to ask for nothing"
@@ -269,7 +269,8 @@ def _gap(found: Found, what: str, gained: int, have: int, wanted: int) -> Iterat
         yield f"no plan exists{within}{among}: no arrangement of the servers helps"
 
 
-def _zones(planning: Planning) -> str:
+def _zone_note(planning: Planning) -> str:
+    """Return a note on whether servers may leave their availability zones."""
     if not planning.wishes.any_zone:
         return "each server keeps to its availability zone"
     if planning.snapshot.zones_told:

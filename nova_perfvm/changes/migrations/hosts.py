@@ -47,7 +47,9 @@ def recorded(snapshot: Snapshot, views: Iterable[HostView]) -> Snapshot:
     return replace(
         snapshot,
         hosts=tuple(
-            _reported(host, by_host[host.host]) if host.host in by_host else host
+            _without_reported_usage(host, by_host[host.host])
+            if host.host in by_host
+            else host
             for host in snapshot.hosts
         ),
         providers=tuple(providers.get(p.uuid, p) for p in snapshot.providers),
@@ -88,10 +90,10 @@ def _pinned_vcpus(cell: ServerCell, asked: RequestCell) -> list[int]:
     return sorted(cell.cpu_pinning or cell.vcpus)[: asked.pcpus]
 
 
-def _reported(host: ComputeHost, view: HostView) -> ComputeHost:
+def _without_reported_usage(host: ComputeHost, view: HostView) -> ComputeHost:
     """Return a host without reported usage, which is then counted by its servers.
 
-    Only the usage of memory pages is kept.
+    Memory pages and PCI pools have the view's usage.
     """
     cells = tuple(
         replace(

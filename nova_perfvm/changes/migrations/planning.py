@@ -152,7 +152,7 @@ class Planning:
         return self.snapshot.group_by_server.get(server.id)
 
     def share_a_host(self, kind: ServerKind) -> bool:
-        """Return whether all new servers must go to the host of the first one."""
+        """Return whether new servers share a host: an affinity group without hosts."""
         group = kind.request.group
         return (
             group is not None

@@ -292,7 +292,7 @@ def _only(view: HostView, nodes: Collection[int]) -> HostView:
 
 
 def _key(view: HostView) -> Hashable:
-    """Return a key that hosts share whose answers are the same."""
+    """Return a key; hosts with equal keys take the same servers."""
     facts = view.facts
     compute = replace(
         view.compute, host="", node="", provider="", service="", cells=(), shape=None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate a cloud after another policy, and hosts flipped, added and removed."""
+"""Simulate a cloud after another policy, and hosts made elastic, added and removed."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def suppose(
     changes: Supposed,
     settings: SchedulerSettings,
 ) -> Supposition:
-    """Return the cloud after changes: policy, hosts flipped, then added, then removed.
+    """Return the cloud after changes: policy, hosts made elastic, added, removed.
 
     :param policy: the present policy
     :param settings: of nova-scheduler after the changes

@@ -143,7 +143,7 @@ def _group(admin: nova_context.RequestContext, identity: str) -> objects.Instanc
 
 
 def _of_server(admin: nova_context.RequestContext, question: Question) -> Asked:
-    """Read a server's stored RequestSpec, and complete it by nova-conductor's code."""
+    """Complete a stored RequestSpec as Nova does: at boot, or in a server's move."""
     mapping = objects.InstanceMapping.get_by_instance_uuid(admin, question.server)
     spec = objects.RequestSpec.get_by_instance_uuid(admin, question.server)
     if question.zone:

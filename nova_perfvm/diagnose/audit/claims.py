@@ -81,7 +81,7 @@ def _remedy(subject: Subject, server: Server, kind: str) -> str:
 
 
 def _found_by_another_check(subject: Subject, server: Server, code: str) -> bool:
-    """Return whether another check reports the fault from the real pinning."""
+    """Return whether another check reports the fault, from pinning or Placement."""
     vm_class = subject.class_of(server)
     if not subject.managed(server.host or ""):
         return False
@@ -210,7 +210,7 @@ def _best(
 
 
 def check_spelling(subject: Subject) -> Iterator[Finding]:
-    """List keys that look like a misspelled key of the project."""
+    """List keys that look like a misspelled key of nova_perfvm."""
     snapshot = subject.snapshot
     for what, uuid, name, values in (
         *(("flavor", f.id, f.name, f.extra_specs) for f in snapshot.flavors),

@@ -20,7 +20,7 @@ from nova_perfvm.findings import Finding
 from nova_perfvm.placement import commands
 from nova_perfvm.placement.schemes import is_ours, scheme_of
 
-# Classes of the project's own that do not count VMs.
+# Resource classes of nova_perfvm that do not count VMs.
 _OF_DISKS: Final = frozenset({const.RC_READ_IOPS, const.RC_WRITE_IOPS})
 
 

@@ -107,7 +107,7 @@ def check_usage(subject: Subject) -> Iterator[Finding]:
 
 
 def check_orphans(subject: Subject) -> Iterator[Finding]:
-    """List the project's child providers and compute providers that no host has."""
+    """List compute providers without a host, and children without an enrolled host."""
     snapshot = subject.snapshot
     hosts = {host.provider: host for host in snapshot.hosts}
     nodes = {host.node: host for host in snapshot.hosts}

@@ -87,7 +87,7 @@ def _compared(
 
 
 def _offer(totals: Mapping[str, int], traits: Iterable[str]) -> frozenset[str]:
-    """Return the project's traits, and its resource classes with their totals."""
+    """Return nova_perfvm's traits, and its resource classes with their totals."""
     offered = [f"{name} {n}" for name, n in totals.items() if name not in _NOT_JUDGED]
     offered += [trait for trait in traits if not trait.startswith(_ENROLLED)]
     return frozenset(n for n in offered if n.startswith(const.CUSTOM_PREFIX))

@@ -28,7 +28,7 @@ _NOT_YET = frozenset(
 
 
 def is_taken_in(snapshot: Snapshot) -> bool:
-    """Return whether the project's labels, hosts, or most pinned VMs exist already.
+    """Return whether nova_perfvm's labels, hosts, or most pinned VMs exist already.
 
     Unused flavors may exist in any cloud, and a few VMs on hosts without configuration
     may be a trial: both are ignored.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Show what the project would bring to a cloud that does not use it yet."""
+"""Show what nova_perfvm would bring to a cloud that does not use it yet."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Survey:
     :ivar policy: the proposed or the given policy; None without either
     :ivar proposal: the proposed policy with its reasons; None without a proposal
     :ivar not_proposed: why the cloud gives no proposal
-    :ivar taken_in: whether the cloud uses the project already
+    :ivar taken_in: whether the cloud uses nova_perfvm already
     :ivar findings: violations of the policy today, the worst first
     :ivar refused: flavors that enforcing the policy would refuse; for a proposed
         policy, if it managed all hosts

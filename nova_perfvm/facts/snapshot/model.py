@@ -410,7 +410,7 @@ class Snapshot:
 
     @cached_property
     def left_moves(self) -> tuple[Migration, ...]:
-        """The migrations that Nova has given up, and whose records never end."""
+        """The migrations that Nova has given up, and whose records stay unfinished."""
         now = time_of(self.taken_at)
         at_rest = {server.id for server in self.servers if not server.busy}
         return tuple(

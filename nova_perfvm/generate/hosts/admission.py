@@ -41,9 +41,9 @@ def pinned_classes(request: HostRequest) -> tuple[VMClass, ...]:
 
 
 def check_mode(request: HostRequest) -> None:
-    """Refuse modes that the policy's Placement scheme or classes exclude.
+    """Refuse modes and numbers of shared nodes that the policy or host excludes.
 
-    :raises HostConfigError: names the modes that are possible
+    :raises HostConfigError: names what is possible
     """
     mode, modes = request.mode, host_scheme_of(request.policy).modes
     if mode not in modes:

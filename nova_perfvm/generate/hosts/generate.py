@@ -77,7 +77,7 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
 
 
 def _label_commands(config: HostConfig) -> tuple[str, ...]:
-    """Return the commands that label the host; none where ``host enroll`` does so."""
+    """Return the commands that label the host; none if enrolled or not needed."""
     policy = config.request.policy
     several = len(policy.pinned_classes) > 1
     if (

@@ -46,7 +46,7 @@ def read(
             number = _threads(how.pop("threads"), threads)
             before = rounds.setdefault((min(figures), number), [])
             for other, its_text, its in before:
-                _compare(other, how, its, same=text == its_text)
+                _check_round(other, how, its, same=text == its_text)
             before.append((source, text, how))
             of_run = {"tool": name, "tool_version": program[2], "threads": number}
             found += tool.measurements(figures, round=len(before), **of_run, **common)
@@ -68,13 +68,18 @@ def _threads(told: int | None, given: int | None) -> int:
     return number
 
 
-def _compare(
-    other: str, how: dict[str, Any], its: dict[str, Any], *, same: bool
+def _check_round(
+    earlier: str, how: dict[str, Any], its: dict[str, Any], *, same: bool
 ) -> None:
-    """Refuse an output made with other options than an earlier one."""
+    """Refuse a copy of an earlier output, or one made with other options.
+
+    :param how: options of the output
+    :param its: options of the earlier output
+    :param same: whether both outputs are the same text
+    """
     if same:
-        raise tool.OutputError(f"the same as {other}: leave one out")
+        raise tool.OutputError(f"the same as {earlier}: leave one out")
     for key in how | its:
         if (here := how.get(key)) != (there := its.get(key)):
-            reason = f"no round of the same measurement as {other}: {key} {here}, not"
+            reason = f"no round of the same measurement as {earlier}: {key} {here}, not"
             raise tool.OutputError(f"{reason} {there}: import it into another file")

@@ -267,6 +267,7 @@ def _vms(inputs: Inputs) -> list[str]:
 
 
 def _of_comparisons(comparisons: Iterable[Comparison]) -> Iterator[Finding]:
+    """Yield why primary comparisons do not pass, and their doubts as unknown."""
     for row in comparisons:
         if not row.primary:
             continue

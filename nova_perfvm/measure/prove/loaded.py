@@ -144,7 +144,7 @@ async def _missing(target: Target, scenario: Scenario, deadline: float) -> str:
 def collect(
     machines: Machines, tools: Tools, memory_mb: int, warn: Warn
 ) -> tuple[Collected, tuple[Collected, ...]]:
-    """Return what host and VMs show while all VMs are busy, and their memory in use.
+    """Return what host and VMs show while all VMs are busy, with their memory in use.
 
     :param tools: tools that make the load
     :param memory_mb: memory of each VM in MiB

@@ -101,7 +101,7 @@ def _beside(run: Run, scenario: Scenario) -> Iterator[str]:
 def _of_steps(
     run: Run, scenario: Scenario, figures: Collection[Measurement]
 ) -> Iterator[str]:
-    """Compare target, round, number at once and NUMA node of figures and steps."""
+    """Look for a figure that no step measured, a doubled one or a missing one."""
     counted = [step for step in run["steps"] if not step.get("warm_up")]
     rounds = {int(step["key"].partition("/")[0]) for step in counted}
     members = {who: len(of) for of in scenario.groups.values() for who in of}

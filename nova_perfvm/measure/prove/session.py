@@ -141,7 +141,7 @@ class ProofOptions:
     def host_of(self, servers: Sequence[ReachableServer], flavor: str) -> str:
         """Return the named host, or the host of the given servers.
 
-        :raises PerfVMError: when the host is unknown, or a server has another host or
+        :raises PerfVMError: when no host or several are named, or a server has another
             flavor
         """
         if others := [

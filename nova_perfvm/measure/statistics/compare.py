@@ -258,7 +258,7 @@ def ratios_of(
 def _baseline(
     hosts: Mapping[ComparedGroup, Rounds], group: ComparedGroup
 ) -> Rounds | None:
-    """Return the host's runs, as many at once as VMs if there are."""
+    """Return the host's runs with as many at once as VMs, else fewer, else more."""
     fitting = {
         key.at_once: rounds
         for key, rounds in hosts.items()

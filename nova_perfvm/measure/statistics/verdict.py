@@ -55,12 +55,11 @@ def far(better: Better) -> float:
 def judge(
     found: Estimate, target: float, better: Better, of_rows: int = 1
 ) -> Judgement:
-    """Judge a ratio by its interval, and by its modes, seen and unseen.
+    """Judge a ratio by its interval, and by slow modes, seen or possible.
 
-    Nothing passes without repeats.  What fails without them misses the target by
-    more than noise does.  All rows have to pass, so that a pass of all of them is
-    wrong as rarely as one of a single row; but one that fails is enough, so that
-    each has but its part of the error.
+    With too few rounds nothing passes, and only a miss beyond noise fails.  One failed
+    row fails all, so a failure needs the interval that is wide enough for all rows; a
+    pass takes every row, so each row's own interval is enough.
 
     :param target: the least that passes where higher is better, else the most
     :param of_rows: how many rows are judged together

@@ -221,7 +221,7 @@ HOSTS: Final = CellsHosts(CELLS)
 
 
 def nodes_offered(view: HostView, demand: Demand) -> frozenset[int] | None:
-    """Return the NUMA nodes of a host with room for one group of a request.
+    """Return the NUMA nodes of a host with room for a request's first node group.
 
     None if the request has no group for NUMA nodes.
     """

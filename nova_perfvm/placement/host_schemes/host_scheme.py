@@ -178,7 +178,7 @@ class HostScheme:
         return ""
 
     def root_traits(self, policy: Policy, mode: str) -> frozenset[str]:
-        """Return the project's traits for an enrolled host's own provider.
+        """Return nova_perfvm's traits for an enrolled host's own provider.
 
         :param mode: the host's mode
         """
@@ -195,7 +195,7 @@ class HostScheme:
         return resident.vm_class is not None
 
     def completes(self, held: Holding) -> bool:
-        """Return whether a resident may get the allocations that it lacks beside these.
+        """Return whether a resident with these allocations may get those it lacks.
 
         By default only a resident without allocations of the children may.
         """

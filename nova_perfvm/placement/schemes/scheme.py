@@ -42,7 +42,7 @@ class Scheme:
 
     @property
     def counts(self) -> bool:
-        """Whether Placement counts VMs by a resource class of the project."""
+        """Whether Placement counts VMs by a resource class of nova_perfvm."""
         return bool(self.resource_class)
 
     @property
@@ -88,7 +88,7 @@ class Scheme:
         return f"{name}_{vm_class.custom_name}"
 
     def trait(self, policy: Policy, vm_class: VMClass) -> str:
-        """Return the trait that marks hosts for a pinned class; empty without one."""
+        """Return the trait of a pinned class's hosts; empty if the scheme has none."""
         if not self.counts:
             return ""
         if len(policy.pinned_classes) == 1:
@@ -110,7 +110,7 @@ class Scheme:
     def amounts(
         self, policy: Policy, vm_class: VMClass, memory_mb: int
     ) -> Counter[str]:
-        """Return a VM's amounts of the project's resource classes, over all groups.
+        """Return a VM's amounts of nova_perfvm's resource classes, over all groups.
 
         :param memory_mb: memory of the VM in MiB
         """
@@ -141,5 +141,5 @@ def guaranteed_iops(vm_class: VMClass) -> dict[str, int]:
 
 
 def is_ours(name: str) -> bool:
-    """Return whether a trait or a resource class is the project's own."""
+    """Return whether a trait or a resource class is nova_perfvm's."""
     return name.startswith(const.CUSTOM_PREFIX)

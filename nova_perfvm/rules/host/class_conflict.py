@@ -26,7 +26,7 @@ def _check(case: HostCase[VMClass]) -> Reason | None:
 def _beside_unpinned(vm_class: VMClass, host: HostFacts) -> Reason | None:
     """Refuse a pinned VM on an open host with unpinned VMs, which use all its CPUs.
 
-    For ``exclusive: cell``, :mod:`nova_perfvm.rules.host.room` judges each NUMA node.
+    For ``exclusive: cell``, :mod:`nova_perfvm.rules.host.room` also judges each node.
     """
     if vm_class.exclusive == "none" or host_mode(host) != "open":
         return None
@@ -53,7 +53,7 @@ def unpinned_vms(vm_class: VMClass, host: HostFacts) -> tuple[int, int]:
 
 
 def _beside_pinned(policy: Policy, host: HostFacts) -> Reason | None:
-    """Refuse a VM that shares CPUs where a VM of an exclusive class may run."""
+    """Refuse a VM that shares CPUs where the pins may be a VM of an exclusive class."""
     cells = host.cells
     if not any(cell.pinned_cpus for cell in cells):
         return None

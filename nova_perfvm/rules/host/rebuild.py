@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request without a claim in Placement is a real rebuild of a server on the host.
+"""Refuse requests without a claim in Placement; real rebuilds do not get here.
 
 Nova claims nothing for a rebuild, and recognizes a rebuild by a scheduler hint alone,
-which users can set for other requests.  The rule refuses all requests without a claim:
+which users can set for other requests.  The rule sees no real rebuild:
 :class:`nova_perfvm.scheduler.filters.PerfVMFilter` does not apply rules about hosts to
 a server that is being rebuilt on its host.
 """

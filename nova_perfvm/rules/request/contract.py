@@ -43,7 +43,7 @@ RESOURCES: Final = Refusal(
 TRAITS: Final = Refusal(
     "flavor.traits",
     words=_words,
-    meaning="the flavor requires or forbids other traits of the project than its class",
+    meaning="the flavor requires or forbids other traits of nova_perfvm than its class",
     advice=_ADVICE,
     audit=findings.CONTRACT_DIFFERS,
 )
@@ -53,7 +53,7 @@ CODES: Final = frozenset({RESOURCES.code, TRAITS.code})
 def _check(case: RequestCase[VMClass | None]) -> Iterator[Reason]:
     """Yield the differences of resources and of traits between request and class.
 
-    A flavor that names no class must ask for no resource or trait of the project;
+    A flavor that names no class must ask for no resource or trait of nova_perfvm;
     elastic hosts are then closed to it.
     """
     policy, vm_class, request = case

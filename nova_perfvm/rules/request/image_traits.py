@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image requires no trait of the project.
+"""An image requires no trait of nova_perfvm.
 
 Nova adds an image's traits to the flavor's, and tenants write images: a trait of the
 project would open elastic hosts to VMs without the resources of the contract.

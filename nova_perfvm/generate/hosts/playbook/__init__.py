@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An Ansible playbook that drains, configures and enrolls hosts, one after the other.
 
-Ansible copies files to the hosts and restarts nova-compute.  This project's commands,
+Ansible copies files to the hosts and restarts nova-compute.  nova_perfvm's commands,
 which run on the control node, generate the files, move servers and verify the result.
 """
 

@@ -73,27 +73,27 @@ def parse(state: str, text: str) -> dict[str, float]:
     """
     (document,) = tool.documents_of(NAME, text)
     threads = document["thread"].values()
-    latest = max(thread["max"] for thread in threads)
+    largest_us = max(thread["max"] for thread in threads)
     cycles = sum(thread["cycles"] for thread in threads)
     bins: Counter[int] = Counter()
     for thread in threads:
         bins.update({int(us): times for us, times in thread["histogram"].items()})
     found = {
-        label: _quantile(bins, math.ceil(cycles * per_mille / 1000), latest)
+        label: _quantile(bins, math.ceil(cycles * per_mille / 1000), largest_us)
         for label, per_mille in _PER_MILLE.items()
     }
     return {
         f"scheduling.{state}latency_{label}_us": us
-        for label, us in (*found.items(), ("max", latest))
+        for label, us in (*found.items(), ("max", largest_us))
         if us > 0 or label == "max"
     }
 
 
-def _quantile(bins: Counter[int], cycles: int, latest: int) -> int:
+def _quantile(bins: Counter[int], cycles: int, largest_us: int) -> int:
     """Return the latency that a number of cycles do not exceed."""
     seen = 0
     for us in sorted(bins):
         seen += bins[us]
         if seen >= cycles:
             return us
-    return latest
+    return largest_us

@@ -177,14 +177,14 @@ def _vectors_of_nic(guest: GuestSubject, nic: NIC) -> Findings:
         "one vector for all queues give the server fewer NICs or queues: a guest has "
         "some 200 vectors for each CPU, and a queue takes two",
     )
-    if whole := list(_undivided(guest, nic)):
+    if whole := list(_nothing_to_compare(guest, nic)):
         yield from look(nic.name, iter(whole))
         return
     for direction in _directions(guest, nic):
         yield from look(direction.subject, _of_vectors(guest, direction))
 
 
-def _undivided(guest: GuestSubject, nic: NIC) -> Seen:
+def _nothing_to_compare(guest: GuestSubject, nic: NIC) -> Seen:
     """Yield the reason why a NIC has no vectors to compare, if any."""
     seen, device = guest.interrupts, nic.device
     if guest.vcpus == 1:
