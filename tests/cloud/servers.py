@@ -31,6 +31,7 @@ class BootedServer:
     :ivar host: the hypervisor it is on, None if on none
     :ivar flavor: the name of its flavor
     :ivar fault: the message of its last fault, "" without one
+    :ivar traceback: where Nova failed, "" if Nova does not say
     """
 
     id: str
@@ -39,6 +40,7 @@ class BootedServer:
     host: str | None
     flavor: str
     fault: str = ""
+    traceback: str = ""
 
 
 class Servers:
@@ -150,6 +152,7 @@ def server_of(shown: dict[str, Any]) -> BootedServer:
         host=shown["OS-EXT-SRV-ATTR:host"],
         flavor=shown["flavor"]["original_name"],
         fault=shown.get("fault", {}).get("message", ""),
+        traceback=shown.get("fault", {}).get("details", ""),
     )
 
 

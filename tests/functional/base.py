@@ -106,7 +106,8 @@ class FunctionalTest(testtools.TestCase):
     def boot(self, flavor=HP_64, **options):
         """Boot a server that has to become ACTIVE; return it."""
         server = self.cloud.boot(flavor, **options)
-        self.assertEqual(("ACTIVE", ""), (server.status, server.fault))
+        seen = server.status, server.fault
+        self.assertEqual(("ACTIVE", ""), seen, server.traceback)
         return server
 
     def boot_refused(self, flavor=HP_64, **options):

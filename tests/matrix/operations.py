@@ -104,7 +104,8 @@ class Operations:
         flavor = self.cloud.flavors[kind]
         server = self.nova.boot(flavor, host=host, **options)
         if server.status != "ACTIVE":
-            raise AssertionError(f"{flavor} does not boot on {host}: {server.fault}")
+            why = f"{server.fault}\n{server.traceback}"
+            raise AssertionError(f"{flavor} does not boot on {host}: {why}")
         return server.id
 
     def _all(self):
