@@ -370,7 +370,7 @@ class LargeTest(MapCase):
         spent, tasks = self.scrolled()
         self.assertGreater(self.browser.run("scrollY"), STEPS * STEP / 2)
         figures = (
-            f"{len(found.views)} hosts, {len(snapshot.servers)} servers",
+            f"{len(found.subject.views)} hosts, {len(snapshot.servers)} servers",
             f"made in {made:.1f} s of CPU, {size} bytes",
             f"CPU ms of a step: {max(spent):.0f} at most, {mean(spent):.1f} on average",
             f"of the empty page: {max(empty):.0f} and {mean(empty):.1f}",
