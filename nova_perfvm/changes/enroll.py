@@ -294,7 +294,7 @@ def _isolate(view: HostView, trait: str, label: str) -> Iterator[do.Change]:
 
 
 def _others(view: HostView, trait: str) -> list[Aggregate]:
-    """Return the aggregates that require another trait of nova_perfvm than this one."""
+    """Return the aggregates with elastic traits other than ``trait``."""
     return [a for a in view.cloud.aggregates if a.elastic_traits - {trait}]
 
 

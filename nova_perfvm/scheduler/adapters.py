@@ -182,7 +182,7 @@ class _PagePools(Sequence[PagePool]):
 def _reserved(
     aggregates: list[objects.Aggregate],
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return a host's labels, and our traits that its aggregates require."""
+    """Return a host's labels, and the elastic traits that its aggregates require."""
     if not aggregates:
         return _NOTHING, _NOTHING
     metadata = [aggregate.metadata for aggregate in aggregates]

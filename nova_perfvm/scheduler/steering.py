@@ -187,7 +187,7 @@ class Steering:
     def _rank(
         self, host: SteeredHost, nodes: Nodes, candidate: Candidate
     ) -> Rank | None:
-        """Return the drawbacks of a candidate; None for one that does not fit.
+        """Return a candidate's drawbacks; None if the request does not fit.
 
         First: nova-conductor drops the limits, and nova-compute would choose other
         nodes.  Then those of :meth:`_devices_rank`.

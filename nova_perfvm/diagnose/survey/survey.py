@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Show what nova_perfvm would bring to a cloud that does not use it yet."""
+"""Show the slots and VMs that nova_perfvm would bring to a cloud without it."""
 
 from __future__ import annotations
 
