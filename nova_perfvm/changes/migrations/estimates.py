@@ -40,7 +40,7 @@ class LiveMigrationOptions:
 
     @classmethod
     def of(cls, settings: Mapping[tuple[str, str], str]) -> LiveMigrationOptions:
-        """Return the options of a nova.conf.
+        """Return the options from a nova.conf's {(section, option): value}.
 
         :raises PerfVMError: with every value that Nova refuses
         """

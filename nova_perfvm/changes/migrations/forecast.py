@@ -34,8 +34,8 @@ class Writing:
     """The memory of a guest that writes to random pages of a working set.
 
     :ivar memory: the memory to send
-    :ivar rate: writes per second, each to one page
-    :ivar working_set: the pages that the guest writes to
+    :ivar rate: MiB of pages written per second, a page as often as the guest writes it
+    :ivar working_set: MiB of the pages that the guest writes to
     """
 
     memory: float
@@ -55,7 +55,7 @@ class Writing:
         return cls(memory, -math.log1p(-share) * working_set / period_s, working_set)
 
     def dirtied(self, time_s: float, throttle: float) -> float:
-        """Return the memory that is written at least once in a time."""
+        """Return the MiB that a guest, throttled by a share, writes at least once."""
         written = self.rate * (1 - throttle) * time_s
         return -math.expm1(-written / self.working_set) * self.working_set
 
@@ -107,7 +107,7 @@ class Forecast:
 
     @property
     def minutes(self) -> float | None:
-        """The time of the migration; None if it never ends."""
+        """The minutes that the migration takes; None if it never ends."""
         return None if self.outcome == "never" else round(self.time_s / 60, 1)
 
     def __str__(self) -> str:
@@ -120,11 +120,11 @@ class Forecast:
 def forecast(
     guest: Writing, bandwidth: float, limits: Limits, link: float = 0.0
 ) -> Forecast:
-    """Forecast a live migration.
+    """Return the forecast of a live migration.
 
     :param bandwidth: the limit for the migration
     :param link: the throughput of the network, if it is higher: QEMU obeys the
-        bandwidth limit only while the guest runs
+        bandwidth limit in rounds, not in the last copy or in post-copy
     """
     link = max(link, bandwidth)
     look_s = _WINDOW_S if bandwidth < link else _ITERATION_S
