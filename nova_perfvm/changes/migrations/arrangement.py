@@ -108,7 +108,7 @@ class Arrangement:
                 yield server
 
     def taking(self, kind: ServerKind, among: AbstractSet[str]) -> list[str]:
-        """Return the hosts of `among` that would take a server, the best first."""
+        """Return the names in `among` of hosts that would take a server, best first."""
         return sorted(
             (name for name in among if self.hosts[name].fits(kind)),
             key=lambda name: (self.hosts[name].score(kind), name),
@@ -116,7 +116,7 @@ class Arrangement:
         )
 
     def room(self, kind: ServerKind, most: int) -> int:
-        """Return how many new servers all hosts together would take.
+        """Return how many new servers all hosts would take; one host if they share it.
 
         :param most: where to stop counting
         """

@@ -56,7 +56,7 @@ def _used(view: HostView) -> Iterator[tuple[float, str]]:
 def limit(
     views: Collection[HostView], moves: Collection[Move], ratio: float | None
 ) -> Iterator[str]:
-    """Yield how densely general servers may share CPUs, and who says so.
+    """Yield how densely general servers may share CPUs, and why; nothing if none moves.
 
     :param views: the targets
     """

@@ -47,10 +47,10 @@ SHARED: Final = ("VCPU", "root")
 
 
 class Wanted(NamedTuple):
-    """The servers that leave and come by a solution, each by number of its column.
+    """The servers that leave and come by a solution of the program.
 
-    :ivar leaving: in each source
-    :ivar coming: to each place
+    :ivar leaving: {column of a source: number of servers}
+    :ivar coming: {column of a place: number of servers}
     :ivar gained: the VMs of the goal that fit in all, or servers that leave the host
     :ivar rooms: the VMs of the goal on each host
     """
@@ -64,9 +64,9 @@ class Wanted(NamedTuple):
 class Formulation:
     """The program of a scene.
 
-    :ivar sources: servers that may leave
-    :ivar places: places that may take them
-    :ivar bound: the most that can be gained, by the searches so far
+    :ivar sources: {column: servers that may leave}
+    :ivar places: {column: NUMA nodes that may take servers}
+    :ivar bound: the most that can be gained, by the searches so far; first infinity
     """
 
     def __init__(self, scene: Scene) -> None:
@@ -134,7 +134,7 @@ class Formulation:
                     self.program.row({**dict.fromkeys(mine, 1.0), total: -1}, 0)
 
     def _holds(self, place: Landing) -> int:
-        """Return how many servers a place takes after all others have left."""
+        """Return how many servers a place takes after the movable servers have left."""
         found = []
         for name, amount in place.takes.items():
             free = max(0, self.scene.free[place.host].get(name, 0))
@@ -300,7 +300,7 @@ class Formulation:
                     self._liked[column] = _FULLER * taken * used / total
 
     def _add_preferences(self) -> None:
-        """Add how well hosts suit the servers that come: groups, and slots lost."""
+        """Weigh places for the servers that come: by soft groups, and by slots lost."""
         for column, place in self.places.items():
             view = self.scene.start.hosts[place.host].view
             facts = place.kind.request.facts
@@ -381,9 +381,9 @@ class Formulation:
         return bool(missed or short)
 
     def _costly(self) -> set[int]:
-        """Return the places that have no room now, or that VMs of the goal would lose.
+        """Return columns of places without room now, or whose use costs goal VMs room.
 
-        Without these the search is quick, and most often the gain is the same.
+        Without these places the search is quick, and mostly the gain is the same.
         """
         vms: dict[str, list[Landing]] = defaultdict(list)
         if self.goal.kind is not None:
@@ -405,7 +405,7 @@ class Formulation:
         return found
 
     def _weight(self, source: Source) -> float:
-        """Return the cost of a migration, in MiB; double if it does not converge."""
+        """Return the cost of a migration in MiB, double if the forecast is failure."""
         planning, server = self.planning, source.servers[0]
         move = planning.move(server, source.host, "")
         stuck = not planning.estimates.moved(move)

@@ -51,7 +51,7 @@ def best(
 
 
 def _sets(now: Arrangement, name: str, goal: Goal) -> Iterator[Sequence[Server]]:
-    """Yield sets of a host's servers; without one set the host takes one more VM."""
+    """Yield sets of a host's servers; after one set has left, more VMs find room."""
     kind, view = goal.kind, now.hosts[name].view
     assert kind is not None
     movable = [s for s in now.movable(name) if s.id not in kind.request.anchors]

@@ -122,7 +122,7 @@ class Scene:
             yield Source(kind, name, tuple(servers), _less(left, self.free[name]))
 
     def kind_of(self, server: Server) -> ServerKind:
-        """Return the kind of a server, which ignores most groups in large clouds."""
+        """Return the kind of a server; in large clouds only affinity groups count."""
         group = self.planning.group_of(server)
         if group is None or group.policy == AFFINITY or self._exact:
             return self.planning.kind(server)
@@ -174,7 +174,7 @@ class Scene:
         return None if found is None else _less(free_of(view), free_of(found.view))
 
     def conflict(self, one: ServerKind, other: ServerKind, host: str) -> bool:
-        """Return whether a host refuses a server for the class of another one."""
+        """Return whether a host with a server of `one` refuses the class of `other`."""
         shape, policy = self._shape(host), self.planning.policy
         one, other = one.bare, other.bare
         key = self.class_of(one), self.class_of(other)
@@ -207,7 +207,7 @@ class Scene:
         return min(self.goal.count, MOST_VMS)
 
     def most_vms(self, host: str) -> int:
-        """Return how many VMs of the goal a host takes after all servers have left."""
+        """Return how many VMs of the goal a host takes without its movable servers."""
         shape, kind, planning = self._shape(host), self.goal.kind, self.planning
         assert kind is not None
         if not shape.vms:
@@ -228,7 +228,7 @@ class Scene:
         return self._of_host[name]
 
     def _missing(self, name: str) -> float:
-        """Return the least share of a VM of the goal that a host's nodes lack."""
+        """Return how far a host is from the goal: missing share of a VM, or servers."""
         if self.goal.kind is None:
             view = self.start.hosts[name].view
             return -1.0 if name == self.goal.host else len(view.servers)
@@ -275,7 +275,7 @@ def _less(before: Resources, after: Resources) -> Resources:
 
 
 def _only(view: HostView, nodes: Collection[int]) -> HostView:
-    """Return a host on which only some NUMA nodes have CPUs and memory for VMs."""
+    """Return a host on which only some NUMA nodes have free memory and CPUs to pin."""
     nothing: frozenset[int] = frozenset()
     cells = [
         cell

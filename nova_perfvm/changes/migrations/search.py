@@ -47,7 +47,7 @@ class Pair(NamedTuple):
 
 
 def best(start: Arrangement, goal: Goal, value: Callable[[Arrangement], int]) -> Found:
-    """Return the arrangement with the highest value, by the fewest migrations.
+    """Return the best arrangement found: the most value, by the fewest migrations.
 
     :param value: returns what an arrangement gains of the goal
     """
@@ -73,9 +73,9 @@ def best(start: Arrangement, goal: Goal, value: Callable[[Arrangement], int]) ->
 
 
 def _pairs(program: Formulation, wanted: Wanted) -> Iterator[Pair]:
-    """Yield servers with places of their kind, on other hosts, apart from their group.
+    """Yield servers with places of their kind, on other hosts, as anti-affinity allows.
 
-    Servers without such a place get none (Kuhn's algorithm).
+    Of the servers in the solution `wanted` the most get a place (Kuhn's algorithm).
     """
     kinds: dict[ServerKind, list[Server]] = defaultdict(list)
     for column, number in wanted.leaving.items():
@@ -113,7 +113,7 @@ def _give(
     suits: Callable[[Server, int], bool],
     seen: set[int],
 ) -> bool:
-    """Give a server one of the places, if need be after other servers change theirs.
+    """Give a server a place, perhaps after others change theirs; return the success.
 
     :param given: the servers by the number of their place, which this changes
     """
@@ -172,7 +172,7 @@ def _ordered(
 
 
 def _aside(now: Arrangement, goal: Goal, pending: list[Pair]) -> Arrangement | None:
-    """Return an arrangement in which a server waits on a third host."""
+    """Return an arrangement in which a server waits on a third host; None without."""
     planning = now.planning
     budget = planning.wishes.max_moves
     if budget is not None and len(now.moves) + len(pending) >= budget:
@@ -190,7 +190,7 @@ def _aside(now: Arrangement, goal: Goal, pending: list[Pair]) -> Arrangement | N
 
 
 def _landed(after: Arrangement, pair: Pair) -> bool:
-    """Return whether a server is on the NUMA nodes of its place."""
+    """Return whether a server is on the NUMA nodes of its place; true without nodes."""
     servers = after.hosts[pair.place.host].view.servers
     cells = next(s for s in servers if s.id == pair.server.id).cells or ()
     nodes = tuple(sorted(cell.host_node or 0 for cell in cells))
@@ -200,7 +200,7 @@ def _landed(after: Arrangement, pair: Pair) -> bool:
 def without_needless(
     start: Arrangement, end: Arrangement, value: Callable[[Arrangement], int]
 ) -> Arrangement:
-    """Leave out the migrations that the value does not depend on."""
+    """Return the end of the plan without migrations that the value does not need."""
     least = value(end)
     for left_out in end.moves:
         # One verdict answers for most migrations; replaying the rest needs one a move.
