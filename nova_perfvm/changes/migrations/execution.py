@@ -71,7 +71,7 @@ class Execution:
     def updated(self, number: int, progress: MoveProgress) -> Execution:
         """Return the execution with the progress of one move replaced.
 
-        :param number: of the move, from 0
+        :param number: index of the move, from 0
         """
         moves = (*self.moves[:number], progress, *self.moves[number + 1 :])
         return replace(self, moves=moves)
@@ -147,6 +147,7 @@ def _asked(
     *,
     asked_now: bool,
 ) -> NextAction:
+    """Return the action of a move that Nova was asked for: any kind of NextAction."""
     move = progress.move
     newest = next(iter(_since(migrations, progress.after)), None)
     # Nova sets the destination of a migration once it is chosen.
@@ -161,8 +162,8 @@ def _asked(
         )
     to_confirm = server.status == _TO_CONFIRM
     if newest is None or newest.status in _SUCCEEDED:
-        # Either the migration began after the list was read, or nova-compute has
-        # recorded it as confirmed, which happens before the server's status changes.
+        # A server in VERIFY_RESIZE: its migration began after the list was read, or
+        # nova-compute has confirmed the migration, and changes the status next.
         at_work = to_confirm
     else:
         at_work = _is_at_work(newest) and server.status != "ERROR"
@@ -202,7 +203,7 @@ def _elsewhere(server: Server) -> str:
 
 
 def _since(migrations: Sequence[Migration], known: str) -> Sequence[Migration]:
-    """Return the migrations that are newer than `known`, the newest first."""
+    """Return the migrations newer than the ID `known`; all if no migration has it."""
     ids = [migration.id for migration in migrations]
     return migrations[: ids.index(known)] if known in ids else migrations
 

@@ -67,8 +67,9 @@ def free(planning: Planning, request: Request, count: int) -> MigrationPlan:
 def _more_room(
     planning: Planning, kind: ServerKind, count: int, what: str
 ) -> tuple[MigrationPlan, Arrangement]:
-    """Return the best plan for more VMs, without reasons, and the end of the plan.
+    """Return the best plan found for more VMs, without reasons, and its arrangement.
 
+    :param count: the VMs that are to have room, those with room already among them
     :param what: the unit of the gain
     """
 
@@ -102,7 +103,7 @@ def _best(start: Arrangement, goal: Goal, value: Callable[[Arrangement], int]) -
 
 
 def _by_rules(planning: Planning) -> str:
-    """Return an addition to a reason if nova.conf does not enforce the rules."""
+    """Return an addition to a reason; empty if nova.conf enforces the rules."""
     if not any(not_enforced(planning.settings.options)):
         return ""
     return " under the rules, which nova-scheduler does not enforce: see explain"

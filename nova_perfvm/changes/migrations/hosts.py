@@ -60,7 +60,7 @@ def recorded(snapshot: Snapshot, views: Iterable[HostView]) -> Snapshot:
 def _cells(
     server: Server, wanted: Sequence[RequestCell], found: Sequence[Share]
 ) -> tuple[ServerCell, ...] | None:
-    """Return the server's cells on their new NUMA nodes and CPUs."""
+    """Return the server's cells on new NUMA nodes and CPUs; unchanged without NUMA."""
     if not wanted:
         return server.cells
     own = server.cells or ()

@@ -82,7 +82,7 @@ class MigrationPlan:
     :ivar reasons: why the plan is not complete
     :ivar notes: further remarks for an operator, such as data that was not seen
     :ivar left_out: further migrations, which do not end within a window
-    :ivar after: the cloud after the migrations
+    :ivar after: the cloud after the migrations of a drain; empty for other goals
     """
 
     moves: tuple[Move, ...]
@@ -186,9 +186,9 @@ def allows(
 
 
 def command(move: Move) -> str:
-    """Return the commands of one move, which wait until the move is over.
+    """Return the shell commands of one move; a cold one ends with its confirmation.
 
-    nova-scheduler checks the host; nothing is forced.
+    The first command waits until the server has moved.  nova-scheduler checks the host.
     """
     server, host = quote(move.server), quote(move.target)
     if move.live:

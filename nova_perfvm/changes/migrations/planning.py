@@ -53,7 +53,7 @@ class ServerKind:
     :ivar request: the request of one server
     :ivar cost_mb: cost of migrating one server
     :ivar wrong: why the request does not match the class that it names, on any host
-    :ivar ungrouped: the kind of such servers without a server group; None for itself
+    :ivar ungrouped: the kind without its server group; None if it has no group
     """
 
     request: Request
@@ -234,7 +234,7 @@ class Planning:
         return not self.wishes.cold and "live" in ways.kinds(server)
 
     def loses_limits(self, server: Server) -> bool:
-        """Return whether a bug keeps the scheduler's limits from nova-compute."""
+        """Return whether a live migration loses the scheduler's limits by a bug."""
         met = {bug.number for bug, _ in self._bugs.get(server.id, ())}
         return const.LP_LOST_LIMITS in met and self.moves_live(server)
 

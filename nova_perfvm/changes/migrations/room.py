@@ -22,7 +22,7 @@ _MOST_MOVES: Final = 3
 def room_for(
     policy: Policy, snapshot: Snapshot, settings: SchedulerSettings, request: Request
 ) -> Iterator[str]:
-    """Yield the commands of migrations that make room for a VM, after a summary."""
+    """Yield a summary and the commands of migrations that make room, or why none do."""
     options = PlanOptions(max_moves=_MOST_MOVES)
     planning = Planning(policy, snapshot, settings.strict, options)
     plan = goals.free(planning, request, 1)

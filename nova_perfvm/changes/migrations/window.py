@@ -18,7 +18,7 @@ _COLD_S: Final = 60.0
 def within(
     planning: Planning, moves: Sequence[Move], host: str, window_s: float
 ) -> tuple[Arrangement, dict[str, str]]:
-    """Return the cloud after the migrations of a plan that fit into a window.
+    """Return the arrangement after the migrations of a plan that fit into a window.
 
     The shortest possible migrations of the host's servers come first, so that the most
     servers leave; other servers make room when no such migration is possible.
@@ -26,7 +26,7 @@ def within(
     :param moves: the plan's
     :param host: the host that is drained
     :param window_s: seconds for all migrations, one after the other
-    :returns: the cloud, and {ID of a server that stays: reason}
+    :returns: the arrangement, and {ID of a server that stays: reason}
     """
 
     def time_s(move: Move) -> float:
