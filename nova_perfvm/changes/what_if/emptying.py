@@ -14,7 +14,7 @@ from nova_perfvm.facts.snapshot import Snapshot
 from nova_perfvm.policy import Policy
 from nova_perfvm.printable import number_of
 
-# Called with a text, the hosts done and all hosts.
+# Called with a text, the number of hosts done and the number of all hosts.
 Progress = Callable[[str, int, int], None]
 
 
@@ -42,11 +42,10 @@ def emptied(
     hosts: Sequence[str] | None = None,
     max_ratio: float | None = None,
 ) -> tuple[Emptied, ...]:
-    """Return the hosts that can be emptied, in this order.
+    """Return the hosts that can be emptied in turn, with the migrations of each.
 
-    Hosts with the least memory in use come first: their servers move the fastest.
-
-    :param hosts: those to try, in their order; None for all whose nova-compute runs
+    :param hosts: names of the hosts to try, in order; None for all whose nova-compute
+        runs, first the hosts with the least memory in use: their servers move fastest
     :param max_ratio: see :class:`.suppose.Supposed`
     """
     found: list[Emptied] = []

@@ -89,8 +89,8 @@ def with_new_hosts(
 
     The hosts are configured for the mode, but not enrolled.
 
-    :param memory_gb: of each host
-    :raises NewHostsError: when the policy does not allow such hosts
+    :param memory_gb: memory of each host in GiB
+    :raises PerfVMError: when the policy or Linux does not allow such hosts
     """
     mode = new.mode or host_scheme_of(policy).modes[0]
     topology = from_shape(new.shape).with_memory(memory_gb)
@@ -147,7 +147,7 @@ def with_new_hosts(
 def _least(
     snapshot: Snapshot, resource_class: str, key: Callable[[Inventory], float]
 ) -> Inventory | None:
-    """Return the smallest inventory among the cloud's hosts, to promise too little."""
+    """Return the smallest inventory of a host, to promise too little; None if none."""
     roots = {host.provider for host in snapshot.hosts}
     known = (
         provider.inventories.get(resource_class)

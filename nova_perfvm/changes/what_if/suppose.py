@@ -39,10 +39,10 @@ class Supposed:
     """The supposed changes.
 
     :ivar policy: the new policy; None for the present one
-    :ivar flips: hosts to make elastic
+    :ivar flips: names of hosts to make elastic
     :ivar adds: hosts to add
     :ivar memory_gb: memory of each added host in GiB
-    :ivar removes: hosts to remove
+    :ivar removes: names of hosts to remove
     :ivar max_ratio: the most vCPUs for each CPU of hosts that general servers come to;
         None for Placement's allocation ratio
     :ivar time_limit_s: see :class:`.planning.PlanOptions`, for each removed host
@@ -76,7 +76,7 @@ class Supposition:
     notes: list[str] = field(default_factory=list)
 
     def in_words(self, estimates: Estimates) -> Iterator[str]:
-        """Describe the effects on servers, one sentence each."""
+        """Yield the effects on servers and the further remarks, one sentence each."""
         for move in self.moves:
             where = f"from {move.source} to {move.target}"
             if found := estimates.of(move):
@@ -106,7 +106,7 @@ def suppose(
     :param policy: the present policy
     :param settings: of nova-scheduler after the changes
     :raises SupposeError: when a change is not possible
-    :raises NewHostsError: when the policy does not allow the hosts to add
+    :raises PerfVMError: when the policy or Linux does not allow the hosts to add
     """
     known = {host.host for host in snapshot.hosts}
     for name in (*changes.flips, *changes.removes):
@@ -163,7 +163,7 @@ def _offer_slots(found: Supposition) -> None:
 
 
 def _offering(policy: Policy, view: HostView) -> Provider:
-    """Return a host's provider with the slots that provider.yaml should declare."""
+    """Return a host's provider with the slots of provider.yaml, if they are known."""
     root, count = view.root, expected_slots(policy, view)
     if count is None:
         return root
@@ -180,7 +180,7 @@ def _offering(policy: Policy, view: HostView) -> Provider:
 
 
 def _enroll_anew(found: Supposition) -> None:
-    """Enroll the elastic hosts again, with the policy's number of children."""
+    """Enroll hosts again that have another trait than the policy's; note each host."""
     trait = scheme_of(found.policy).enrolled_trait(found.policy)
     for view in views_of(found.snapshot):
         if not view.enrolled or view.root.elastic_traits == {trait}:
