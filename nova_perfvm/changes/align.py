@@ -28,7 +28,7 @@ def plan_align(policy: Policy, view: HostView, migrating: Migrating) -> do.Plan:
     Servers that cannot be aligned now keep their children.  The plan's ``left`` lists
     them, and the servers that need these children.
 
-    :param migrating: returns the servers with an unfinished migration
+    :param migrating: returns the IDs of servers with an unfinished migration
     """
     scheme = scheme_of(policy)
     enroll = commands.enroll(policy, view.host)
@@ -84,7 +84,7 @@ def _too_full(view: HostView, found: Sequence[Drift]) -> tuple[Drift, str] | Non
     """Return a server that overfills a child if all of `found` changed, and the reason.
 
     Of the servers on the first child that is too full: the smallest one without which
-    the others fit, else the largest.
+    the others fit, else the largest; None if no child is too full.
     """
     for child in view.children:
         rest = child.without({drift.server.id for drift in found})

@@ -253,6 +253,7 @@ def _give(
 def _names(
     view: HostView, trait: str, children: Sequence[Child]
 ) -> Iterator[do.Change]:
+    """Yield the steps that create missing traits and resource classes in Placement."""
     for name in sorted({name for child in children for name in child.inventories}):
         if name not in view.cloud.names:
             yield do.CreateName(name, "resource class")
@@ -339,7 +340,7 @@ def detach_child(provider: Provider) -> Iterator[do.Change]:
 def delete_detached(
     detached: Iterable[Provider], wanted: AbstractSet[str] = frozenset()
 ) -> Iterator[do.Change]:
-    """Yield the steps that delete detached children, the last letter first.
+    """Yield the steps that delete detached children, in descending order of names.
 
     :param wanted: names of the children that the host should have
     """

@@ -222,7 +222,7 @@ def _foreign_keys(
 
 
 def _remembered(policy: Policy, flavor: PolicyFlavor) -> frozenset[str]:
-    """Return the keys of a flavor that its class alone does not tell from others'."""
+    """Return a flavor's keys that others may set, too, so that a record is needed."""
     pinned = policy.get_class(flavor.class_name).pinned
     return frozenset(k for k in flavor.extra_specs if not refusal(k, pinned=pinned))
 

@@ -47,7 +47,7 @@ class Healing:
 
 
 def hosts_to_heal(snapshot: Snapshot, findings: Iterable[Finding]) -> list[str]:
-    """Return the hosts of servers that lack allocations by an audit's findings."""
+    """Return the names of hosts whose servers lack allocations by audit findings."""
     hosts = {str(server): server.host for server in snapshot.servers}
     hosts |= {host.host: host.host for host in snapshot.hosts}
     found = {hosts.get(f.subject) for f in findings if f.code in _HEALED}
@@ -57,9 +57,9 @@ def hosts_to_heal(snapshot: Snapshot, findings: Iterable[Finding]) -> list[str]:
 def plan_heal(
     policy: Policy, view: HostView, migrating: Collection[str] = ()
 ) -> Healing:
-    """Return the resources that each server of a host lacks.
+    """Return the plan that heals the allocations of a host's servers.
 
-    :param migrating: servers with an unfinished migration
+    :param migrating: IDs of servers with an unfinished migration
     """
     lacking: dict[str, dict[str, dict[str, int]]] = {}
     left: dict[str, str] = {}

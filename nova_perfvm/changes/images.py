@@ -103,8 +103,8 @@ def plan_images(
     :param observed: named images, and images with a tag of the policy
     :param named: {ID of an image: the tag that it should get}
     :param project: ID of the administrators' project
-    :raises PropertiesConflictError: when an image has two tags that contradict each
-        other
+    :raises PropertiesConflictError: when tags of an image contradict each other, unless
+        it is a tenant's image that is not named
     """
     changes: list[Change] = []
     left = []

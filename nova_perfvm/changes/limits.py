@@ -27,7 +27,7 @@ class Home(NamedTuple):
 
 
 class SeenLimit(NamedTuple):
-    """A limit in Keystone; a domain's limit has the domain's ID as its project."""
+    """A limit in Keystone; `project` is a project's or domain's ID, empty for all."""
 
     id: str
     resource: str
@@ -51,7 +51,7 @@ class ChangeLimit(Change):
 
     @property
     def lowers(self) -> bool:
-        """Return whether the new limit is lower than the present one."""
+        """Return whether the new limit is below the present one; None is unlimited."""
         before = self.before.value if self.before else UNLIMITED
         return self.limit.value != UNLIMITED and not -1 < before <= self.limit.value
 
@@ -72,7 +72,7 @@ class ChangeLimit(Change):
 
     @property
     def detail(self) -> str:
-        """The value with its meaning, and projects above it."""
+        """The new value, its meaning, the present value, and projects above the new."""
         was = f", was {self.before.value}" if self.before else ""
         said = f"{self.limit.value} ({self.limit.detail}{was})"
         names = some_of([f"{p} has {n}" for p, n in self.over.items()], _MOST_NAMED)

@@ -38,7 +38,7 @@ def with_changes(seen: Snapshot, changes: Iterable[Change]) -> Snapshot:
     aggregates, and has the trait COMPUTE_STATUS_DISABLED while the host is disabled.
     Generations stay unchanged.
 
-    :raises ValueError: when Placement would refuse a change
+    :raises ValueError: when a provider is in use, is not empty or is too small
     """
     for change in changes:
         seen = change.made(seen)
@@ -346,7 +346,7 @@ class DeleteChild(_OfProvider):
 class Allocate(Change):
     """Add to a running server's allocation the resources that it lacks.
 
-    :ivar resources: amounts by provider and resource class
+    :ivar resources: {UUID of a provider: {resource class: amount to add}}
     :ivar elsewhere: {UUID of a provider: its host} of other hosts, whose part of the
         allocation is dropped
     """
@@ -382,7 +382,7 @@ class Allocate(Change):
 class RemoveUnits(Change):
     """Remove the units from a consumer's allocation, and keep the rest.
 
-    :ivar providers: the providers whose units are removed
+    :ivar providers: UUIDs of the providers whose units are removed
     :ivar noun: the scheme's word for the units
     """
 
