@@ -19,8 +19,8 @@ from nova_perfvm.policy import VMClass
 def pinned_classes(request: HostRequest) -> tuple[VMClass, ...]:
     """Return the pinned classes that a host is for; none for a shared host.
 
-    :raises PerfVMError: when the request has to name a class, must not name one, or
-        names an unknown one
+    :raises PerfVMError: when the request has to name a class, must not name its class,
+        or names a class that is unknown or not pinned
     """
     name, policy = request.class_name, request.policy
     if request.mode == "shared":
@@ -108,8 +108,8 @@ def iops_capacity(
 ) -> dict[str, tuple[int, int]]:
     """Return the capacity of the host's disks and the largest guarantee of a class.
 
-    :returns: capacity and guarantee in I/O operations per second, by ``read`` and
-        ``write``, where a class guarantees them
+    :returns: {``read`` or ``write``: (capacity, guarantee)} in I/O operations per
+        second, where a class has a guarantee that Placement counts
     :raises HostConfigError: when a capacity is missing or superfluous
     """
     counted = classes if scheme_of(request.policy).counts else []

@@ -21,7 +21,7 @@ class HostConfig:
 
     :ivar room: {pinned class: most VMs on the host}
     :ivar classes: the classes whose VMs run on the host
-    :ivar iops: capacity and guarantee per second, by ``read`` and ``write``
+    :ivar iops: see :func:`.admission.iops_capacity`
     :ivar cells: the NUMA nodes that nova-compute will report on the empty host
     :ivar nova: options of the host's nova.conf
     :ivar provider: content of provider.yaml, None where the host needs none

@@ -104,6 +104,7 @@ def _mount(
 
 
 def _rhoso_plane(config: HostConfig) -> dict[str, Any]:
+    """Return the services' part of an OpenStackControlPlane."""
     nova = {"schedulerServiceTemplate": _custom(config.scheduler)}
     if options.POLICY in config.scheduler:
         nova["apiServiceTemplate"] = _custom([options.POLICY])
@@ -116,6 +117,7 @@ def _custom(settings: Iterable[Setting]) -> dict[str, str]:
 
 
 def _rhoso_hosts(config: HostConfig) -> dict[str, Any]:
+    """Return the ConfigMap nova-extra-config with the files for compute hosts."""
     data = {"50-nova-perfvm.conf": options.as_ini(config.nova)}
     if config.provider is not None:
         data["provider-perfvm.yaml"] = dump_yaml(config.provider)

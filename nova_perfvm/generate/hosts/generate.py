@@ -28,7 +28,7 @@ def generate(request: HostRequest, policy_file: str | None = None) -> HostConfig
     :param policy_file: path of the policy's file; None for the built-in policy
     :raises HostConfigError: when the request contradicts the policy or the host; the
         message has the remedy
-    :raises UnknownClassError: when the policy lacks the request's class
+    :raises PerfVMError: see :func:`.admission.pinned_classes`
     """
     admission.check_mode(request)
     admission.check_reserve(request)

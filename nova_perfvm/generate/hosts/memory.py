@@ -30,7 +30,7 @@ class NodeMemory:
 
     @property
     def pages(self) -> int | None:
-        """Number of huge pages to set aside; None if unknown, or without any."""
+        """Number of huge pages to set aside; None if unknown, or for small pages."""
         if self.page_kb is None or self.vms_mb is None:
             return None
         return self.vms_mb * 1024 // self.page_kb
@@ -43,7 +43,7 @@ def divide_memory(
 
     :param classes: the classes that the host serves
     :raises HostConfigError: when classes want pages of different sizes in the same
-        memory, or a node has less than one page
+        memory, or a node with memory has less than one page for VMs
     """
     shares = []
     for node in request.topology.nodes:
@@ -68,7 +68,7 @@ def _page_kb(classes: Iterable[VMClass]) -> int | None:
 
 
 def _huge_kb(vm_class: VMClass) -> int | None:
-    """Return the size in KiB of a class's huge pages; choose one for ``large``."""
+    """Return the KiB of a class's huge pages, chosen for ``large``; None for small."""
     if vm_class.mem_page_size is None or vm_class.mem_page_size == "small":
         return None
     if vm_class.mem_page_size == "large":
@@ -82,7 +82,7 @@ def _huge_kb(vm_class: VMClass) -> int | None:
 
 def _node_memory(node: Node, reserve_gb: int, page_kb: int | None) -> NodeMemory:
     if not node.memory_mb:
-        # The node's memory is unknown, or 0; a node without memory reserves none.
+        # Unknown memory: the host keeps its reserve.  A node without memory has none.
         kept_mb = reserve_gb * 1024 if node.memory_mb is None else 0
         return NodeMemory(node.id, node.memory_mb, kept_mb, page_kb)
     vms_mb = node.memory_mb - reserve_gb * 1024

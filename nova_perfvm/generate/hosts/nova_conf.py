@@ -56,7 +56,7 @@ _NUMA_NODES: Final = replace(
 def nova_settings(
     cpus: CPUSets, memory: Sequence[NodeMemory], classes: Sequence[VMClass]
 ) -> tuple[Setting, ...]:
-    """Return the options of a compute host's nova.conf.
+    """Return the options for memory, deleted guests, CPU sets and the CPU mode.
 
     :param classes: the classes that the host serves
     """
@@ -86,9 +86,9 @@ def nova_settings(
 
 
 def affinities(topology: Topology, cpus: CPUSets) -> tuple[Setting, ...]:
-    """Return options that let the scheduler choose and predict a claim's NUMA node.
+    """Return options by which the scheduler chooses the NUMA node of a claim.
 
-    A host without dedicated CPUs gets none.
+    Physical networks name the nodes with dedicated CPUs; empty without such nodes.
     """
     names = {
         f"{const.CELL_PHYSNET}{node.id}": node.id

@@ -25,7 +25,7 @@ def provider_document(
     """Return the content of provider.yaml; None where the host needs none.
 
     :param room: number of VMs that the host holds, by each of its pinned classes
-    :param iops: capacity and guarantee per second, by ``read`` and ``write``
+    :param iops: see :func:`.admission.iops_capacity`
     """
     policy = request.policy
     offers = [

@@ -64,7 +64,7 @@ def without_slots(host: HostConfig) -> Iterator[str]:
 
 
 def _iops_too_low(host: HostConfig) -> Iterator[str]:
-    """Yield warnings of guarantees that exceed the capacity of the host's disks."""
+    """Yield a warning for each class whose slots' guarantees exceed the capacity."""
     for kind, (capacity, _) in host.iops.items():
         for vm_class, slots in host.room.items():
             guarantee = getattr(vm_class.disk, f"{kind}_iops") or 0
@@ -91,7 +91,7 @@ def _no_slots(host: HostConfig, vm_class: VMClass) -> str:
 
 
 def _of_threads(host: HostConfig, vm_class: VMClass) -> str:
-    """Return a remedy where cores are too few for a VM, but their threads suffice."""
+    """Return a remedy if cores are too few for a VM but threads suffice; else empty."""
     need, nodes = vm_class.cell_pcpus, host.request.topology.nodes
     threads = sum(len(node.cpus) // need for node in nodes)
     cores = sum(cell_cpus(vm_class, cell)[0] // need for cell in host.cells)
@@ -104,7 +104,7 @@ def _of_threads(host: HostConfig, vm_class: VMClass) -> str:
 
 
 def _flavors_without_room(host: HostConfig, vm_class: VMClass) -> Iterator[str]:
-    """Yield a warning of flavors with more memory than the empty host's NUMA nodes."""
+    """Yield a warning of flavors too large for the nodes; none for unknown memory."""
     template = vm_class.flavors
     sizes = template.sizes if template and host.request.topology.memory_mb else ()
     large = [
@@ -188,7 +188,7 @@ def _of_guests(host: HostConfig) -> Iterator[str]:
 
 
 def enrolling(host: HostConfig, name: str = "HOST") -> str:
-    """Return the command that enrolls the host; empty if its mode needs none.
+    """Return a note with the command that enrolls the host; empty if none is needed.
 
     :param name: the host's name
     """

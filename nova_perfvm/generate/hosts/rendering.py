@@ -142,7 +142,7 @@ def _lines(lines: Iterable[str]) -> str:
 
 
 def comment(text: str, indent: str = "") -> str:
-    """Return a text as comment lines, wrapped anew."""
+    """Return a text as comment lines; `indent` follows the ``#`` but on the first."""
     lines = textwrap.wrap(
         " ".join(text.split()),
         width=_WIDTH - 2,

@@ -23,13 +23,13 @@ class HostRequest:
     """A request for the configuration of one host.
 
     :ivar class_name: the pinned class whose VMs the host is for; None where the
-        policy has only one
+        policy has only one, or the host serves all pinned classes or none
     :ivar reserve: number of housekeeping cores on each NUMA node
     :ivar reserve_memory_gb: memory reserved for the host, in GiB per NUMA node
     :ivar shared_nodes: number of shared NUMA nodes of a mixed host, counted from the
         last
-    :ivar read_iops: capacity of the host's disks in reads per second; None if the
-        policy guarantees none
+    :ivar read_iops: capacity of the host's disks in reads per second; None if
+        Placement counts no guarantee of the host's classes
     :ivar write_iops: capacity of the host's disks in writes per second, likewise
     """
 
