@@ -109,7 +109,8 @@ def generate_image_properties(
     """Return the properties of an image that serves one class, or all classes.
 
     :raises UnknownClassError: when the policy has no class of that name
-    :raises PropertiesConflictError: when no image can serve all classes
+    :raises PropertiesConflictError: when classes or generators contradict each other
+    :raises PropertiesError: see :func:`properties_of`
     """
     return merge(
         "image property",
@@ -137,8 +138,9 @@ def generate_flavors(
     :param isolated_aggregates: whether general flavors omit the forbidden trait of
         hosts with slots, as an isolated aggregate keeps their VMs off these hosts
     :raises UnknownClassError: when the policy has no class of that name
-    :raises FlavorError: when Nova refuses a size or a name, names are not distinct,
+    :raises FlavorError: when a size or a name is not allowed, names are not distinct,
         no flavor is left, or the policy has no slots for the aggregates to isolate
+    :raises PropertiesError: see :func:`properties_of`, as for PropertiesConflictError
     """
     if isolated_aggregates and not scheme_of(policy).isolates:
         raise FlavorError(

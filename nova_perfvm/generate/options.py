@@ -179,7 +179,7 @@ def judge_mode(mode: str) -> Iterator[Finding]:
 def judge_policy(
     path: str | None, enforced: Policy | DocumentError, policy: Policy
 ) -> Iterator[Finding]:
-    """Compare the controllers' policy with the operator's policy.
+    """Yield a finding unless the controllers' policy is the operator's policy.
 
     :param path: value of ``[perfvm]policy_file``; None if unset
     :param enforced: the controllers' policy, or the error of reading it

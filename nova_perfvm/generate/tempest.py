@@ -12,8 +12,8 @@ def tempest_conf(policy: Policy, class_name: str | None = None) -> str:
     """Return sections of tempest.conf.
 
     :param class_name: the pinned class to test; None for the policy's only one
-    :raises PerfVMError: when the policy has several pinned classes and `class_name` is
-        None, when the class is not pinned, or when a class has no flavors
+    :raises PerfVMError: when `class_name` is None and the policy has several pinned
+        classes or none, when the class is not pinned, or when a class has no flavors
     """
     pinned = policy.pinned_class(class_name)
     general = _by_size(policy, policy.default_class)

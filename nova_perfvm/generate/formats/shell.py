@@ -47,7 +47,7 @@ def property_arguments(properties: Mapping[str, str]) -> str:
 
 
 def flavor_properties(flavors: Sequence[PolicyFlavor]) -> str:
-    """Return a line of --property arguments for each class, with the class's name."""
+    """Return a line of --property arguments for each class, named if there are more."""
     by_class = {flavor.class_name: flavor.extra_specs for flavor in flavors}
     return "".join(
         (f"# class {name}\n" if len(by_class) > 1 else "")

@@ -87,8 +87,8 @@ def terraform(flavors: Sequence[PolicyFlavor]) -> str:
     """Return a resource ``openstack_compute_flavor_v2`` for each flavor.
 
     An underscore replaces each character of a resource's name that is no letter or
-    digit: ``hp_20c_64g``.  The provider has no resource for traits and resource
-    classes, so a comment has the commands that create them in Placement.
+    digit, and precedes a first digit: ``hp_20c_64g``.  The provider has no resource for
+    traits and resource classes: a comment has the commands that create these.
 
     :raises FlavorError: when two resources would have the same name
     """

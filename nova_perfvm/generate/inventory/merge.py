@@ -57,7 +57,7 @@ def _filled(
 ) -> HostCell:
     """Return a cell with the huge pages that servers use, and with missing memory.
 
-    Missing memory is an equal share of the host's.
+    Missing memory (0) becomes an equal share of the host's memory.
 
     :param cells: number of the host's cells
     """

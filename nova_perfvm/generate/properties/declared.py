@@ -23,7 +23,7 @@ _OF_IMAGE: Final = ("hw:maxphysaddr_mode", "hw:maxphysaddr_bits")
 
 
 def declared(_policy: Policy, vm_class: VMClass) -> Properties:
-    """Return what the keys of a class write that no other generator knows."""
+    """Return the properties of the class's keys that no other generator returns."""
     flavor = {}
     for spec in _PLAIN:
         if value := _value(vm_class, WRITTEN[spec]):
