@@ -29,7 +29,6 @@ from nova_perfvm.generate import labels
 from nova_perfvm.generate.hosts import (
     MODES,
     HostConfig,
-    HostConfigError,
     HostRequest,
     Mode,
     from_shape,
@@ -90,13 +89,13 @@ def with_new_hosts(
     The hosts are configured for the mode, but not enrolled.
 
     :param memory_gb: memory of each host in GiB
-    :raises PerfVMError: when the policy or Linux does not allow such hosts
+    :raises NewHostsError: when the policy or Linux does not allow such hosts
     """
     mode = new.mode or host_scheme_of(policy).modes[0]
-    topology = from_shape(new.shape).with_memory(memory_gb)
     try:
+        topology = from_shape(new.shape).with_memory(memory_gb)
         config = generate(HostRequest(policy, topology, mode))
-    except HostConfigError as exc:
+    except PerfVMError as exc:
         told = f"--add {new.count}x{new.shape} --memory-gb {memory_gb}"
         raise NewHostsError(f"{told}: {exc}") from exc
     inventories = dict(_inventories(config, snapshot))

@@ -106,7 +106,7 @@ def suppose(
     :param policy: the present policy
     :param settings: of nova-scheduler after the changes
     :raises SupposeError: when a change is not possible
-    :raises PerfVMError: when the policy or Linux does not allow the hosts to add
+    :raises NewHostsError: when the policy or Linux does not allow the hosts to add
     """
     known = {host.host for host in snapshot.hosts}
     for name in (*changes.flips, *changes.removes):

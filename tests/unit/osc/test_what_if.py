@@ -159,6 +159,11 @@ class WhatIfTest(WhatIfCase):
         words = "added 2x20: this host has 0 slots for class high-performance: a VM"
         self.assertIn(words, self.stderr)
 
+    def test_added_hosts_that_linux_does_not_have(self):
+        status, _ = self.what_if("--add", "3x9999x9999", "--memory-gb", "256")
+        self.assertEqual(3, status)
+        self.assertIn("--add 3x9999x9999 --memory-gb 256: ", self.stderr)
+
     def test_the_density_of_the_fullest_target(self):
         status, _ = self.what_if("--remove", "hp2", "--add", "1x2x20", *MEMORY)
         self.assertEqual(0, status)
