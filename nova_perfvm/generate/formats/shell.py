@@ -10,6 +10,7 @@ commands on a server (DevStack's in CI) passes on few variables.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -47,13 +48,22 @@ def property_arguments(properties: Mapping[str, str]) -> str:
 
 
 def flavor_properties(flavors: Sequence[PolicyFlavor]) -> str:
-    """Return a line of --property arguments for each class, named if there are more."""
-    by_class = {flavor.class_name: flavor.extra_specs for flavor in flavors}
-    return "".join(
-        (f"# class {name}\n" if len(by_class) > 1 else "")
-        + f"{property_arguments(specs)}\n"
-        for name, specs in by_class.items()
-    )
+    """Return a line of --property arguments for each set of extra specs.
+
+    If there are several lines, a comment above each names the class; it names the
+    flavors, too, if flavors of the class have extra specs of their own.
+    """
+    names: dict[tuple[str, str], list[str]] = {}
+    for flavor in flavors:
+        line = property_arguments(flavor.extra_specs)
+        names.setdefault((flavor.class_name, line), []).append(flavor.name)
+    lines = Counter(class_name for class_name, _ in names)
+    text = ""
+    for (class_name, line), of_line in names.items():
+        own = f": {', '.join(of_line)}" if lines[class_name] > 1 else ""
+        comment = f"# class {class_name}{own}\n" if len(names) > 1 else ""
+        text += f"{comment}{line}\n"
+    return text
 
 
 def flavor_block(flavors: Sequence[PolicyFlavor]) -> str:

@@ -11,6 +11,7 @@ from unittest import mock
 
 import fixtures
 import testtools
+import yaml
 
 from nova_perfvm.generate.flavors import generate_flavors
 from nova_perfvm.generate.formats import shell as shell_format
@@ -275,6 +276,20 @@ class FlavorTest(CommandCase):
             "--property trait:CUSTOM_PERFVM_HIGH_PERFORMANCE=forbidden",
             properties,
         )
+
+    def test_properties_of_flavors_with_keys_of_their_own(self):
+        document = loader.load().as_document()
+        flavors = document["classes"]["high-performance"]["flavors"]
+        flavors["sizes"][0]["extra_specs"] = {"accounting:rate": "gold"}
+        path = self.file(yaml.safe_dump(document))
+        command = ("flavor", "generate", "--policy", path, "-f", "properties")
+        status = self.run_command(*command, "--class", "high-performance")
+        self.assertEqual(0, status, self.stderr)
+        own, gold, others, line = self.stdout.splitlines()
+        self.assertEqual("# class high-performance: hp.20c.64g", own)
+        self.assertIn("accounting:rate=gold", gold)
+        self.assertEqual("# class high-performance: hp.20c.128g, hp.20c.200g", others)
+        self.assertEqual(line, gold.replace("--property accounting:rate=gold ", ""))
 
     def test_refused(self):
         for status, words, *arguments in (
