@@ -55,7 +55,7 @@ class VMCPUSets(NamedTuple):
 def read(path: str) -> str:
     """Return the text of a nova.conf.
 
-    :raises NovaConfError: when the file is no nova.conf
+    :raises NovaConfError: when the file cannot be read, or is no nova.conf
     """
     try:
         text = textfile.read(path, _MOST_BYTES)

@@ -33,8 +33,8 @@ _MOST_VARIABLES: Final = 2000
 class VMKind(NamedTuple):
     """VMs that are alike.
 
-    :ivar vms: how many there are
-    :ivar cpus: CPUs that a VM takes, on all of its NUMA nodes together
+    :ivar vms: number of the VMs
+    :ivar cpus: CPUs that a VM takes on all of its NUMA nodes; ``memory_gb`` likewise
     :ivar cells: NUMA nodes that a VM is pinned to; 0 for VMs that share CPUs
     :ivar network_gbps: bandwidth that a VM uses
     :ivar disk_part: part of the host's disk that a VM takes
@@ -67,11 +67,11 @@ class Bin:
 
 
 class Packing(NamedTuple):
-    """The result.
+    """The number of hosts that VMs take.
 
     :ivar hosts: hosts on which all VMs fit
     :ivar bound: no packing has fewer hosts
-    :ivar solved: whether HiGHS found them
+    :ivar solved: False if there are more hosts than `bound`, without HiGHS
     """
 
     hosts: int
@@ -315,9 +315,9 @@ class _Search:
             self._patterns.append(pattern)
 
     def hosts(self, counts: Sequence[int]) -> int:
-        """Return hosts by taking the most used pattern, again and again.
+        """Return the hosts if the program's most used pattern is taken each time.
 
-        :returns: a host for each VM when the time is over before
+        :returns: the number of VMs when the time is over before, a host for each
         """
         hosts, most_hosts = 0, sum(counts)
         while any(counts):
@@ -371,7 +371,7 @@ class _Search:
         return solution.bound, tuple(pattern)
 
     def _host(self, program: solver.Program, counts: Sequence[int]) -> list[int]:
-        """Add a host: a column for each place, which are returned, and its limits."""
+        """Add a host: its limits, and a column for each place; return the columns."""
         columns = [program.column(counts[place.kind]) for place in self._places]
         for row, limit in self._limits.items():
             parts = zip(columns, self._places, strict=True)
@@ -381,7 +381,7 @@ class _Search:
         return columns
 
     def _divide(self, program: solver.Program, columns: Sequence[int]) -> None:
-        """Let each VM have all parts, at most one of them on a NUMA node."""
+        """Give each VM of a host's columns all its parts, at most one a NUMA node."""
         pairs = [*zip(columns, self._places, strict=True)]
         for vms, whole in pairs:
             if not whole.parts:

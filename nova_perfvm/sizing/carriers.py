@@ -47,7 +47,7 @@ def sizes_of(
 ) -> Iterator[Size]:
     """Yield the flavors of a class that fit a host.
 
-    :param room: of the hosts that serve the class
+    :param room: NUMA nodes of an empty host that serves the class
     :param parts: divide each flavor by these numbers, where they divide its vCPUs
     :param mixed: whether a host has VMs of several sizes
     """
@@ -104,6 +104,7 @@ class DiskLimits:
         """Return how many such VMs the disk serves; None for a service without I/O.
 
         :param vms: VMs that do the work of one server
+        :param growth: factor by which the server's I/O may grow
         """
         each = [
             None if iops is None else math.ceil(iops * growth / vms)
@@ -115,7 +116,7 @@ class DiskLimits:
         return disk.plan(self.alone, guarantee, self.contended)
 
     def vms(self, service: Service, vms: int, growth: float) -> int | None:
-        """Return the count that limits; None for a service without I/O."""
+        """Return the count that limits, 0 if not measured; None for no I/O."""
         found = self.plan(service, vms, growth)
         return None if found is None else found.vms(self.count) or 0
 
@@ -125,8 +126,8 @@ class Conditions:
     """What VMs are sized by, beside the service.
 
     :ivar headroom: part by which each service may grow, 0.2 for 20 %
-    :ivar network_gbps: link of a host; None if unknown
-    :ivar disk: None if nobody measured
+    :ivar network_gbps: link of a host in Gbit/s; None if unknown
+    :ivar disk: limits of the host's disk; None if not measured
     """
 
     ratios: VMRatios
@@ -142,7 +143,7 @@ class Carried:
     :ivar size: None for a service that stays on its servers
     :ivar vms: VMs that do the work of one server
     :ivar limit: the figure that asks for so many VMs, or for such a large one
-    :ivar cpus: CPUs of VMs that the work of one server needs
+    :ivar cpus: CPUs of VMs that the work of one server needs; ``memory_gb`` likewise
     :ivar disk_part: part of the host's disk that each VM takes
     :ivar reason: why the service stays; empty if it does not
     """
@@ -163,7 +164,7 @@ class Carried:
         return self.service.servers * self.vms
 
     def staying(self, reason: str) -> Carried:
-        """Return that the service stays on its servers."""
+        """Return the same without VMs: the service stays on its servers."""
         return replace(self, size=None, vms=0, limit="", reason=reason)
 
     def words(self, ratios: VMRatios) -> str:
@@ -180,11 +181,12 @@ class Carried:
 
 
 def carry(service: Service, sizes: Sequence[Size], conditions: Conditions) -> Carried:
-    """Return the VMs that carry a service, and take the least of hosts.
+    """Return the VMs that carry one server of a service, or why none do.
 
-    VMs that share CPUs take a server's work alone; pinned VMs may divide it.
+    VMs that share CPUs win, then those that take the least of hosts.  Only pinned VMs
+    divide a server's work, or carry a latency-sensitive service.
 
-    :param sizes: all flavors
+    :param sizes: all flavors that fit the hosts
     """
     need = _Need(service, conditions)
     most = conditions.ratios.most_vcpus
@@ -236,12 +238,12 @@ class _Need:
         self.network_gbps = (service.network_gbps or 0.0) * self.growth
 
     def cpus(self, vms: int) -> float:
-        """Return the CPUs if so many VMs do the work: with more, each does less."""
+        """Return the CPUs of all VMs together: the more VMs, the less each CPU does."""
         linearity, servers = self.conditions.ratios.linearity, self.service.servers
         return self.one_vm_cpus * linearity(servers) / linearity(servers * vms)
 
     def share_gbps(self, size: Size) -> float | None:
-        """Return a VM's share of the link; that of a VM alone where CPUs are shared."""
+        """Return a VM's part of the link, all with shared CPUs; None if unknown."""
         link = self.conditions.network_gbps
         if link is None:
             return None
@@ -291,7 +293,7 @@ class _Need:
         )
 
     def none(self, reason: str) -> Carried:
-        """Return that the service stays on its servers."""
+        """Return a service that stays on its servers, with the CPUs for one VM."""
         cpus, memory_gb, network_gbps = self.cpus(1), self.memory_gb, self.network_gbps
         return Carried(
             self.service, None, 0, "", cpus, memory_gb, network_gbps, reason=reason

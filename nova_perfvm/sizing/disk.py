@@ -47,7 +47,7 @@ class Figures:
     :ivar read_iops: reads per second, ``write_iops`` writes
     :ivar read_ms: mean latency of a read in milliseconds, None if not known
     :ivar depth: outstanding I/Os that were asked for, None if not known
-    :ivar cached: whether they went through the page cache
+    :ivar cached: whether I/Os went through the page cache
     """
 
     read_iops: float
@@ -64,7 +64,7 @@ class Figures:
 
     @property
     def outstanding(self) -> float | None:
-        """Return how many I/Os were outstanding on average, by Little's law."""
+        """Return the mean outstanding I/Os, by Little's law; None if unknown."""
         ways = ((self.read_iops, self.read_ms), (self.write_iops, self.write_ms))
         if any(iops and ms is None for iops, ms in ways):
             return None
@@ -72,9 +72,9 @@ class Figures:
 
     @property
     def queue_full(self) -> bool:
-        """Return whether the queue was always full, as far as that is known.
+        """Return whether the queue was always full; False without latencies.
 
-        Where the depth is not known: whether it is near a whole number.
+        Without a known depth: whether outstanding I/Os are near a whole number.
         """
         found = self.outstanding
         if found is None:
@@ -84,7 +84,7 @@ class Figures:
 
     @property
     def latency_ms(self) -> float | None:
-        """Return the mean latency of reads and writes together."""
+        """Return the mean latency of reads and writes together; None if unknown."""
         if self.outstanding is None or not self.iops:
             return None
         return self.outstanding / self.iops * 1000
@@ -120,7 +120,7 @@ class Consolidation:
 
 @dataclass(frozen=True, slots=True)
 class DiskPlan:
-    """Three counts of VMs, with remarks on their limits."""
+    """Counts of VMs with remarks; without contended VMs only that of the rule."""
 
     counts: tuple[Consolidation, ...]
     remarks: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ class DiskPlan:
 def plan(
     alone: Figures, guarantee: Guarantee, contended: Sequence[Figures] = ()
 ) -> DiskPlan:
-    """Return how many VMs the disk serves.
+    """Return how many VMs the disk serves, by each count that was measured.
 
     :param alone: figures of one VM, without others on the disk
     :param contended: figures of each of several VMs at once
@@ -154,7 +154,7 @@ def plan(
 
 
 def _demonstrated(contended: Sequence[Figures], guarantee: Guarantee) -> Consolidation:
-    """Count the VMs that ran at once, if each VM reached the guarantee."""
+    """Count the VMs that ran at once; 0 unless each VM reached the guarantee."""
     least = _over(contended, min)
     broken = [
         f"{kind} {got:g} of {wanted:g}"
@@ -179,7 +179,7 @@ def _demonstrated(contended: Sequence[Figures], guarantee: Guarantee) -> Consoli
 def _extrapolated(
     alone: Figures, contended: Sequence[Figures], total: Figures, guarantee: Guarantee
 ) -> Consolidation:
-    """Count how many times the sum of all VMs at once holds the guarantee."""
+    """Count how often `total`, the sum of all VMs at once, holds the guarantee."""
     vms, limit = _fitting(total, guarantee)
     # Each VM keeps its number of outstanding I/Os.
     own = all_known(vm.outstanding for vm in contended)
@@ -217,7 +217,7 @@ def _rates(of: Figures) -> str:
 
 
 def _promised(got: Figures, guarantee: Guarantee) -> Iterator[tuple[str, float, int]]:
-    """Yield (kind, available, promised) for each promise: reads, writes."""
+    """Yield (kind, IOPS got, IOPS promised) of reads, writes or both, as promised."""
     if guarantee.read_iops is not None:
         yield "reads", got.read_iops, guarantee.read_iops
     if guarantee.write_iops is not None:
@@ -225,7 +225,7 @@ def _promised(got: Figures, guarantee: Guarantee) -> Iterator[tuple[str, float, 
 
 
 def _fitting(got: Figures, guarantee: Guarantee) -> tuple[int, str]:
-    """Return how many times the figures hold the guarantee, and the limiting kind."""
+    """Return how often figures hold the guarantee, and the limit: reads: 900 / 300."""
     return min(
         (math.floor(there / wanted), f"{kind}: {there:g} / {wanted:g}")
         for kind, there, wanted in _promised(got, guarantee)

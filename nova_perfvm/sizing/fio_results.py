@@ -30,8 +30,8 @@ def read_fio(text: str, source: str) -> Figures:
 
     All jobs of the file count together.
 
-    :raises FioError: when the file is no output of fio, or its jobs may have run one by
-        one
+    :raises FioError: when the file is no output of fio or has no I/O, a job failed, or
+        the jobs may have run one by one
     """
     try:
         return _figures(text)
@@ -71,7 +71,7 @@ def _mean_ms(part: Mapping[str, Any]) -> float | None:
 
 
 def _depth(names: Sequence[str], options: Sequence[Mapping[str, Any]]) -> int | None:
-    """Return the I/Os that all jobs may have outstanding at once.
+    """Return the I/Os that all jobs may have outstanding; None for a depth like 1k.
 
     With ``group_reporting`` one entry stands for all clones of a job; without it
     each clone has an entry, of the same name.

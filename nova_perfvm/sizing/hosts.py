@@ -22,9 +22,9 @@ class HostModel:
     """The hosts to plan with; all are alike.
 
     :ivar memory_gb: memory of a host in GiB
-    :ivar network_gbps: its link in Gbit/s; None if unknown
+    :ivar network_gbps: link of a host in Gbit/s; None if unknown
     :ivar reserve: cores of each NUMA node for the host itself
-    :ivar watts: power of a host under load; ``cost`` is its cost
+    :ivar watts: power of a host under load, ``cost`` its cost; None if unknown
     """
 
     shape: HostShape
@@ -38,7 +38,7 @@ class HostModel:
 class Cell(NamedTuple):
     """Room for VMs on one NUMA node: CPUs, and memory in GiB.
 
-    :ivar threads: of each core
+    :ivar threads: number of threads of each core
     """
 
     cpus: int

@@ -29,7 +29,7 @@ class ServerUse(NamedTuple):
     """The peaks of one server.
 
     :ivar cpus: the server's CPUs; ``used_cpus``: busy CPUs at the peak
-    :ivar network_gbps: the larger of received and sent; None if not observed
+    :ivar network_gbps: the larger of received and sent; None, as IOPS, if not observed
     """
 
     name: str
@@ -50,9 +50,9 @@ def quantile(values: Sequence[float], peak: Peak) -> float:
 def services_of(
     servers: Iterable[ServerUse], pattern: str, peak: Peak
 ) -> tuple[Service, ...]:
-    """Return one service for all servers of which a pattern makes the same name.
+    """Return a service for each name that a pattern finds in servers' names.
 
-    The busiest server gives the service its peaks.
+    Each figure of a service is the largest of its servers.
 
     :param pattern: regular expression that matches a server's whole name; its first
         group is the service
@@ -101,7 +101,7 @@ def _service(name: str, servers: Sequence[ServerUse], peak: Peak) -> Service:
 
 
 def _most(servers: Iterable[ServerUse], key: str) -> float | None:
-    """Return the largest known value, rounded up; None where it is 0 or unknown."""
+    """Return the largest value, rounded up to 0.001; None where it is 0 or unknown."""
     known = [value for server in servers if (value := getattr(server, key))]
     return math.ceil(max(known) * 1000) / 1000 if known else None
 

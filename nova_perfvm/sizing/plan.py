@@ -19,7 +19,7 @@ from nova_perfvm.sizing.carriers import Carried, Conditions, Size, carry, sizes_
 from nova_perfvm.sizing.hosts import Cell, HostModel, room
 from nova_perfvm.sizing.services import Service
 
-# VMRatios of CPUs that show how much the result depends on the ratio.
+# Ratios of CPUs that show how much the result depends on the ratio.
 SENSITIVITY: Final = (0.7, 0.8, 0.9)
 ArmName = Literal["one VM per server", "slots", "cells", "units"]
 # Under cells a class is divided into VMs of these parts, if the policy has no sizes.
@@ -45,7 +45,7 @@ class Arm(NamedTuple):
     :ivar spare: hosts that may fail
     :ivar staying: today's servers that stay, as no VM carries their service
     :ivar bound: no packing of these VMs needs fewer hosts, spare and staying included
-    :ivar solved: whether HiGHS searched, not only a heuristic
+    :ivar solved: False if a pool has more hosts than its bound, without HiGHS
     :ivar watts: power of hosts and of servers that stay; None if one is unknown
     """
 
@@ -77,12 +77,12 @@ class _Pool(NamedTuple):
 
 @dataclass(frozen=True)
 class ServersPlan:
-    """The calculation.
+    """The plan for all services.
 
-    :ivar carried: the VMs of each service under the policy's scheme
+    :ivar carried: the VMs of each service under `own`
     :ivar arms: with the ratio of CPUs as measured, or documented
-    :ivar sensitivity: {ratio of CPUs: total of each arm}
-    :ivar own: the arm of the policy's placement
+    :ivar sensitivity: {ratio of CPUs: {arm: total}}
+    :ivar own: the arm of the policy's placement, else the first scheme's
     """
 
     conditions: Conditions
@@ -131,8 +131,8 @@ def plan(
     """Return the VMs of services, and the hosts that these need.
 
     :param model: the hosts to plan with
-    :raises PerfVMError: when the hosts cannot be divided, or a service names a class
-        that the policy has not
+    :raises PerfVMError: when the hosts cannot be divided in any way, or a service names
+        a class that the policy has not
     """
     for service in services:
         if service.class_name is not None:
@@ -159,7 +159,7 @@ def plan(
 
 
 def _not_summed(model: HostModel, services: Iterable[Service]) -> Iterator[str]:
-    """Yield a note if watts or cost are known of services or of hosts alone.
+    """Yield a note if hosts have watts or cost and not all services, or the reverse.
 
     A sum needs the figure of every machine.
     """
@@ -258,7 +258,7 @@ class _Planner:
                 )
 
     def carried(self, conditions: Conditions, arm: ArmName) -> tuple[Carried, ...]:
-        """Return the VMs of each service; none where VMs would save no host."""
+        """Return each service's VMs; none where they take more hosts than servers."""
         pools = self._pools[arm]
         sizes = [size for pool in pools for size in pool.sizes]
         found = [carry(service, sizes, conditions) for service in self._services]
@@ -294,7 +294,7 @@ class _Planner:
         return found
 
     def arms(self, conditions: Conditions) -> Iterator[Arm]:
-        """Yield each arm, first the one that saves no host."""
+        """Yield each arm, first that of a VM per server, which saves no host."""
         for number, (name, pools) in enumerate(self._pools.items()):
             carried = self.carried(conditions, name)
             if not number:

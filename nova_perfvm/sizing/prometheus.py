@@ -53,9 +53,9 @@ _OVER_TIME: Final = {
 def read(url: str, period: str, peak: Peak) -> list[ServerUse]:
     """Return the use of each instance of node_exporter.
 
-    :param url: of the server, such as ``http://prometheus:9090``
+    :param url: URL of Prometheus, such as ``http://prometheus:9090``
     :param period: range up to now in Prometheus' form, such as ``7d``
-    :raises PerfVMError: when Prometheus does not answer, or has none of the metrics
+    :raises PerfVMError: when Prometheus does not answer, or lacks CPUs and memory
     """
     now = {
         key: _query(url, f"last_over_time(({q})[{period}:5m])")
@@ -93,9 +93,9 @@ def _server(
 
 
 def _query(url: str, query: str) -> dict[str, float]:
-    """Return the values of a query by instance.
+    """Return {instance: value} of a query.
 
-    :raises PerfVMError: when the server does not answer with values
+    :raises PerfVMError: when the URL is wrong, or the server answers without values
     """
     if not url.lower().startswith(("http://", "https://")):
         raise PerfVMError(f"{url!r}: expected a URL such as http://prometheus:9090")

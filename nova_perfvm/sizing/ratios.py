@@ -47,7 +47,7 @@ class VMRatios:
     def linearity(self, servers: int) -> float:
         """Return the throughput of one of several servers / of a server alone.
 
-        Interpolates between the measured numbers; beyond the largest its value holds.
+        Interpolates from 1 for one server; beyond the largest number its value holds.
         """
         points = sorted(({1: 1.0} | dict(self.scale_out)).items())
         below = max(point for point in points if point[0] <= servers)
@@ -58,7 +58,7 @@ class VMRatios:
         return below[1] + part * (above[1] - below[1])
 
     def with_cpu(self, cpu: float) -> VMRatios:
-        """Return the same with another ratio of CPUs, to show what depends on it."""
+        """Return the ratios with another one of CPUs, to show what depends on it."""
         return replace(self, cpu=cpu)
 
 
@@ -150,7 +150,7 @@ def _kind(metric: str) -> str:
 
 
 def _late(rows: Iterable[Comparison]) -> str:
-    """Return why the latencies of a record do not exclude late wake-ups."""
+    """Return why latencies do not exclude late wake-ups; empty if they do."""
     mine = [row for row in rows if "latency" in row.group.metric]
     if not mine:
         return "the record has no latencies"

@@ -51,10 +51,10 @@ class SadfOutput(NamedTuple):
 
 
 def parse(text: str, source: str) -> list[SadfOutput]:
-    """Return what a file tells of each server.
+    """Return an output for each server in the JSON of ``sadf -j``.
 
     :param source: the file's name in errors
-    :raises PerfVMError: when the text has no statistics of CPUs and memory
+    :raises PerfVMError: when the text is no such JSON, or lacks CPUs or memory
     """
     try:
         hosts = json.loads(text)["sysstat"]["hosts"]

@@ -69,7 +69,7 @@ class Service:
     :ivar latency_sensitive: whether late wake-ups hurt the service
     :ivar divisible: whether several VMs may do the work of one server
     :ivar shares_host: whether two VMs of the service may be on one host
-    :ivar class_name: the class that its VMs must have; None for the smallest that fits
+    :ivar class_name: the class that its VMs must have; None for any class
     :ivar watts: power that each server draws; ``cost`` is its cost in any currency
     """
 
@@ -98,7 +98,7 @@ class Service:
 
     @property
     def needed_memory_gb(self) -> float:
-        """Memory in GiB that the service uses on one server, else the whole server."""
+        """GiB that the service uses on one server, else the server's; 0 if unknown."""
         return self.used_memory_gb or self.memory_gb or 0
 
     def mistakes(self) -> Iterator[Mistake]:
@@ -118,7 +118,7 @@ _COLUMNS: Final = "CSV with a header of these columns: " + ", ".join(
 
 @dataclass(frozen=True)
 class Services:
-    """A whole table."""
+    """The table of services."""
 
     services: Annotated[
         tuple[Service, ...], Form.BY_NAME, some("one service or more, by name")
@@ -156,7 +156,7 @@ def parse(text: str, source: str) -> tuple[Service, ...]:
 def _rows(
     text: str, first: int
 ) -> tuple[dict[str, Any], dict[str, int], list[Mistake]]:
-    """Return the rows of a CSV text and their lines, by service, and mistakes.
+    """Return {service: row}, {service: line} and the mistakes of a CSV text.
 
     :param first: the header's line
     """

@@ -19,11 +19,11 @@ from nova_perfvm.measure.bench.connection import TargetError, Used
 from nova_perfvm.measure.bench.scenario import Target
 from nova_perfvm.printable import number_of
 
-# Of one CPU, for any VM: the ticks and services of an idle guest take less.
+# Share of one CPU: the ticks and services of an idle guest take less.
 IDLE_BELOW: Final = 0.05
 _LOOK_S: Final = 30
-# Of the CPUs of the benchmark, on average over the rounds of a run. What it costs the
-# baseline is what it flatters VMs by; 3 % is a tenth of what a target lets a VM lose.
+# Shares of the benchmark's CPUs, on average over the rounds of a run.  What others take
+# from the baseline flatters VMs; 3 % is a tenth of what a target lets a VM lose.
 NOTED_ABOVE: Final = 0.01
 MOST_OTHERS: Final = 0.03
 # By process: seconds on a CPU, in which QEMU's has those of its guest. By CPU: those in
@@ -53,7 +53,7 @@ class Seen(NamedTuple):
     """The processes of a host, at one time.
 
     :ivar cpu_s: {PID of QEMU: CPU seconds since the process began}
-    :ivar ran_s: {CPU: seconds in use}
+    :ivar ran_s: {CPU: seconds in user space and kernel, without interrupts}
     :ivar names_s: {name of processes: CPU seconds}
     """
 
@@ -82,7 +82,7 @@ class Busy(NamedTuple):
         return self.most <= IDLE_BELOW
 
     def __str__(self) -> str:
-        """Return what they did."""
+        """Return the CPU time of the VMs in words."""
         return (
             f"{number_of(self.vms, 'VM')} used {self.cpus:.2f} CPUs, "
             f"one of them {self.most:.2f}, "
@@ -115,7 +115,7 @@ class Others(NamedTuple):
     loudest: str
 
     def __str__(self) -> str:
-        """Return the figures."""
+        """Return the share in words."""
         of = self.loudest and f", mostly {self.loudest}"
         return f"others took {self.share:.1%} of its CPUs in {self.where}{of}"
 
@@ -134,7 +134,7 @@ class Beside(NamedTuple):
 
     @property
     def loudest(self) -> Others | None:
-        """The kind of runs in which others took most, on average over the rounds."""
+        """The mean share of the runs in which others took most; None without others."""
         kinds: dict[str, list[Others]] = {}
         for one in self.others:
             kinds.setdefault(one.where.partition("/")[2], []).append(one)
@@ -158,7 +158,7 @@ class Beside(NamedTuple):
 
 
 async def look(targets: Iterable[Target]) -> dict[str, Seen | None]:
-    """Return the VMs on each target that is a host; None where nobody can tell."""
+    """Return {host: its processes} of the targets; None where reading them failed."""
     hosts = [target for target in targets if target.kind == "host"]
     found = await connection.together(map(_seen, hosts))
     return {target.name: seen for target, seen in zip(hosts, found, strict=True)}
@@ -182,8 +182,8 @@ def between(
 ) -> dict[str, dict[str, Any] | None]:
     """Return the record of a step: the use of hosts by others between two readings.
 
-    None for a host without a reading.  The kernel keeps no CPU time of a process that
-    has ended, and may give its PID to another process.
+    None for a host without a reading or known `own`, or on which a VM ended: the kernel
+    keeps no CPU time of an ended process, and may give its PID to another process.
 
     :param own: {target: the benchmark's work on the target's machine}
     """
@@ -208,7 +208,7 @@ def _used(
 
 
 def _others(first: Seen, last: Seen, own: Own) -> dict[str, Any]:
-    """Return what the host's CPUs did on those of the benchmark, but for itself."""
+    """Return the part of a step's record on others' use of the benchmark's CPUs."""
     allowed = frozenset().union(*(cpuset.parse(one.cpus) for one in own.used))
     cpus = (allowed or last.ran_s.keys()) & first.ran_s.keys() & last.ran_s.keys()
     ran_s = sum(last.ran_s[cpu] - first.ran_s[cpu] for cpu in cpus)
@@ -223,7 +223,7 @@ def _others(first: Seen, last: Seen, own: Own) -> dict[str, Any]:
 
 
 def of_hosts(run: Mapping[str, Any]) -> dict[str, Beside]:
-    """Return the work of VMs on each host during its measurements, without warm-up.
+    """Return {host: VMs and others during its measurements}, without warm-up.
 
     :param run: the run of a record
     :raises ValueError: when the run is not one of ``bench run``
@@ -250,6 +250,7 @@ def _share(of: Others) -> float:
 
 
 def _joined(known: Beside, step: str, one: Mapping[str, Any] | None) -> Beside:
+    """Add the record of a step, None without a reading, to those of a host."""
     if one is None:
         return known._replace(unknown=(*known.unknown, step))
     seconds = float(one["seconds"])
@@ -260,7 +261,7 @@ def _joined(known: Beside, step: str, one: Mapping[str, Any] | None) -> Beside:
     busiest = max(busy, known.busiest or busy, key=lambda b: b.most)
     known = known._replace(busiest=busiest)
     if "others_s" not in one:
-        # A record of an earlier version.
+        # Records of earlier versions have VMs only.
         return known
     threads, count = int(one["threads"]), int(one["cpus"])
     taken = float(one["others_s"]) / seconds - max(count - threads, 0)

@@ -80,7 +80,7 @@ _CLOCK: Final = f"echo {_READY}; while read -r _; do date +%s%N; done"
 
 
 class TargetError(PerfVMError):
-    """A command on a target that failed; ``stderr`` is what it said."""
+    """A failed command on a target; ``stderr`` is its stderr, or the end of stdout."""
 
     def __init__(self, reason: str, stderr: str = "") -> None:
         """Keep what the command said."""
@@ -90,7 +90,7 @@ class TargetError(PerfVMError):
 
     @property
     def lost(self) -> bool:
-        """Whether ssh says that it has lost the machine."""
+        """Whether ssh could not connect, or has lost the connection."""
         return _LOST in self.reason
 
 
@@ -157,8 +157,8 @@ async def run(
     """Run a command on a target; return what it prints.
 
     :param bound: whether to bind the command to the target's NUMA node
-    :param most_bytes: that it may print
-    :raises TargetError: when it fails, takes longer or prints more
+    :param most_bytes: the longest output that the command may print
+    :raises TargetError: when the command fails, takes longer or prints more
     """
     command_line = line(target, command, bound=bound)
     async with _process(command_line, most_bytes=most_bytes) as process:
@@ -170,7 +170,7 @@ async def run(
 async def run_watched(target: Target, command: Sequence[str], limit_s: int) -> None:
     """Run a command on a target, which ends there when nobody waits for it here.
 
-    :raises TargetError: when it fails, or takes longer
+    :raises TargetError: when the command fails, or takes longer
     """
     async with waiting(target, command, limit_s) as process:
         await process.ready()
@@ -178,9 +178,9 @@ async def run_watched(target: Target, command: Sequence[str], limit_s: int) -> N
 
 
 async def clock(target: Target) -> Clock:
-    """Measure how a target's clock differs from the one here.
+    """Measure how far a target's clock is ahead of this machine's; 0 without ssh.
 
-    :raises TargetError: when it does not answer
+    :raises TargetError: when the target does not answer
     """
     if target.ssh is None:
         return Clock()
@@ -200,7 +200,7 @@ async def clock(target: Target) -> Clock:
 
 
 async def together(doing: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
-    """Do all at the same time; return the results, or raise an error after all ended.
+    """Run coroutines at once; return their results, or raise after all have ended.
 
     :raises TargetError: the first failure
     """
@@ -212,7 +212,7 @@ async def together(doing: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
 
 
 async def each(doing: Mapping[_Key, Coroutine[Any, Any, Any]]) -> dict[_Key, Any]:
-    """Do all at the same time; return {key: result}, a TargetError for a failure."""
+    """Run coroutines at once; return {key: result, or TargetError for a failure}."""
     # Without return_exceptions, gather ends with the first error, and on Ctrl-C with
     # the first coroutine that is cancelled: the event loop would close while processes
     # of the others still end.
@@ -224,7 +224,7 @@ async def each(doing: Mapping[_Key, Coroutine[Any, Any, Any]]) -> dict[_Key, Any
 
 
 def failed(found: Mapping[str, Any]) -> dict[str, TargetError]:
-    """Return those of :func:`each` that failed."""
+    """Return {key: error} of the failures in a result of :func:`each`."""
     return {key: one for key, one in found.items() if isinstance(one, TargetError)}
 
 
@@ -241,15 +241,15 @@ class Command:
 
     @property
     def ended(self) -> bool:
-        """Return whether it runs no more."""
+        """Return whether the command has ended."""
         return self._process.returncode is not None
 
     def send(self, data: bytes) -> None:
-        """Write to its standard input."""
+        """Write to the command's standard input."""
         self._process.stdin.write(data)
 
     def close(self) -> None:
-        """Close its standard input."""
+        """Close the command's standard input."""
         self._process.stdin.close()
 
     def drain(self) -> asyncio.Future[None]:
@@ -259,7 +259,7 @@ class Command:
     async def line(self, timeout_s: float = _ANSWER_S) -> str:
         """Return the next line that the program prints.
 
-        :raises TargetError: when there is none, or too much
+        :raises TargetError: when no line comes, or too much was printed
         """
         try:
             async with asyncio.timeout(timeout_s):
@@ -280,16 +280,16 @@ class Command:
     async def ready(self) -> None:
         """Wait until the remote shell is ready for the start time.
 
-        :raises TargetError: when it ends before
+        :raises TargetError: when the shell ends before
         """
         while await self.line() != _READY:
             # A greeting of the shell there.
             pass
 
     async def start(self, at_s: float) -> Output:
-        """Start it at a time of the clock there; return what it leaves.
+        """Start the command at a time of the target's clock; return its output.
 
-        :raises TargetError: when it fails, or takes longer than its limit
+        :raises TargetError: when the command fails, or takes longer than its limit
         """
         self.send(f"{round(at_s * _NS)}\n".encode())
         wait_s = max(0, at_s - time.time()) + self._limit_s + _LATE_S
@@ -301,9 +301,9 @@ class Command:
         return Output(stdout, int(ns) / _NS, self.used)
 
     async def end(self, timeout_s: float) -> str:
-        """Wait for its end; return what it prints until then.
+        """Wait for the command's end; return its remaining standard output.
 
-        :raises TargetError: when it fails, or takes longer
+        :raises TargetError: when the command fails, or takes longer
         """
         stdout, stderr, reason = await self._rest(timeout_s)
         if reason:
@@ -311,7 +311,7 @@ class Command:
         return stdout
 
     async def _rest(self, timeout_s: float) -> tuple[str, str, str]:
-        """Return the rest of stdout and of stderr, and the reason of a failure."""
+        """Return the rest of stdout and stderr, and the reason of a failure, if any."""
         process = self._process
         limits = {process.stdout: self._left_bytes, process.stderr: _FEW_WORDS}
         reading = [asyncio.ensure_future(_all(*one)) for one in limits.items()]
@@ -335,7 +335,7 @@ class Command:
 
 
 def _told(stdout: str) -> tuple[str, Used | None]:
-    """Return what a command printed, and what the shell that ran it tells of it."""
+    """Return a command's output, and the CPU use that its shell reports, if any."""
     if not (match := _TAIL.search(stdout)):
         return stdout, None
     parts = _MINUTES.findall(match[2])
@@ -349,7 +349,7 @@ async def waiting(
 ) -> AsyncIterator[Command]:
     """Have a command wait on a target, bound to its node; end it at last.
 
-    :param most_bytes: that it may print
+    :param most_bytes: the longest output that the command may print
     """
     barrier = ["sh", "-c", _BARRIER, "sh", str(limit_s), *command]
     async with _process(line(target, barrier), limit_s, most_bytes) as process:
@@ -363,7 +363,7 @@ async def serving(
     """Have a server run on a target, from when it is ready.
 
     :param patience_s: how long each line may take
-    :raises TargetError: when it ends before, or takes longer
+    :raises TargetError: when the server ends before, or a line takes longer
     """
     async with waiting(target, server.command, limit_s) as process:
         process.send(b"0\n")
@@ -413,9 +413,9 @@ async def _process(
 
 
 async def _all(stream: asyncio.StreamReader, most_bytes: int) -> bytes:
-    """Return the rest of the output.
+    """Return the rest of a stream.
 
-    :raises TargetError: when that is too much
+    :raises TargetError: when the stream has more than `most_bytes`
     """
     pieces, length = [], 0
     while piece := await stream.read(1 << 16):
@@ -427,9 +427,9 @@ async def _all(stream: asyncio.StreamReader, most_bytes: int) -> bytes:
 
 
 async def _drain(process: Any, last: bytearray) -> None:
-    """Let a process go on that waits until what it prints is read.
+    """Read and drop the output of a process, which waits until somebody reads it.
 
-    :param last: takes the last that it prints
+    :param last: takes the end of the standard output
     """
 
     async def drop(stream: asyncio.StreamReader, last: bytearray) -> None:
@@ -460,7 +460,7 @@ async def _end(process: Process, last: bytearray) -> None:
 def _kill_session(leader: int) -> None:
     """Kill all processes of a session: ``timeout`` has a process group of its own."""
     for path in Path("/proc").glob("[0-9]*/stat"):
-        # One that has ended meanwhile has no file, or no process.
+        # A process that has ended meanwhile cannot be read or killed.
         with contextlib.suppress(OSError):
             # The name in parentheses may have any character; then come state,
             # parent, process group and session.

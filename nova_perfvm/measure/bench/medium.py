@@ -42,7 +42,7 @@ class Medium:
 
     :ivar direct: whether direct I/O passes by the page cache there
     :ivar network: whether the kernel there reaches it by a network
-    :ivar volume: the ID of the Cinder volume, or what begins it; empty if it is none
+    :ivar volume: ID of the Cinder volume, or its first characters; empty without one
     """
 
     filesystem: str
@@ -52,7 +52,7 @@ class Medium:
 
 
 async def look(target: Target, directory: str) -> Medium:
-    """Look what a directory of a target is on.
+    """Return the medium of a directory on a target.
 
     :raises TargetError: when nobody may write there, or the target does not answer
     """
@@ -61,7 +61,7 @@ async def look(target: Target, directory: str) -> Medium:
 
 
 def read(text: str) -> Medium:
-    """Return what the look has printed, a word and a value a line."""
+    """Return the medium by the output of the look: a word and a value a line."""
     told = [line.partition(" ")[::2] for line in text.splitlines()]
     facts = dict(told)
     filesystem = facts.get("filesystem", "")

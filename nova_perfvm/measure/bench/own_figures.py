@@ -58,7 +58,7 @@ def read(
 
 
 def _threads(told: int | None, given: int | None) -> int:
-    """Return the number of threads, which the output tells, or somebody has given."""
+    """Return the threads that the output tells, else those given; refuse others."""
     number = told or given
     if number is None:
         raise tool.OutputError("it does not say how many threads: give --threads")

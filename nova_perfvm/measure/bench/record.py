@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file of a run: measurements, and all that says how they were made.
 
-It is one that :mod:`nova_perfvm.measure.samples` reads, with the key ``run`` beside
-the measurements, and it is written anew after each step.
+The file is one that :mod:`nova_perfvm.measure.samples` reads, with the key ``run``
+beside the measurements, and is written anew after each step.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Record:
     def resume(cls, path: str, scenario: Scenario) -> Self:
         """Return the record of a run to resume; of a new run if the file is missing.
 
-        :raises RecordError: when the record has another scenario
+        :raises RecordError: when the file is no record, or has another scenario
         """
         record = cls(path, scenario)
         if not Path(path).exists():
@@ -103,12 +103,12 @@ class Record:
         return frozenset(step["key"] for step in self.run["steps"])
 
     def session(self, started_at: str, targets: Mapping[str, Any]) -> None:
-        """Record what the targets are, from now on."""
+        """Record the state of the targets when the run begins, or goes on."""
         found = {"started_at": started_at, "targets": dict(targets)}
         self.run["sessions"].append(found)
 
     def fail(self, where: str, who: str, reason: str, stderr: str = "") -> None:
-        """Record that something failed."""
+        """Record that a step, or its preparation, failed on a target."""
         found = {"where": where, "who": who, "reason": reason, "stderr": stderr}
         self.run["failures"].append(found)
 
@@ -117,7 +117,7 @@ class Record:
     ) -> None:
         """Record a finished step.
 
-        :param how: start of the step, and seconds between the starts of the targets
+        :param how: further keys of the step, such as its start and duration
         """
         who = list(step.runs)
         found = {"key": step.key, "warm_up": step.round < 1, "targets": who}
@@ -139,7 +139,7 @@ def reading_run(source: str) -> Iterator[None]:
     """Turn errors from reading the record of a run into a RecordError.
 
     :param source: name of the file in errors
-    :raises RecordError: when a key is missing, or its value has another type
+    :raises RecordError: when a key is missing, or its value has another type or form
     """
     try:
         yield
@@ -151,7 +151,7 @@ def reading_run(source: str) -> Iterator[None]:
 def json_of(path: str) -> dict[str, Any]:
     """Return the mapping in a file of JSON.
 
-    :raises RecordError: when the file has no mapping
+    :raises RecordError: when the file is not JSON, or has no mapping
     """
     try:
         document = json.loads(textfile.read(path, KINDS["measurements"].most_bytes))

@@ -33,7 +33,7 @@ _REMOVE_S: Final = 60
 # What a step takes beside the tool's time, until it is known.
 _OVERHEAD_S: Final = 2.0
 
-# What is done, how many steps are, of how many.
+# Called with (description, steps done, all steps).
 Tell = Callable[[str, int, int], None]
 Warn = Callable[[str], None]
 
@@ -114,7 +114,7 @@ async def _steps(
     tell: Tell,
     warn: Warn,
 ) -> None:
-    """Measure what is left."""
+    """Carry out the steps that are not done."""
     steps = list(scenario.steps(record.run["seed"], record.run["working_set_mb"]))
     left = [step for step in steps if step.key not in record.done]
     overheads: list[float] = []
@@ -142,9 +142,9 @@ async def _looks(scenario: Scenario) -> dict[str, Look]:
 
 
 def _working_set_mb(looks: Mapping[str, Look], warn: Warn) -> int:
-    """Return what holds for all targets: a guest may show a cache of another size.
+    """Return the working set for all targets: a guest may show a cache of another size.
 
-    No more than half of the memory of any, in which its programs have to run.
+    At most half of the least memory of a target, which has to run programs, too.
 
     :raises NothingToRunError: when no target tells the size of its caches
     """
@@ -200,7 +200,7 @@ class _RunningStep(NamedTuple):
                 record.fail(step.key, who, reason, getattr(exc, "stderr", ""))
                 warn(f"{step.title}: {who}: {exc}")
         if len(starts) < len(outputs):
-            # The others were not as many at once as their figures would say.
+            # Fewer targets ran at once than the other figures would say.
             return
         apart_s = max(starts.values()) - min(starts.values())
         if apart_s > _FAR_APART_S:
@@ -214,7 +214,7 @@ class _RunningStep(NamedTuple):
     async def _carried_out(
         self,
     ) -> tuple[Mapping[str, Output | TargetError], dict[str, Any]]:
-        """Run the step; return {target: what its run left}, and what is noted of it."""
+        """Run the step; return {target: output or error}, and keys for its record."""
         targets = [self.scenario.target(who) for who in self.step.runs]
         serving: list[tuple[str, Command]] = []
         before, began_s = await busy_vms.look(targets), time.monotonic()
@@ -256,9 +256,9 @@ class _RunningStep(NamedTuple):
     ) -> Mapping[str, Output | TargetError]:
         """Start the runs at the same time, once all targets are ready.
 
-        :param serving: takes the commands that serve them, each with its target
-        :returns: {target: what its run left}; where one of them, or what it needs,
-            cannot be started, only the errors, as no figure of the step would be kept
+        :param serving: takes (target, command) of each server and each load
+        :returns: {target: output or error}; only the errors if a run, server or load
+            cannot be started, as no figure of the step would be kept
         """
         step, target = self.step, self.scenario.target
         limit_s = step.run.seconds + self.scenario.grace_s
@@ -312,13 +312,13 @@ class _RunningStep(NamedTuple):
 def planned_s(steps: Iterable[Step], overhead_s: float = _OVERHEAD_S) -> float:
     """Return how many seconds steps take.
 
-    :param overhead_s: what each takes beside the tool's time
+    :param overhead_s: seconds that each step takes beside the tool's time
     """
     return sum(step.run.seconds + overhead_s for step in steps)
 
 
 def _remaining(left: list[Step], overheads: list[float]) -> str:
-    """Say how long steps take, each as much longer as the others were so far."""
+    """Return the time of steps in words, each with the mean of `overheads`, seconds."""
     overhead = sum(overheads) / len(overheads) if overheads else _OVERHEAD_S
     seconds = planned_s(left, overhead)
     minutes, rest = divmod(round(seconds), 60)

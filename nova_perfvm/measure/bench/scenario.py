@@ -102,7 +102,7 @@ class Scenario:
     :ivar grace_s: seconds by which a run may exceed its planned time
     :ivar prepare_s: seconds in which fio may write its files at first
     :ivar working_set_mb: memory that all threads of a memory benchmark use together;
-        None for :data:`memory.TIMES_LAST_LEVEL` times a target's last-level cache
+        None for :data:`memory.TIMES_LAST_LEVEL` times the largest last-level cache
     """
 
     targets: Annotated[
@@ -123,7 +123,7 @@ class Scenario:
         return next(target for target in self.targets if target.name == name)
 
     def as_document(self) -> dict[str, Any]:
-        """Return it as a file has it, every key written out."""
+        """Return the scenario as a file has it, every key written out."""
         return as_document("scenario", self, whole=True)
 
     def place(self, who: str, number: int = 0, working_set_mb: int = 0) -> Place:
@@ -138,12 +138,12 @@ class Scenario:
 
     @property
     def loads(self) -> bool:
-        """Whether a step keeps a target busy without measuring that."""
+        """Whether a load that is not measured keeps targets busy in a step."""
         tool = self.tools.cyclictest
         return bool(tool and tool.loaded)
 
     def mistakes(self) -> Iterator[Mistake]:
-        """List what contradicts itself."""
+        """Yield the contradictions between keys of the scenario."""
         targets, network = [target.name for target in self.targets], self.tools.iperf3
         if not self.tools.used():
             names = ", ".join(one.name for one in fields(Tools))
@@ -256,12 +256,12 @@ class Step:
 
     @property
     def key(self) -> str:
-        """The key by which a resumed run finds it."""
+        """The key by which a resumed run finds the step."""
         return f"{self.round}/{self.group}/{self.run.name}/{self.run.threads}"
 
     @property
     def title(self) -> str:
-        """The title that is shown while it runs."""
+        """The title that is shown while the step runs."""
         what = "warm-up" if self.round < 1 else f"round {self.round}"
         threads = number_of(self.run.threads, "thread")
         return f"{what}, {self.group}: {self.run.name}, {threads}"
@@ -278,7 +278,7 @@ def load(path: str | Path) -> Scenario:
     """Read a scenario file.
 
     :raises DocumentError: with every mistake of the file
-    :raises UnreadableFileError: when it cannot be read
+    :raises UnreadableFileError: when the file cannot be read
     """
     return load_document("scenario", Scenario, path)
 

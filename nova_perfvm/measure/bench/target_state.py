@@ -22,12 +22,12 @@ _LOOK_S: Final = 60
 _COLLECT_S: Final = 120
 # Bytes: a host has hundreds of VMs, a guest one kernel with hundreds of CPUs.
 _MOST_COLLECTED: Final = {"host": 64 * 2**20, "guest": 16 * 2**20}
-# Between the two looks at counters.
+# Seconds between the two looks at counters.
 _INTERVAL_S: Final = 1
 _VERSION: Final = re.compile(r"\d+(?:\.\d+)+")
 # cyclictest has no option for the version alone.
 _OPTIONS: Final = {cyclictest.NAME: "--help"}
-# What the barrier takes, of GNU.
+# Programs of GNU that the barrier runs.
 _BARRIER: Final = ("timeout", "date", "sleep")
 # Each argument is a command that tells a version; its first word is the tool.
 _SCRIPT: Final = """\
@@ -78,8 +78,8 @@ class Look:
 async def look(target: Target, scenario: Scenario) -> Look:
     """Look at a target.
 
-    :raises TargetError: when it does not answer, or cannot measure: with all that it
-        lacks, as far as it shows
+    :raises TargetError: when the target does not answer, lacks tools (all are named),
+        cannot bind to its node, or cannot write to fio's directory
     """
     tools = _tools(target, scenario)
     needed = [*tools, *_BARRIER, *(["numactl"] if target.node is not None else [])]
@@ -139,7 +139,7 @@ def _serves(target: Target, scenario: Scenario) -> bool:
 
 
 def last_level(text: str) -> int:
-    """Return the bytes of all caches of the last level, of lscpu's two columns."""
+    """Return the bytes of all last-level caches in lscpu's two columns; 0 without."""
     numbers = [int(word) for word in text.split() if word.isdecimal()]
     # Instructions have caches of their own on the first level.
     levels = zip(numbers[::2], numbers[1::2], strict=False)
@@ -149,8 +149,8 @@ def last_level(text: str) -> int:
 async def collect(target: Target, interval_s: float) -> Collected:
     """Return what ``host collect`` or ``guest collect`` finds on a target.
 
-    :param interval_s: between the two looks at counters
-    :raises PerfVMError: when it cannot be run there, or prints something else
+    :param interval_s: seconds between the two looks at counters
+    :raises PerfVMError: when the collector fails there, or prints something else
     """
     command = ["python3", "-", target.kind, "--interval", str(interval_s)]
     script = reading.script().encode()

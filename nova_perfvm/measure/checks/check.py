@@ -122,10 +122,12 @@ def findings_of(
     *,
     unseen: str = "",
 ) -> Findings:
-    """Yield the findings about one subject, from the results of its look.
+    """Yield one finding for each level of a look's results about a subject.
 
-    :param unseen: text of the OK finding if the look yields nothing; empty for no
-        finding then
+    The worst level comes first.  OK results make a finding only if no other level and
+    no unread file came; each cause and unread file makes an unknown finding.
+
+    :param unseen: text of the OK finding if the look yields nothing; empty for none
     """
     by_level: dict[Level, list[str]] = defaultdict(list)
     unknown, holds = [], True

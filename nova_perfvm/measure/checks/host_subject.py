@@ -118,7 +118,8 @@ class HostSubject:
         """Return the class of a VM; None for no class or an unknown one.
 
         The flavor's extra specs name the class, in the snapshot or the domain's
-        metadata; metadata of an older Nova has the flavor's name only.
+        metadata; metadata of an older Nova has the flavor's name only.  Without a class
+        an unpinned VM has the policy's default class.
         """
         if self.policy is None or domain.nova is None:
             return None
@@ -149,11 +150,11 @@ class HostSubject:
         return "dedicated" in asked
 
     def cpus_of(self, domain: Domain) -> frozenset[int]:
-        """Return the CPUs that the XML allows a VM's vCPUs."""
+        """Return the CPUs that the XML allows a VM's vCPUs, else all online CPUs."""
         return domain.pinned_cpus or domain.cpus or self.online
 
     def others_cpus(self, domain: Domain) -> frozenset[int]:
-        """Return the CPUs owned by all other VMs."""
+        """Return the CPUs that any other pinned VM is pinned to."""
         others = (other for other in self.pinned if other.uuid != domain.uuid)
         return frozenset().union(*(other.pinned_cpus for other in others))
 

@@ -69,7 +69,7 @@ class Loss(NamedTuple):
         return Level.FAILURE if self.share > FAIL_ABOVE else Level.WARNING
 
     def __str__(self) -> str:
-        """Return the figures."""
+        """Return the counter, its growth and the packets in words."""
         return f"{self.counter} {self.lost} beside {self.packets} packets"
 
 
@@ -135,9 +135,9 @@ def off(collected: Collected, nic: str) -> frozenset[str]:
 
 
 def _fixed(text: str, name: str) -> bool:
-    """Return whether all features of an offload with several are fixed.
+    """Return whether all features of an offload are fixed; False for one without.
 
-    ethtool lists these below the offload, which itself is never shown as fixed.
+    ``ethtool -k`` (`text`) lists these below the offload, itself never shown as fixed.
     """
     match = re.search(rf"^{name}:.*\n((?:[ \t]+.*\n?)*)", text, re.MULTILINE)
     features = match[1].splitlines() if match else []

@@ -31,7 +31,7 @@ class CheckReport(Report):
 
 
 def run(checks: Iterable[Check], collected: Collected, subject: Any) -> CheckReport:
-    """Run checks.
+    """Run checks; return the report of their findings.
 
     :param subject: the host or guest, made from `collected`
     """

@@ -28,7 +28,7 @@ _SEED: Final = 1
 
 @functools.cache
 def least_effective(flows: int, queues: int) -> float:
-    """Return the effective number of queues that a guest without a fault has.
+    """Return the least effective number of queues of a faultless guest, 0 if idle.
 
     The limit is the first percentile of a simulation of connections with log-normal
     rates, with a fixed seed.  (The closed form f * q / (q + f - 1) is the mean for

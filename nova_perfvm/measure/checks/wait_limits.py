@@ -29,7 +29,7 @@ LEAST_ASKED: Final = 0.05
 def level(share: float) -> Level:
     """Return the level of a vCPU's wait.
 
-    :param share: of the time between the looks
+    :param share: share of the time between the looks that the vCPU waited
     """
     if share <= WARN_ABOVE:
         return Level.OK

@@ -302,7 +302,7 @@ class Collector:
                 self._of_process(path, _OF_KERNEL_THREAD)
 
     def task_counters(self) -> Tuple[str, ...]:
-        """Return the counter files of QEMU's threads and cgroups."""
+        """Return the paths of counters of the threads and cgroups in ``files``."""
         found = []
         for path in self.files:
             match = _TASK_COMM.fullmatch(path)

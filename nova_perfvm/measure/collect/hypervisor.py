@@ -41,8 +41,8 @@ def load(
     :param conf: path of the host's nova.conf, which is not collected
     :param refusal: passed to :func:`provider_config.read`
     :raises DocumentError: with all mistakes of the file
-    :raises UnreadableFileError: when a file cannot be read
-    :raises NovaConfError: when `conf` is no nova.conf of a compute host
+    :raises UnreadableFileError: when the file cannot be read
+    :raises NovaConfError: when `conf` is no readable nova.conf of a compute host
     """
     found = reading.read(path, "host")
     if conf is not None:

@@ -17,7 +17,7 @@ FILES: Final = (PLAYBOOK, INVENTORY, COLLECTOR)
 
 
 def files() -> Mapping[str, str]:
-    """Return what ``ansible-playbook`` needs, of the same directory: {name: text}."""
+    """Return {name: text} of the files for ``ansible-playbook``, of one directory."""
     own = resources.files(__name__)
     return {
         name: own.joinpath(name).read_text(encoding="utf-8")

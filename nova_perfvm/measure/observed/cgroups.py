@@ -79,10 +79,10 @@ def cpu_set(collected: Collected, path: str) -> CPUSet:
 
 
 def grown(collected: Collected, path: str, name: str) -> tuple[int, int]:
-    """Return a counter's growth between the looks, and its value at the first.
+    """Return a counter's growth, and its value at the first look; 0 for an absent one.
 
     :param path: path of cpu.stat or memory.events
-    :raises NotReadError: when it was not read twice, or runs backwards
+    :raises NotReadError: when the file was not read twice, is empty or runs backwards
     """
     looks = [values(text, " ") for text in collected.looks(path)]
     told = (look.get(name, "") for look in looks)

@@ -215,7 +215,7 @@ def read(collected: Collected, uuid: str) -> Domain:
 
 
 def dirty_rate(collected: Collected, uuid: str) -> tuple[float, float] | None:
-    """Return QEMU's last dirty rate, in MiB per second, and the seconds it covers."""
+    """Return QEMU's last dirty rate in MiB/s, and its seconds; None if not measured."""
     done = collected.commands.get(f"virsh -r domstats --dirtyrate {uuid}")
     found = dict(re.findall(r"dirtyrate\.(\w+)=(\d+)", done.stdout)) if done else {}
     period_s = float(found.get("calc_period", 0))

@@ -31,7 +31,7 @@ _TRIGGER = re.compile(r".*?(?:^|[-\s])(?:edge|level|fasteoi)\s+(.*)", re.IGNOREC
 class Vector(NamedTuple):
     """One interrupt.
 
-    :ivar irq: its number
+    :ivar irq: number of the interrupt
     :ivar names: names of the handlers, several for a shared interrupt
     :ivar counts: {CPU: number of interrupts}
     """

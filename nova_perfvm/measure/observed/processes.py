@@ -86,8 +86,8 @@ class Process(NamedTuple):
 class ProcessMemory(NamedTuple):
     """Memory of a VM in use by its process.
 
-    :ivar by_node: KiB on each NUMA node
-    :ivar by_page: KiB in pages of each size in KiB
+    :ivar by_node: {NUMA node: KiB}
+    :ivar by_page: {page size in KiB: KiB}
     """
 
     by_node: Mapping[int, int]

@@ -42,7 +42,7 @@ class CPUTime(NamedTuple):
 def read(collected: Collected) -> dict[int, CPUTime]:
     """Return the time of each CPU between the looks.
 
-    :raises NotReadError: when /proc/stat was not read twice, or lacks steal
+    :raises NotReadError: when /proc/stat was not read twice, lacks steal or ran back
     """
     first, later = map(_cpus, collected.looks(PATH))
     found = {}

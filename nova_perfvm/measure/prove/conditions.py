@@ -48,7 +48,7 @@ _SAME: Final = re.compile(
 )
 _CPUINFO: Final = re.compile(r"^microcode\s*:.*$|\bhypervisor\b", re.MULTILINE)
 _THP: Final = "/sys/kernel/mm/transparent_hugepage/enabled"
-# The more, the faster is memory whose program does not ask for huge pages.
+# In rising order of the speed of memory, if a program asks for no huge pages.
 _THP_MODES: Final = ("never", "madvise", "always")
 _VULNERABILITIES: Final = f"{CPU}/vulnerabilities/"
 # Mitigations that KVM has for its guests, and one without a cost.
@@ -65,14 +65,14 @@ _SPARING: Final = re.compile(
 )
 _VMSTAT: Final = "/proc/vmstat"
 _MIGRATED: Final = re.compile(r"^numa_pages_migrated (\d+)$", re.MULTILINE)
-# Of a VM's memory: hypervisor.memory_local lets as much be elsewhere.
+# Part of a VM's memory: hypervisor.memory_local lets as much be elsewhere.
 _MOST_MOVED: Final = 0.01
-# A clock this much too slow or too fast shifts each rate as much; of measuring it.
+# A clock this much too slow or fast shifts each rate as much; error of measuring it.
 _CLOCK_SHARE: Final = 0.005
 _CLOCK_S: Final = 0.1
 # A clock that is further off makes times of files mean nothing.
 _CLOCK_MOST_S: Final = 60.0
-# Of a step: the rest of it the machines were busy at the same time.
+# Part of a step by which starts may differ: in the rest all machines were busy.
 _APART: Final = 0.1
 # QEMU's start is told by the host's clock, the run's by another.
 _SLACK_S: Final = 5.0
@@ -244,7 +244,7 @@ def _clocks(inputs: Inputs, target: MachineSeen) -> Seen:
 
 
 def _strays_s(pair: tuple[ClockSeen, ClockSeen]) -> float:
-    """Return by how many seconds a clock strayed beyond what is allowed."""
+    """Return the seconds that a clock strayed beyond the allowed; negative within."""
     before, after = pair
     allowed_s = _CLOCK_SHARE * (after.at - before.at).total_seconds() + _CLOCK_S
     return abs(after.ahead_s - before.ahead_s) - allowed_s

@@ -35,8 +35,8 @@ class CollectedMachine(NamedTuple):
 
     :ivar who: names of the machine in the samples; empty if unknown
     :ivar domain: the machine's domain on the host; None if the host has no such domain
-    :ivar how: the figure by which the domain was found, or why the search failed
-    :ivar known: whether the search for the domain had a result
+    :ivar how: UUID or addresses by which `domain` was sought, or why it is unknown
+    :ivar known: whether `domain` is sure, also if it is None
     """
 
     collected: Collected
@@ -52,7 +52,7 @@ class CollectedMachine(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """``host``, or the hostname of a VM."""
         return "host" if self.is_host else self.collected.hostname
 
     @property
@@ -113,7 +113,7 @@ class Inputs:
         return tuple(one._replace(who=self._who(one.name)) for one in found)
 
     def _who(self, hostname: str) -> frozenset[str]:
-        """Return a VM's name in the samples; none if several may be it."""
+        """Return a VM's name in the samples; empty unless exactly one may be it."""
         who = {one.name for one in self._seen("guest") if one.hostname == hostname}
         namesakes = [one for one in self.collected if one.hostname == hostname]
         return frozenset(who) if len(who) == len(namesakes) == 1 else frozenset()
@@ -130,7 +130,7 @@ class Inputs:
         return (CollectedMachine(self.host.collected, who), *self.guests)
 
     def _seen(self, kind: Kind) -> list[MachineSeen]:
-        """Return what was seen of a kind when the run began, or went on."""
+        """Return what was seen of hosts or guests when the run began, or went on."""
         return [one for one in self.run.seen if one.kind == kind]
 
     @cached_property
@@ -155,7 +155,7 @@ class Inputs:
 
     @cached_property
     def measured_groups(self) -> Mapping[ComparedGroup, Rounds]:
-        """What was measured in VMs."""
+        """{group: {round: {who: value}}} of the measurements in VMs."""
         measured = self.samples.measurements
         return grouped(m for m in measured if m.machine.kind == "guest")
 
@@ -181,7 +181,7 @@ def flavor_of(policy: Policy, name: str) -> PolicyFlavor:
 
 
 def _matched(collected: Collected, domains: Sequence[Domain]) -> CollectedMachine:
-    """Return which VM a guest is: by its UUID, else by its NICs' addresses."""
+    """Return a guest with its domain, by its UUID, else by its NICs' addresses."""
     uuid = collected.files.get(UUID, "").strip().lower()
     macs = {text.strip().lower() for text in collected.matching(_MAC).values()} - {""}
     if uuid:

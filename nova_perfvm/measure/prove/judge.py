@@ -93,7 +93,7 @@ class Judged:
 
     @property
     def verdict(self) -> str:
-        """The verdict in words."""
+        """PROVEN, NOT PROVEN or REFUTED, with conditions; or why it is no proof."""
         if self.no_proof:
             return f"{MEASURED}: {self.no_proof[0]}"
         many = number_of(len(self.conditions), "condition")
@@ -210,7 +210,7 @@ def _with_steal(guest: CheckReport, host: CheckReport, domain: Domain) -> CheckR
 
 
 def _of_result(inputs: Inputs, result: CheckFindings) -> Iterator[Finding]:
-    """Yield what of a check's findings is a reason, and what it should have seen."""
+    """Yield a check's findings against the proof, and what the check failed to see."""
     evidence = EVIDENCE[result.code]
     needed = evidence.needed(inputs.vm_class)
     told = False
@@ -258,7 +258,7 @@ def _is_excused(unknown: Finding) -> bool:
 
 
 def _vms(inputs: Inputs) -> list[str]:
-    """Return the VMs that are judged; none where proof.every_vm says so."""
+    """Return the names of the judged VMs; empty if the host's VMs are unknown."""
     try:
         found = [*inputs.domains, *(g.domain for g in inputs.guests if g.domain)]
     except NotReadError:

@@ -27,7 +27,7 @@ _SETTLE_S: Final = 5
 _INTERVAL_S: Final = 10
 # Longer than looking takes: the load is ended then.
 LOAD_S: Final = 900
-# Of a VM's memory, in use meanwhile: hypervisor.memory_whole wants 0.90.
+# Part of a VM's memory to hold in use: hypervisor.memory_whole wants 0.90.
 _HELD: Final = 0.92
 # A guest touches 1 GiB a second or more.
 _HELD_WITHIN_S: Final = 300
@@ -105,7 +105,7 @@ def await_ready(
 ) -> None:
     """Wait until targets can be logged in to and have all tools.
 
-    :raises NothingToRunError: with the tools and targets missing after that time
+    :raises NothingToRunError: with what is missing after `patience_s` seconds
     """
     asyncio.run(_await_all(list(targets), scenario, patience_s, tell))
 
@@ -207,7 +207,7 @@ async def _collect(
 async def _hold(
     stack: contextlib.AsyncExitStack, vm: Target, memory_mb: int, warn: Warn
 ) -> None:
-    """Have the memory of a VM in use."""
+    """Have the memory of a VM in use; warn if that fails."""
     command = ("python3", "-c", _HOLD, str(int(_HELD * memory_mb)))
     server = ServerCommand(vm.name, command, ready="held", times=1)
     holding = connection.serving(vm, server, LOAD_S, _HELD_WITHIN_S)
@@ -223,7 +223,7 @@ async def _start(
     run: Run,
     generator: Target | None,
 ) -> asyncio.Task[Output]:
-    """Start a load, and what serves it."""
+    """Start a load and its server; return the task that awaits its output."""
     if run.server and generator:
         serving = connection.serving(generator, run.server, LOAD_S)
         await stack.enter_async_context(serving)

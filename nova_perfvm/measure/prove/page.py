@@ -41,7 +41,7 @@ def html(record: ProofRecord, judged: Judged) -> str:
 
 
 def _reasons(judged: Judged) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each reason, with all its subjects."""
+    """Yield (level, heading, subjects, text, remedy) for each reason."""
     for reason in judged.no_proof:
         yield "unknown", MEASURED, "", reason, ""
     alike: dict[tuple[str, ...], list[str]] = {}

@@ -26,7 +26,7 @@ Needs = Callable[[VMClass], bool]
 class Evidence(NamedTuple):
     """What a check has to prove.
 
-    :ivar needed: classes whose proof fails if the check's result is unknown
+    :ivar needed: whether a class's proof fails if the check's result is unknown
     :ivar why: reason why the check is needed, and for which classes it is not
     """
 
@@ -60,7 +60,7 @@ def _huge(vm_class: VMClass) -> bool:
 
 
 def iops(vm_class: VMClass) -> bool:
-    """Return whether a class promises I/O."""
+    """Return whether a class promises IOPS."""
     return bool(vm_class.disk.read_iops or vm_class.disk.write_iops)
 
 
@@ -198,7 +198,7 @@ class Endpoint(NamedTuple):
     each_vcpu: bool = True
 
     def is_of(self, metric: str, better: Better) -> bool:
-        """Return whether a metric is such a figure."""
+        """Return whether a metric is one of the endpoint."""
         return better == self.better and bool(re.fullmatch(self.metrics, metric))
 
 
@@ -246,7 +246,7 @@ def is_endpoint(
 
 
 def words(flavor: PolicyFlavor, vm_class: VMClass) -> Iterator[str]:
-    """Say what a flavor promises, one sentence each."""
+    """Yield a sentence for each thing that a flavor promises."""
     yield f"{flavor.vcpus} vCPUs and {flavor.memory_mb / 1024:g} GiB of memory"
     if vm_class.pinned:
         what = "core" if vm_class.smt == "cores" else "thread of a core"

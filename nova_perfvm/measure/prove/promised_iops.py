@@ -29,7 +29,7 @@ class Promised(NamedTuple):
     """The IOPS that a VM reached, as a part of the class's promise.
 
     :ivar way: reads, or writes
-    :ivar part: of the promise, over the rounds
+    :ivar part: IOPS reached / IOPS promised, over the rounds
     """
 
     way: str
@@ -38,7 +38,7 @@ class Promised(NamedTuple):
     part: Estimate
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return the reached and the promised IOPS in words."""
         got = round(self.part.ratio * self.promised)
         return f"{got} of {self.promised} {self.way} per second"
 
@@ -62,7 +62,7 @@ def promised(inputs: Inputs) -> Iterator[Promised]:
 
 
 def worst(inputs: Inputs) -> list[str]:
-    """Return in words what the VM got that got least, of each promise."""
+    """Return in words the least IOPS of any VM, for reads and for writes."""
     least: dict[str, Promised] = {}
     for one in sorted(promised(inputs), key=lambda one: one.part.ratio):
         least.setdefault(one.way, one)

@@ -42,7 +42,7 @@ class MadeOf:
     ``measured.run.sessions``, those after the last in ``host`` and ``guests``.
 
     :ivar program: version of this package
-    :ivar scenario_sha256: in hex
+    :ivar scenario_sha256: hash of the scenario, in hex
     :ivar order: keys of the steps, in the order of the run
     :ivar boot_id: boot ID of the host
     :ivar vms: UUIDs from DMI of the guests; empty text for a guest without a UUID

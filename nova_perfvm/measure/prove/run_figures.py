@@ -21,7 +21,7 @@ from nova_perfvm.measure.checks import packets
 from nova_perfvm.measure.collect.collected import Collected
 from nova_perfvm.measure.samples import Measurement
 
-# Between the end of a step and the next one's start, and of a tool's own time.
+# Tolerance for the start before a step's end, and for the tool's own time.
 _SLACK_S: Final = 0.5
 _NETWORK: Final = "network."
 

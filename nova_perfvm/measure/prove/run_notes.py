@@ -52,12 +52,12 @@ class StepNotes(NamedTuple):
 
     @property
     def ended(self) -> datetime:
-        """When it ended, at the earliest."""
+        """The end of the step; its start if the duration is unknown."""
         return self.begun + timedelta(seconds=self.took_s or 0)
 
     @property
     def round(self) -> str:
-        """Its round."""
+        """The number of the round, as text."""
         return self.key.partition("/")[0]
 
 
@@ -65,7 +65,7 @@ class RunNotes(NamedTuple):
     """What bench run noted beside its measurements.
 
     :ivar seen: each measured machine, once for each start or resumption of the run
-    :ivar begun: time of the first step; ``ended`` of the last
+    :ivar begun: start of the first session; ``ended``: end of the last step
     :ivar failures: measurements that failed
     :ivar beside: {host: the work of its VMs during the measurements}
     :ivar media: {target: medium of fio's directory}
@@ -88,7 +88,7 @@ class RunNotes(NamedTuple):
     def idle_s(self, steps: Collection[StepNotes]) -> float | None:
         """Return how long nothing was measured from the first of steps to the last.
 
-        None if a step's duration was not recorded.
+        None if a step's duration was not recorded, or without steps.
         """
         took = [one.took_s for one in steps if one.took_s is not None]
         if len(took) < len(steps) or not took:

@@ -114,7 +114,7 @@ class ProofOptions:
     def check_files(self) -> None:
         """Check, before creating servers, that the output files do not exist yet.
 
-        :raises PerfVMError: a file exists, which may hold hours of work
+        :raises PerfVMError: when one exists, or options or the directory do not fit
         """
         if self.resume and not self.servers:
             raise PerfVMError(
@@ -157,7 +157,7 @@ class ProofOptions:
         return names.pop()
 
     def machines(self, host: str, number: int) -> Machines:
-        """Return the machines, with placeholders of VMs."""
+        """Return the machines with `number` VMs, their addresses and nodes left out."""
         options = tuple(self.ssh_option)
         generator = self.generator
         return Machines(
@@ -318,7 +318,7 @@ def judged(
 
 
 def make_key(path: str) -> str:
-    """Make a key for the VMs, and return its public half."""
+    """Make a key for the VMs in place of an older one; return its public half."""
     for old in (path, f"{path}.pub", f"{path.removesuffix('.key')}.known"):
         Path(old).unlink(missing_ok=True)
     line = ("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "perfvm", "-f", path)

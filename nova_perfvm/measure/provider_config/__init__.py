@@ -62,7 +62,7 @@ def refusal_of(files: Mapping[str, str]) -> str:
 
 
 def _entries(document: Mapping[str, Any]) -> Iterator[tuple[str, ProviderEntry]]:
-    """Yield what a file adds, by the name or UUID; Nova ignores those with nothing."""
+    """Yield (provider's name or UUID, what a file adds) where a file adds something."""
     for provider in document.get("providers", ()):
         traits, items = (
             provider.get(kind, {}).get("additional", ())

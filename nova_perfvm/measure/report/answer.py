@@ -29,7 +29,7 @@ _LONGER: Final = {
 
 
 def ratio(found: Estimate | None) -> str:
-    """Return a ratio with its interval, if it has one."""
+    """Return a ratio, with its interval if it has one; empty for None."""
     if found is None:
         return ""
     if (ends := found.interval()) is None:
@@ -38,7 +38,7 @@ def ratio(found: Estimate | None) -> str:
 
 
 def finding(row: Comparison) -> Finding:
-    """Return a comparison as what a check has found."""
+    """Return a comparison as a finding."""
     # A miss is seen in the figures.
     reason = row.reason if row.level is Level.UNKNOWN else ""
     return Finding(
@@ -86,7 +86,7 @@ def reached(rows: Sequence[Comparison]) -> str:
 
 
 def slower(rows: Iterable[Comparison], metric: str) -> str:
-    """Return how many times as long something takes, in plain words; or nothing."""
+    """Return in words how much longer a metric is at worst; empty without a ratio."""
     found = [row for row in rows if row.group.metric == metric]
     worst = max((one.ratio for row in found if (one := row.judged)), default=None)
     if worst is None:

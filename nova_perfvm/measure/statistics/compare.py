@@ -191,9 +191,9 @@ def compare(
 
 
 def grouped(measurements: Iterable[Measurement]) -> dict[ComparedGroup, Rounds]:
-    """Return the values of measurements of one kind, hosts or guests.
+    """Return {group: {round: {who: geometric mean of the round's repeats}}}.
 
-    :returns: {group: {round: {who: value}}}
+    :param measurements: those of hosts, or those of guests
     """
     measured = list(measurements)
     together: defaultdict[tuple[str, int, int], set[str]] = defaultdict(set)
@@ -258,7 +258,7 @@ def ratios_of(
 def _baseline(
     hosts: Mapping[ComparedGroup, Rounds], group: ComparedGroup
 ) -> Rounds | None:
-    """Return the host's runs with as many at once as VMs, else fewer, else more."""
+    """Return the host's runs, as many at once as VMs, else fewer, else more, if any."""
     fitting = {
         key.at_once: rounds
         for key, rounds in hosts.items()
@@ -347,6 +347,6 @@ def _names(rounds: Rounds) -> list[str]:
 
 
 def typical(values: Iterable[float]) -> float:
-    """Return the geometric mean."""
+    """Return the geometric mean of values above 0."""
     found = list(values)
     return math.exp(math.fsum(map(math.log, found)) / len(found))

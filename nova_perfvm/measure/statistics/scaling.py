@@ -151,7 +151,7 @@ def judge_service(found: ScaleOut, target: float = TARGET) -> Iterator[ScalingFi
 def steady_window(timeline: Sequence[Moment]) -> Sequence[Moment]:
     """Return the longest end of a run in which the values keep near their median.
 
-    Empty without a steady window of that length.
+    Empty if no such end is long enough.
     """
     ordered = sorted(timeline, key=lambda moment: moment.s)
     for start in range(len(ordered) - _LEAST_MOMENTS + 1):

@@ -66,7 +66,7 @@ class CyclicTest:
 
 @tool.output_of(NAME)
 def parse(state: str, text: str) -> dict[str, float]:
-    """Read cyclictest's JSON.
+    """Return {metric: microseconds} of cyclictest's JSON.
 
     :param state: part of the metrics' names that tells the load, with a dot
     :raises OutputError: when the text is no output of cyclictest

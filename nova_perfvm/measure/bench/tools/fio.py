@@ -133,10 +133,11 @@ def removal_of_all(directory: str) -> tuple[str, ...]:
 
 @tool.output_of(NAME)
 def parse(job: str, text: str) -> dict[str, float]:
-    """Read fio's JSON.
+    """Return {metric: value} of the job in fio's JSON; none for a way without I/O.
 
     :param job: name of the job in metrics; empty for the name in the JSON
-    :raises OutputError: when the text is no output of fio, or the job failed
+    :raises OutputError: when the text is no output of fio, or has several jobs, a
+        failed one, or one without I/O
     """
     done = job_of(text)
     job = job or done["jobname"]
@@ -187,7 +188,7 @@ def jobs_of(text: str) -> list[Any]:
 
 @tool.output_of(NAME)
 def conditions(text: str) -> dict[str, Any]:
-    """Return what rounds have in common: threads, and the job's other options."""
+    """Return ``threads``, None if not told, and the job's options that rounds share."""
     options = job_of(text)[_OPTIONS]
     threads = int(options.get("numjobs", 1)) if options else None
     other = {key: options[key] for key in options.keys() - _OF_ONE_RUN}
@@ -195,7 +196,7 @@ def conditions(text: str) -> dict[str, Any]:
 
 
 def figures(rate: str, latency: str, done: Any) -> dict[str, float]:
-    """Return operations per second, and percentiles of an operation's time.
+    """Return {metric: value}: operations per second, and known percentiles in ms.
 
     :param rate: metric of the operations per second
     :param latency: prefix of the percentiles' metrics

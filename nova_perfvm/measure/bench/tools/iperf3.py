@@ -20,8 +20,8 @@ from nova_perfvm.measure.bench.tools import tool
 
 NAME: Final = "iperf3"
 
-# Of the rates of intervals, which are of a second each, as iperf3 has it; of fewer
-# this percentile would be the lowest.
+# Percentile of the rates in intervals of a second, iperf3's default.  With fewer
+# intervals than _LEAST_INTERVALS the percentile would be the lowest rate.
 _PERCENTILE: Final = 5
 # What else changes the figures that a run leaves.
 _SENDING: Final = ("blksize", "target_bitrate", "omit")
@@ -32,7 +32,7 @@ _LINE: Final = (
     "iperf3 --client {0.address} --json --time {0.seconds} --omit {1} "
     "--connect-timeout 10000 "
 )
-# Of a packet of UDP: what costs is the packet then, not its bytes.
+# UDP with small packets: each packet costs then, not its bytes.
 _PROTOCOLS: Final = {"tcp": "", "udp": "--udp --length 64 --bitrate 0 "}
 _DIRECTIONS: Final = {"send": "", "receive": "--reverse"}
 # Each process writes to a file, as they would mix on one standard output.
@@ -92,7 +92,7 @@ class IPerf3:
         return self.port + targets * max(self.connections) - 1
 
     def runs(self, place: tool.Place) -> Iterator[tool.Run]:
-        """Yield the runs: protocols, directions, numbers of connections."""
+        """Yield a run for each protocol, direction and number of connections."""
         for protocol, direction, connections in itertools.product(
             self.protocols, self.directions, self.connections
         ):
@@ -118,7 +118,7 @@ class IPerf3:
 
 
 def _of_clients(connections: int, text: str) -> dict[str, float]:
-    """Read the JSON of all processes of a run.
+    """Return {metric: value} of the JSON of all processes of a run.
 
     :raises OutputError: as :func:`parse`, or when a process printed nothing
     """
@@ -133,9 +133,10 @@ def _of_clients(connections: int, text: str) -> dict[str, float]:
 
 @tool.output_of(NAME)
 def parse(text: str) -> dict[str, float]:
-    """Read the JSON of one or several processes, one after the other.
+    """Return {metric: value} of the JSON of one process, or of several in sum.
 
-    :raises OutputError: when the text is no output of iperf3, or a process failed
+    :raises OutputError: when the text is no output of iperf3, a process failed, both
+        directions ran at once, or the traffic often stood still
     """
     found = tool.documents_of(NAME, text, "--json")
     for document in found:
@@ -180,14 +181,17 @@ def _test(document: Any) -> Any:
 
 
 def _low_rate(metric: str, of_each: Iterable[list[float]]) -> dict[str, float]:
-    """Return the rate that all but a few intervals reach, of all processes together."""
+    """Return {metric: rate} that 95 % of intervals reach, of all processes in sum.
+
+    Empty for fewer than ``_LEAST_INTERVALS`` intervals; OutputError for a rate of 0.
+    """
     # The processes start together, so their intervals coincide.
     together = sorted(map(sum, zip(*of_each, strict=False)))
     if len(together) < _LEAST_INTERVALS:
         return {}
     low = together[math.ceil(len(together) * _PERCENTILE / 100) - 1]
     if not low > 0:
-        # No figure has a ratio to nothing, and none would hide the worst.
+        # There is no ratio to 0, and without a figure the worst would be hidden.
         raise tool.OutputError(f"iperf3: it stood still in {_PERCENTILE} % of the time")
     return {metric: low}
 
@@ -196,16 +200,16 @@ def _rates(document: Any) -> list[float]:
     """Return the rate of each whole interval that is not dropped at the start."""
     sums = [interval["sum"] for interval in document["intervals"]]
     kept = [one for one in sums if not one["omitted"]]
-    # The last one may be what was left of a moment.
+    # The last interval may be a short rest.
     least = statistics.median(one["seconds"] for one in kept) / 2 if kept else 0
     return [one["bits_per_second"] for one in kept if one["seconds"] > least]
 
 
 def _round_trips(metric: str, ends: Iterable[Any]) -> dict[str, float]:
-    """Return the round trips' time under this load, as the sender's kernel has it.
+    """Return the mean and longest round trip in ms; empty unless all senders have it.
 
-    It is asked once an interval, and tells a smoothed one: the longest is no maximum
-    of all packets.
+    iperf3 asks the sender's kernel once an interval for its smoothed time: the longest
+    is no maximum of all packets.
     """
     senders = [stream["sender"] for end in ends for stream in end["streams"]]
     # Receivers have 0, and kernels but Linux nothing.

@@ -70,7 +70,7 @@ class Latency(Memory):
 
 
 def load(who: str, working_set_mb: int) -> tool.ServerCommand:
-    """Return what keeps a target's CPUs and memory busy until it is ended."""
+    """Return the command that keeps a target's CPUs and memory busy until ended."""
     command = _command("stream", working_set_mb, 0, "")
     return tool.ServerCommand(who, command, ready="Threads started!", times=1)
 
@@ -82,9 +82,9 @@ def _command(mode: str, mb: int, seconds: int, threads: str) -> tuple[str, ...]:
 
 @tool.output_of("memory.lua")
 def parse(text: str) -> dict[str, float]:
-    """Read the JSON that ``memory.lua`` prints behind sysbench's own words.
+    """Return {metric: value} of the JSON of ``memory.lua``, behind sysbench's words.
 
-    :raises OutputError: when there is none
+    :raises OutputError: when the text has no such JSON
     """
     (found,) = tool.documents_of("memory.lua", text)
     (figure,) = _FIGURES & found.keys()

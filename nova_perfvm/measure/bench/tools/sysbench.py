@@ -40,9 +40,9 @@ class CPU:
 
 @tool.output_of(NAME)
 def parse(text: str) -> dict[str, float]:
-    """Read the output.
+    """Return {metric: value} of the output of ``sysbench cpu``.
 
-    :raises OutputError: when it is another one
+    :raises OutputError: when the text is another output
     """
     found = dict(_ROW.findall(text))
     if "events per second" not in found:
@@ -60,7 +60,7 @@ def parse(text: str) -> dict[str, float]:
 
 
 def conditions(text: str) -> dict[str, Any]:
-    """Return what rounds have in common: threads, and the work of each event."""
+    """Return ``threads``, None if not told, and the work of each event."""
     found = dict(_SETTING.findall(text))
     threads = int(found.pop("Number of threads", 0)) or None
     return {"threads": threads} | found

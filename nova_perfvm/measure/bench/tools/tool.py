@@ -21,8 +21,8 @@ Threads = Annotated[
     some("a list of numbers of threads from 1 to 1024, such as [1, 4]"),
     EACH_ONCE,
 ]
-# Of the built-in policy's high-performance VMs: with fewer threads the host, vhost and
-# interrupts have CPUs to themselves, which they have not when all are in use.
+# vCPUs of the built-in policy's high-performance VMs: with fewer threads the host,
+# vhost and interrupts have CPUs to themselves, which they lack when all are in use.
 VCPUS: Final = 20
 
 # {what a metric's name ends with: (unit, which values are better)}; the first holds.

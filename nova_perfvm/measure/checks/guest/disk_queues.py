@@ -43,5 +43,6 @@ def disk_scheduler(_guest: GuestSubject, disk: DiskDevice) -> Seen:
     """Disks have the scheduler none or mq-deadline."""
     if disk.driver not in VIRTIO or not disk.scheduler:
         raise NotReadError(f"{BLOCK}/{disk.name}/queue/scheduler", _NO_RULE)
+    # Old kernels call these noop and deadline.
     good = disk.scheduler in _SCHEDULERS
     yield Level.OK if good else Level.WARNING, disk.scheduler

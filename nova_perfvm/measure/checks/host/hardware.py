@@ -78,7 +78,7 @@ def _real(host: HostSubject) -> Seen:
 
 
 def faults(collected: Collected) -> Seen:
-    """Yield the fault counters that grew between the looks."""
+    """Yield an unread file for fault counters that moved between the looks, else OK."""
     files, later = collected.files, collected.later
     was, now = (_exceptions(look.get(interrupts.PATH, "")) for look in (files, later))
     if now > was:

@@ -67,7 +67,7 @@ def _kinds(host: HostSubject) -> Seen:
 
 
 def _offline_nodes(host: HostSubject, shapes: Collection[HostShape]) -> int:
-    """Return the number of offline CPUs, if with them the host has one of the shapes.
+    """Return the number of offline CPUs if the host has a shape with them; else 0.
 
     Only whole NUMA nodes count: Nova takes idle CPUs offline with
     ``[libvirt]cpu_power_management``.

@@ -32,7 +32,7 @@ _REMEDY = (
 def _pin(
     host: HostSubject, domain: Domain, name: str, pin: frozenset[int] | None
 ) -> tuple[Level, str]:
-    """Judge the CPUs of an emulator or I/O thread; None if libvirt pins it nowhere."""
+    """Judge the CPUs of an emulator or I/O thread; `pin` is None if not pinned."""
     if not pin:
         return Level.FAILURE, f"{name} has no pin: it floats over the host"
     vm_class, owned = host.class_of(domain), host.others_cpus(domain)

@@ -158,7 +158,7 @@ def _scheduled(
 ) -> tuple[dict[int, Scheduled], NotReadError | None, float]:
     """Return {vCPU: scheduled times}, the last read error, and the seconds measured.
 
-    :raises NotReadError: when the threads of some vCPUs were not collected
+    :raises NotReadError: when a vCPU's thread was not collected, or after one look
     """
     tasks = {task.number: task for task in host.process_of(domain).of(Role.VCPU)}
     if len(tasks) < domain.vcpus:
