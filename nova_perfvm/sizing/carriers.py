@@ -208,11 +208,15 @@ def carry(service: Service, sizes: Sequence[Size], conditions: Conditions) -> Ca
                 found.append(need.carried(size, vms, known))
                 break
     if not found:
-        of = "" if most is None else f" of at most {most} vCPUs"
-        return need.none(
-            need.misfit(known) if known else f"no flavor{of} fits the hosts"
-        )
+        return need.none(need.misfit(known) if known else _no_flavor(service, most))
     return min(found, key=_least)
+
+
+def _no_flavor(service: Service, most: int | None) -> str:
+    pinned = "pinned " if service.latency_sensitive else ""
+    of_class = f" of class {service.class_name}" if service.class_name else ""
+    at_most = "" if most is None else f" of at most {most} vCPUs"
+    return f"no {pinned}flavor{of_class}{at_most} fits the hosts"
 
 
 def _least(found: Carried) -> tuple[bool, float, int, float]:

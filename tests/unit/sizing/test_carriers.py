@@ -134,7 +134,13 @@ class CarryTest(testtools.TestCase):
                 "large VMs do less",
                 {"class_name": HP.name},
                 {"ratios": VMRatios("test", cpu=1.0, most_vcpus=15)},
-                "no flavor of at most 15 vCPUs fits the hosts",
+                f"no flavor of class {HP.name} of at most 15 vCPUs fits the hosts",
+            ),
+            (
+                "late, and small VMs are shared",
+                {"latency_sensitive": True},
+                {"ratios": VMRatios("test", cpu=1.0, most_vcpus=15, late="")},
+                "no pinned flavor of at most 15 vCPUs fits the hosts",
             ),
         ):
             found = carried(service(**keys), **conditions)
