@@ -90,7 +90,7 @@ def _service(name: str, servers: Sequence[ServerUse], peak: Peak) -> Service:
         servers=len(servers),
         cpus=cpus,
         # A service that did nothing still needs a VM.
-        cpu_percent=min(100.0, max(0.1, round(100 * used / cpus, 1))),
+        cpu_percent=min(100.0, max(0.1, _rounded_up(100 * used / cpus, 1))),
         memory_gb=_most(servers, "memory_gb"),
         used_memory_gb=_most(servers, "used_memory_gb"),
         network_gbps=_most(servers, "network_gbps"),
@@ -103,7 +103,12 @@ def _service(name: str, servers: Sequence[ServerUse], peak: Peak) -> Service:
 def _most(servers: Iterable[ServerUse], key: str) -> float | None:
     """Return the largest value, rounded up to 0.001; None where it is 0 or unknown."""
     known = [value for server in servers if (value := getattr(server, key))]
-    return math.ceil(max(known) * 1000) / 1000 if known else None
+    return _rounded_up(max(known), 3) if known else None
+
+
+def _rounded_up(value: float, digits: int) -> float:
+    # As a float, 0.07 * 100 is 7.000000000000001.
+    return math.ceil(round(value * 10**digits, 6)) / 10**digits
 
 
 def kib_in_gib(kib: float) -> float:

@@ -47,6 +47,11 @@ class ServicesOfTest(testtools.TestCase):
             services_of(servers, BY_NAME, "p95"),
         )
 
+    def test_busy_cpus_are_rounded_up(self):
+        for used, percent in ((18.41, 46.1), (18.4, 46.0), (2.8, 7.0), (40.1, 100.0)):
+            (found,) = services_of([ServerUse("db", 40, used, 1, 1)], BY_NAME, "max")
+            self.assertEqual(percent, found.cpu_percent)
+
     def test_names(self):
         for name, service in (
             ("redis-01.example.org:9100", "redis"),
