@@ -88,7 +88,7 @@ class HostFacts(NamedTuple):
     :ivar traits: traits of the host's providers; None if unknown, as in nova-scheduler
     :ivar unpinned: number of unpinned VMs that are on the host, or may come (back) to
         it by an unfinished move; 0 if not looked up
-    :ivar unreadable: why Nova's data about the host could not be read; empty if it was
+    :ivar unreadable: why reading Nova's data about the host failed; empty after success
     """
 
     host: str
@@ -124,6 +124,7 @@ class AskedResource(NamedTuple):
     """An amount of a resource class that a request asks Placement for.
 
     :ivar group: suffix of the group; empty for the group without one
+    :ivar amount: -1 if Nova refuses the flavor's text
     """
 
     group: str
@@ -135,7 +136,7 @@ class AskedTrait(NamedTuple):
     """A trait that a request requires or forbids.
 
     :ivar group: suffix of the group; empty for the group without one
-    :ivar state: ``required`` or ``forbidden``
+    :ivar state: the extra spec's value, for Nova ``required`` or ``forbidden``
     :ivar source: where the request names the trait: ``flavor`` or ``image``
     """
 

@@ -25,7 +25,7 @@ _SWITCHES: Final = (
     "hw:ephemeral_encryption",
     "hw:mem_encryption",
 )
-# Extra specs that have to be equal in flavor and image.
+# Extra specs whose values have to be equal if flavor and image both set them.
 _SAME: Final = (
     "hw:ephemeral_encryption_format",
     "hw:maxphysaddr_mode",

@@ -65,7 +65,7 @@ class SchedulerAnswer:
     :ivar notes: parts of the request that were not reproduced, and limits that cut
         Placement's answer
     :ivar offered: for each compute node that Placement offers, by UUID, which parts of
-        Nova refuse it: names of filters, DESTINATION or NO_STATE; none if it passes
+        Nova refuse it: names of filters, DESTINATION or NO_STATE; empty if it passes
     :ivar unseen: names of unreadable Nova cells
     :ivar weighers: names of the weighers, in their order
     :ivar ranked: UUIDs of the hosts that pass, the best first, each with what each

@@ -55,6 +55,7 @@ def flavor_facts(
     *,
     volume_backed: bool | None,
 ) -> RequestFacts:
+    """Return the facts of a request for a flavor, with its NUMA nodes as `cells`."""
     specs = flavor.extra_specs
     resources, traits = placement_request.read(
         specs, placement_request.required_traits(properties)
@@ -110,6 +111,7 @@ def flavor_cells(
 
 
 def _page_size_kb(keys: Keys) -> int | None:
+    """Return the page size as in ``RequestCell``; None if the flavor names none."""
     asked = keys.specs.get(const.MEM_PAGE_SIZE)
     if asked is None:
         return None

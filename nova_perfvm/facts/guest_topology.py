@@ -27,7 +27,7 @@ class CPUTopology(NamedTuple):
     threads: int
 
     def __str__(self) -> str:
-        """Return it as ``1 x 20 x 1``."""
+        """Return the topology as ``1 x 20 x 1``."""
         return " x ".join(map(str, self))
 
 

@@ -51,7 +51,7 @@ class HostView:
 
     @property
     def ratios(self) -> dict[str, float]:
-        """The allocation ratios of the host's root provider, by resource class."""
+        """{resource class: allocation ratio} of the root; empty without a tree."""
         found = self.root.inventories if self.tree else {}
         return {name: inventory.allocation_ratio for name, inventory in found.items()}
 
@@ -86,7 +86,7 @@ class HostView:
     def children(self) -> tuple[Provider, ...]:
         """The child providers that enrolling makes, known by inventory or by name.
 
-        Children outside the tree count until they are back in the tree, or empty.
+        Outside the tree, only ``strayed`` count.  Raises IndexError without a tree.
         """
         prefix = f"{self.root.name}_perfvm_"
         return tuple(
@@ -122,7 +122,7 @@ class HostView:
 
     @property
     def elsewhere(self) -> dict[str, str]:
-        """{name: UUID} of providers with names of children below other providers."""
+        """{name: UUID} of providers with children's names in trees of other roots."""
         return {p.name: p.uuid for p in self._outside if p.parent is not None}
 
     @property
@@ -142,7 +142,7 @@ class HostView:
 
     @property
     def remains(self) -> tuple[str, ...]:
-        """Messages about the leftovers of an interrupted run, and their remedy."""
+        """A message with the remedy if a cut-off enroll left nova-compute disabled."""
         if not self.compute.interrupted:
             return ()
         cause = f"nova-compute on {self.host} is disabled since an enroll was cut off"
@@ -236,6 +236,7 @@ def view_of(snapshot: Snapshot, host: str) -> HostView:
     """Return one host of a cloud; the first node if the host has several.
 
     :param host: name of the compute service
+    :raises IndexError: the snapshot has no such host
     """
     return views_of(snapshot, {host})[0]
 

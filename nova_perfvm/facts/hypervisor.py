@@ -92,7 +92,7 @@ class Hypervisor:
     :ivar sets: dedicated and shared CPUs by nova.conf; None if unknown
     :ivar vms: {UUID: running VM}
     :ivar unread_vms: {UUID: why the VM's details could not be read}
-    :ivar unlisted: why the list of VMs is missing; empty if it is there
+    :ivar unlisted: why the list of VMs is missing; None if it is there
     :ivar source: name of the collected file
     :ivar options: {(section, option): value} of the host's nova.conf; None if not
         collected
@@ -112,7 +112,7 @@ class Hypervisor:
     offline: frozenset[int] = frozenset()
 
     def dedicated(self) -> ComputeHost:
-        """Return the host with the CPUs that VMs may own; all CPUs without known sets.
+        """Return the host with the CPUs of ``sets``; if None, with all CPUs dedicated.
 
         :raises PerfVMError: the host's NUMA nodes were not collected
         """
@@ -134,7 +134,7 @@ def hosts_called(hosts: Iterable[ComputeHost], hostname: str) -> list[ComputeHos
 
 
 def of_host(snapshot: Snapshot, hostname: str) -> Snapshot:
-    """Return the snapshot reduced to one host.
+    """Return the snapshot without its other hosts; their servers and providers stay.
 
     :param hostname: name of the host, its service or its hypervisor, with or without a
         domain

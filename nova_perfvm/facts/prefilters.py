@@ -75,7 +75,7 @@ class Keys:
     hints: Mapping[str, Sequence[str]] | None = field(default_factory=dict)
 
     def either(self, key: str) -> str | None:
-        """Return the flavor's value of a key, or else the image's (_ for the colon)."""
+        """Return the flavor's value of a key, else the image's (_ for :), or None."""
         return self.specs.get(key) or self.properties.get(key.replace(":", "_"))
 
     def on(self, key: str) -> bool:
@@ -113,7 +113,7 @@ def traits(keys: Keys) -> Iterator[str]:
 
 
 def resources(keys: Keys) -> dict[str, int]:
-    """Return the amounts that Nova adds for encrypted and persistent memory."""
+    """Return Nova's {resource class: amount} for encrypted and persistent memory."""
     found = {"MEM_ENCRYPTION_CONTEXT": 1} if keys.on("hw:mem_encryption") else {}
     for label in memory_labels(keys.specs):
         name = "CUSTOM_PMEM_NAMESPACE_" + "".join(
@@ -137,6 +137,7 @@ def _image_type(keys: Keys, options: Options) -> Iterator[str]:
 
 
 def _image_metadata(keys: Keys, options: Options) -> Iterator[str]:
+    """Yield the traits of the image's properties; none if os-traits lacks one."""
     if _true(options, "image_metadata_prefilter"):
         yield from _known(
             f"{prefix}_{keys.properties[key].replace('-', '_').upper()}"
@@ -194,7 +195,7 @@ SINCE: Final = {
 
 
 def unjudged(keys: Keys, options: Options) -> Iterator[str]:
-    """Yield the enabled prefilters whose traits are unknown for lack of a fact."""
+    """Yield names of enabled prefilters that add unknown traits or aggregates."""
     if _true(options, "query_placement_for_routed_network_aggregates"):
         yield "routed_networks_filter"
     by_type = _true(options, "query_placement_for_image_type_support")

@@ -53,11 +53,12 @@ def request_for(
         counts as a disk on the host
     :param aliases: the aliases of [pci]alias by name; None if unknown
     :param devices: the PCI requests of an existing server, in place of the flavor's; a
-        NUMA policy of flavor or image replaces their policy.  None for a new server, or
-        if not looked up
+        NUMA policy of flavor or image replaces theirs, but not a port's.  None for a
+        new server, or if not looked up
     :param exists: whether a server with this flavor exists: see :func:`_as_booted`
     :raises RequestError: nova-api refuses the flavor with the image, no host has as
-        many CPUs as the flavor has vCPUs, or the vCPUs or NUMA nodes are unequal
+        many CPUs as the flavor has vCPUs, the vCPUs or NUMA nodes are unequal, or an
+        amount of the flavor is no whole number
     """
     specs = flavor.extra_specs
     properties: Mapping[str, str] = novas(image.properties) if image else {}
@@ -182,7 +183,7 @@ def _devices(flavor: Flavor, aliases: Mapping[str, PCIRequest]) -> list[PCIReque
 def _said(
     specs: Mapping[str, str], properties: Mapping[str, str], keys: Iterable[str]
 ) -> Iterator[str]:
-    """Yield the values of extra specs in flavor and image, as ``hw_numa_nodes=2``."""
+    """Yield ``KEY=VALUE``, ``KEY=VALUE of the image`` or ``... is needed`` by key."""
     for key in keys:
         if key in NEEDED:
             yield f"{NEEDED[key]} is needed"

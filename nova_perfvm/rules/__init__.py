@@ -66,8 +66,8 @@ def _chains(rules: Iterable[HostRule]) -> _Chains:
 
 
 _HOST_CHECKS: Final = _chains(_HOST_RULES)
-# Checks for servers that already run on the host.  The remaining checks count VMs or
-# free CPUs, so they would find the server itself in its way.
+# Checks for servers that already run on the host: those with codes of the audit.  Most
+# others count VMs or free CPUs, so they would find the server itself in its way.
 _PLACE_CHECKS: Final = _chains(
     rule for rule in _HOST_RULES if all(r.audit for r in rule.refusals)
 )
@@ -103,10 +103,10 @@ def describe(reason: Reason) -> str:
 
 
 def check_request(policy: Policy, request: RequestFacts) -> tuple[Reason, ...]:
-    """Return a reason for each rule of its class that a request breaks.
+    """Return the reasons to refuse a request by the rules of its class.
 
-    A request whose flavor names no class can break only the rules that concern
-    every request, such as requiring nova_perfvm's traits without a class.
+    A request whose flavor names no declared class can break only the rules that
+    concern every request, such as requiring nova_perfvm's traits without a class.
     """
     return _of_class(policy, request, _REQUEST_RULES)
 
@@ -114,7 +114,7 @@ def check_request(policy: Policy, request: RequestFacts) -> tuple[Reason, ...]:
 def check_image(
     policy: Policy, request: RequestFacts, labels: frozenset[str]
 ) -> tuple[Reason, ...]:
-    """List the rules that a server breaks when it is rebuilt with a new image.
+    """Return the reasons not to rebuild a server with a new image.
 
     A rebuild keeps the flavor, the NUMA topology (nova-api ensures it) and the host,
     so only rules with ``image=True`` apply: on managed hosts all of them, on other
@@ -157,10 +157,10 @@ def check_host(
 
 
 def vms_by_pins(policy: Policy, request: RequestFacts, host: HostFacts) -> int | None:
-    """Count the VMs that own a host's pinned CPUs, if the host's other VMs matter.
+    """Return the lowest number of VMs that own a host's pinned CPUs, or None.
 
-    See :func:`nova_perfvm.rules.host.unreported.vms_by_pins`.  Where the result is not
-    None, call :func:`check_host` again with ``unpinned`` filled into the host's facts.
+    None as by ``unreported.vms_by_pins``, and for unpinned VMs and unmanaged hosts.
+    Else look up the host's ``unpinned``, and call :func:`check_host` again.
     """
     vm_class = resolve_class(policy, request)
     if vm_class is None or not vm_class.pinned or not policy.manages(host.labels):
@@ -173,7 +173,7 @@ def check_placed(
 ) -> tuple[Reason, ...]:
     """Return the first reason for which a server should not run on its host, or ().
 
-    Conflicts with other VMs are left out: their rules would count the server itself.
+    Only rules with audit codes run: rules that count VMs would count the server itself.
     """
     return _first(policy, request, host, _PLACE_CHECKS)
 

@@ -16,7 +16,7 @@ from nova_perfvm.rules.slots import cell_cpus, is_foreign, memory_fits, no_sum
 def describe_cells(
     policy: Policy, request: RequestFacts, host: HostFacts
 ) -> tuple[str, ...]:
-    """Describe each NUMA node of a host: free and needed pCPUs and memory, and pins.
+    """Describe each NUMA node of a host: room free and needed, pins and shared CPUs.
 
     Return one line per NUMA node; none unless the request asks for NUMA nodes.
     """

@@ -25,7 +25,7 @@ NOVA_FILTERS: Final = (
 
 
 def judge(enabled: Sequence[str], policy: Policy | None) -> list[Finding]:
-    """Judge nova-scheduler's enabled filters, and their order.
+    """Return the findings about nova-scheduler's enabled filters and their order.
 
     PerfVMFilter costs far less than a filter of NUMA topologies, so exactly one of the
     latter should follow it.

@@ -101,7 +101,7 @@ def _cost(vm_class: VMClass, host: HostFacts, slots: int) -> int:
 def _score_pinned(
     policy: Policy, vm_class: VMClass, request: RequestFacts, host: HostFacts
 ) -> int:
-    """Score a host for a pinned VM by its VMs of the class and its free slots."""
+    """Score a host for a pinned VM: see ``OCCUPIED``; ``WORST`` without a free slot."""
     mode = host_mode(host)
     mine = count_vms(vm_class, host).least
     free = _free_slots(vm_class, request, host, mode)
@@ -134,7 +134,7 @@ def _free_slots(
 
 
 def _serves_shared(policy: Policy, host: HostFacts) -> bool:
-    """Return whether the host's labels admit a class whose VMs share CPUs."""
+    """Return whether a host has no labels, or the label of a class that shares CPUs."""
     if not host.labels:
         return True
     return any(not c.pinned for c in policy.classes if c.name in host.labels)

@@ -42,7 +42,7 @@ class HostCase(NamedTuple, Generic[Class]):
 RequestCheck = Callable[[RequestCase[Any]], Iterable[Reason]]
 HostCheck = Callable[[HostCase[Any]], Reason | None]
 
-# VMs of a pinned class, VMs of a class that shares CPUs, pinned VMs without a class.
+# VMs of a pinned class, of a class that shares CPUs, and of no declared class.
 Kind = Literal["pinned", "shared", "classless"]
 KINDS: Final[tuple[Kind, ...]] = ("pinned", "shared", "classless")
 # Hosts that the policy does not manage, managed hosts without labels, and hosts that
@@ -61,7 +61,7 @@ class Refusal(NamedTuple):
         can be done
     :ivar words: makes the message from the figures; None to use ``meaning``
     :ivar audit: the audit's code for a running server that breaks the rule; empty for
-        rules about other VMs on the host, which the audit judges by itself
+        rules that the audit does not ask, such as those about other VMs on the host
     :ivar remedy: the action that the audit proposes for such a server
     """
 

@@ -60,8 +60,9 @@ def host_mode(host: HostFacts) -> str:
 def cell_cpus(vm_class: VMClass, cell: NUMACell) -> tuple[int, int]:
     """Return how many CPUs (or cores, with ``smt: cores``) VMs of a class may own.
 
-    :returns: the usable and the free CPUs of the NUMA node; free is below 0 where more
-        CPUs are pinned than are usable
+    :returns: the usable and the free CPUs of the NUMA node: with the thread policy
+        ``require``, those with siblings; else free is below 0 where more CPUs are
+        pinned than are usable
     """
     pins = len(cell.pinned_cpus)
     if vm_class.smt == "cores" and _has_threads(cell):
@@ -89,7 +90,7 @@ def _beside_siblings(vm_class: VMClass, cell: NUMACell, cpus: AbstractSet[int]) 
 
 
 def cell_takes(vm_class: VMClass, cell: NUMACell) -> int:
-    """Return the CPUs of a NUMA node that a VM of a class keeps from others."""
+    """Return how many CPUs of a NUMA node a VM of a class keeps from others."""
     return vm_class.cell_takes(cell.threads_per_core)
 
 
@@ -263,6 +264,7 @@ def memory_fits(
 
 
 def _pool_fits(pool: PagePool, memory_mb: int, *, now: bool) -> bool:
+    """Return whether whole pages of a pool, free ones if `now`, make up the memory."""
     memory_kb = memory_mb * 1024
     left = pool.total - pool.used if now else pool.total
     return left * pool.size_kb >= memory_kb and memory_kb % pool.size_kb == 0

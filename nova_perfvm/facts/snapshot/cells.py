@@ -105,7 +105,7 @@ def _numbers(shape: HostShape, taken: set[int], index: int) -> Iterator[int]:
 
 
 def _siblings(shape: HostShape, own: list[int]) -> tuple[frozenset[int], ...]:
-    """Return sibling sets of CPUs, if all threads of the node's cores can be owned."""
+    """Return sibling sets of CPUs `own`; () without SMT, or if `own` lacks threads."""
     if shape.threads == 1 or len(own) != shape.cores * shape.threads:
         return ()
     cpus = iter(own)

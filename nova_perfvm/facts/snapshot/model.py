@@ -50,8 +50,8 @@ class HostCell:
     :ivar cpuset: CPUs that unpinned VMs share
     :ivar pcpuset: CPUs that pinned VMs may own
     :ivar siblings: sets of hardware threads that share a core; empty for no SMT
-    :ivar pinned_cpus: CPUs that VMs own, as nova-compute reports; None if unknown, so
-        that readers sum up the servers'
+    :ivar pinned_cpus: CPUs that VMs own, as nova-compute reports; None if unknown:
+        readers then take the CPUs of the servers
     :ivar memory_usage_mb: memory of the VMs with a NUMA topology, as nova-compute
         reports; None as for ``pinned_cpus``
     :ivar cpu_usage: unpinned vCPUs of the VMs with a NUMA topology, as nova-compute
@@ -89,8 +89,8 @@ class ComputeHost:
     :ivar shape: NUMA nodes, cores and threads; None if the API hides them
     :ivar cells: the host's NUMA nodes; empty if unknown
     :ivar cells_source: one of :data:`CELL_SOURCES`
-    :ivar vcpus_used: vCPUs of the host's VMs, as nova-compute reports; None if unknown,
-        so that readers sum up the servers'
+    :ivar vcpus_used: vCPUs of the host's VMs, as nova-compute reports; None if unknown:
+        readers then sum up the vCPUs of the servers
     :ivar num_instances: number of the host's VMs, as nova-compute reports; None as for
         ``vcpus_used``
     :ivar pci_pools: the host's free PCI devices; None if not looked up
@@ -293,7 +293,7 @@ class Snapshot:
         return {volume.server: volume for volume in self.root_volumes}
 
     def image_of(self, server: Server) -> Image | None:
-        """Return the image of a server, or None if the snapshot lacks the image."""
+        """Return a server's image; None without one, or if the snapshot lacks it."""
         return self._image_by_id.get(server.image or "")
 
     @cached_property
@@ -321,9 +321,9 @@ class Snapshot:
 
     @cached_property
     def held_by_ports(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Allocations of Neutron's providers below the hosts', for ports of servers.
+        """Allocations of Neutron's ``NET_`` resource classes, for ports of servers.
 
-        {server's ID: {provider's UUID: {resource class: amount}}}
+        {consumer, mostly a server's ID: {provider's UUID: {resource class: amount}}}
         """
         found: dict[str, dict[str, dict[str, int]]] = {}
         for provider in self.providers:
@@ -386,7 +386,7 @@ class Snapshot:
 
     @cached_property
     def oldest_compute(self) -> int:
-        """The version of the oldest nova-compute; 0 if any is unknown."""
+        """The oldest nova-compute's version; 0 if one is unknown, or without hosts."""
         return min((host.service_version or 0 for host in self.hosts), default=0)
 
     @cached_property
@@ -426,7 +426,7 @@ class Snapshot:
 
     @cached_property
     def left_behind(self) -> frozenset[tuple[str, str]]:
-        """Pairs of an evacuated server's ID and its old host's root provider.
+        """Pairs (ID of an evacuated server, UUID of its old host's root provider).
 
         Nova removes the server's allocations on the old host when nova-compute runs
         there again.

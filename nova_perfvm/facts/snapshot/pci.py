@@ -63,9 +63,9 @@ def rebuilt(
 ) -> tuple[PCIRequest, ...]:
     """Return the requests that nova-compute claims when a server with `asked` moves.
 
-    nova-compute makes the flavor's requests anew from the aliases: it ignores the NUMA
-    policy of flavor and image and the devices that Placement gave
-    (ResourceTracker._move_claim).
+    nova-compute makes the flavor's requests anew (ResourceTracker._move_claim): with
+    the NUMA policy of the alias, ``legacy`` if unknown, and without the devices that
+    Placement gave.  Requests of ports stay.
     """
 
     def claimed(one: PCIRequest) -> PCIRequest:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the facts of hosts that the rules judge of a snapshot."""
+"""Make the facts of hosts for the rules from a snapshot."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -21,8 +21,8 @@ _SMALL_KB: Final = 4
 def host_facts(snapshot: Snapshot, host: ComputeHost) -> HostFacts:
     """Return the facts of a host at the time of the snapshot.
 
-    A server in a resize counts with its present size on each of its hosts: no API shows
-    the other size.
+    A moving server counts in ``unpinned`` on each of its hosts, by its present flavor:
+    no API shows the other flavor.
     """
     servers = snapshot.servers_by_host.get(host.host, ())
     moving = snapshot.moving_by_host.get(host.host, ())

@@ -176,6 +176,7 @@ _RESIZED: Final = frozenset({"VERIFY_RESIZE", "REVERT_RESIZE"})
 class Server:
     """A server as Nova shows it, with the flavor that is embedded in it.
 
+    :ivar host: name of the compute service; None if the server is on no host
     :ivar pinned: whether the server owns CPUs; None if not looked up
     :ivar task: Nova's ``task_state`` of the server; None without a task
     :ivar flavor: name of the flavor at the server's creation or last resize
@@ -344,7 +345,7 @@ class Aggregate:
 
     @property
     def made_by_enroll(self) -> bool:
-        """Return whether enrolling made the aggregate, whose metadata is unchanged."""
+        """Return whether an enroll made the aggregate; its classes may differ since."""
         keys = {f"trait:{trait}" for trait in self.elastic_traits}
         return (
             self.isolates

@@ -25,11 +25,11 @@ def _check(case: HostCase[VMClass]) -> Reason | None:
         return None
     mine = count_vms(case.vm_class, case.host)
     if case.vm_class.exclusive == "host":
-        # The host may run only VMs of the class, so every instance counts: five VMs of
-        # 4 CPUs pin as many as a VM of 20.  A VM that has moved away counts until the
-        # compute's next periodic task: a needless refusal is better than too many
-        # VMs.  num_instances lacks VMs that are moving in; the count by pins may take
-        # two small ones for one of a former size.
+        # A host for ``exclusive: host`` runs only VMs of the class, so every instance
+        # counts: five VMs of 4 CPUs pin as many as a VM of 20.  A VM that has moved
+        # away counts until the compute's next periodic task: a needless refusal is
+        # better than too many VMs.  num_instances lacks VMs that are moving in; the
+        # count by pins may take two small ones for one of a former size.
         count = max(mine.least, case.host.num_instances)
     else:
         count = mine.most

@@ -69,7 +69,7 @@ def _check(case: HostCase[VMClass]) -> Reason | None:
 def cells_with_room(
     vm_class: VMClass, request: RequestFacts, host: HostFacts, counts: CPUCounts
 ) -> Iterator[NUMACell]:
-    """Yield the NUMA nodes with free CPUs and memory for the VM, and no other class.
+    """Yield the NUMA nodes with free CPUs and memory, for ``exclusive: cell`` unshared.
 
     :param counts: usable and free CPUs of each NUMA node, see
         :func:`nova_perfvm.rules.slots.cell_cpus`
@@ -92,14 +92,14 @@ def cells_with_room(
 def cell_memory(request: RequestFacts) -> tuple[int, int | None]:
     """Return the most memory (MiB) that a NUMA node of a request asks for.
 
-    Also return the page size (KiB), which is that of the first NUMA node.
+    Also return ``page_size_kb`` of the first NUMA node.  ValueError without NUMA nodes.
     """
     cells = request.cells
     return max(cell.memory_mb for cell in cells), cells[0].page_size_kb
 
 
 def has_cell_for_itself(vm_class: VMClass, cell: NUMACell, mode: str) -> bool:
-    """Return whether a NUMA node has neither foreign pins nor shared CPUs.
+    """Return whether all pins of a NUMA node can be the class's, and no CPU is shared.
 
     :param mode: the host's mode; only in ``mixed`` do shared CPUs count
     """

@@ -17,7 +17,7 @@ from nova_perfvm.rules.slots import count_vms, host_mode
 
 
 def vms_by_pins(policy: Policy, vm_class: VMClass, host: HostFacts) -> int | None:
-    """Count the VMs that own an open host's pinned CPUs, or return None.
+    """Return the lowest number of VMs that own an open host's pinned CPUs, or None.
 
     None where the rule does not apply: Placement keeps the classes apart, the class is
     not exclusive, or the host is not open.  Elsewhere the host's figures may miss

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM has as many network queues as vCPUs: else one CPU gets all interrupts."""
+"""A VM of a class with ``vif_multiqueue`` has as many network queues as vCPUs.
+
+With a single queue, one CPU gets all interrupts.
+"""
 
 from collections.abc import Iterator
 from typing import Final
