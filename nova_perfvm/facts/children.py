@@ -43,5 +43,5 @@ def host_of_child(name: str) -> str | None:
 
 def node_of(name: str) -> int | None:
     """Return the ID of the NUMA node in a child's name; None for other names."""
-    number = name.rpartition(f"_perfvm_{const.CELL_SUFFIX}")[2]
-    return int(number) if number.isdecimal() else None
+    _, marker, number = name.rpartition(f"_perfvm_{const.CELL_SUFFIX}")
+    return int(number) if marker and number.isdecimal() else None

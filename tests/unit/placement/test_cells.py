@@ -373,6 +373,15 @@ class HostTest(testtools.TestCase):
         self.assertIn("on which NUMA nodes split", unknown)
         self.assertIn(f"has 20 {CPU}, and VMs on it take 24: move some away", full)
 
+    def test_nodes_in_names(self):
+        for name, node in (
+            ("h1_perfvm_cell_1", 1),
+            ("h1_perfvm_cell_", None),
+            ("h1_perfvm_a", None),
+            ("12", None),
+        ):
+            self.assertEqual(node, node_of(name), name)
+
     def test_vms_that_were_there_before(self):
         """They get what they have; and who was allocated another node is told."""
         specs = {const.CLASS_KEY: "c4", const.CPU_POLICY: "dedicated"}
