@@ -146,7 +146,8 @@ def _places(
     for number, kind in enumerate(kinds):
         common = _common(number, kind, limits)
         if 1 < kind.cells < len(nodes):
-            # Sets of nodes are too many (735,471 of 8 out of 24): one place a node.
+            # Sets of nodes are too many (735,471 of 8 out of 24): a place for the VM,
+            # and one for its part on each node.
             yield _Place(number, common, parts=kind.cells)
             for node in nodes:
                 yield _Place(number, _part(kind, node), vms=0)

@@ -129,6 +129,7 @@ def of_records(paths: Sequence[str]) -> VMRatios:
 
 
 def _worst(rows: Iterable[Comparison], kind: str) -> float | None:
+    """Return a resource's lowest throughput ratio while the most VMs were measured."""
     mine = [r for r in rows if r.better == "higher" and _kind(r.group.metric) == kind]
     most = max((row.group.at_once for row in mine), default=0)
     return min(
@@ -138,6 +139,7 @@ def _worst(rows: Iterable[Comparison], kind: str) -> float | None:
 
 
 def _of_alone(scaled: Iterable[ScalingFinding], kind: str) -> float | None:
+    """Return a resource's lowest sum of the most VMs at once / one VM alone."""
     mine = [r for r in scaled if r.what == "of alone" and _kind(r.name) == kind]
     most = max((row.number for row in mine), default=0)
     return min((row.observed for row in mine if row.number == most), default=None)

@@ -100,7 +100,7 @@ def _server(name: str, outputs: Sequence[SadfOutput], peak: Peak) -> ServerUse:
 def _each_once(name: str, outputs: Iterable[SadfOutput]) -> list[SadfSample]:
     """Return the samples of all outputs, a sample of overlapping outputs once.
 
-    :raises PerfVMError: when two outputs differ at the same time
+    :raises PerfVMError: when two outputs have different loads at the same time
     """
     found: list[SadfSample] = []
     known: dict[str, SadfSample] = {}
@@ -113,7 +113,7 @@ def _each_once(name: str, outputs: Iterable[SadfOutput]) -> list[SadfSample]:
                     "of one name? Give each its own nodename"
                 )
         found += new
-        # Not before: local time has an hour twice where summer ends.
+        # After the whole output: local time has an hour twice when summer time ends.
         known |= {one.when: one for one in new}
     return found
 
