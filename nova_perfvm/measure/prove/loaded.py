@@ -131,7 +131,7 @@ async def _await_all(
 
 
 async def _missing(target: Target, scenario: Scenario, deadline: float) -> str:
-    """Return why a target cannot measure yet; empty if it can."""
+    """Wait for cloud-init; return why a target cannot measure, empty if it can."""
     try:
         left_s = max(_ASK_S, deadline - time.monotonic())
         await connection.run(target, _CLOUD_INIT, left_s)

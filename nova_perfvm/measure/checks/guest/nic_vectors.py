@@ -82,9 +82,10 @@ class Direction(NamedTuple):
 
 
 def _directions(guest: GuestSubject, nic: NIC) -> list[Direction]:
-    """Return the directions of a network interface.
+    """Return a virtio NIC's input and output, or a passed-through NIC's one direction.
 
-    :raises NotReadError: when /proc/interrupts shows no vectors of its queues
+    :raises NotReadError: when /proc/interrupts shows no vectors of the NIC's queues, or
+        the driver's vectors are not known
     """
     seen, ways = guest.interrupts, ("input", "output")
     if nic.kind is Kind.VIRTIO and nic.device:

@@ -144,6 +144,7 @@ def huge_pages(host: HostSubject, domain: Domain) -> Seen:
     of_class = PAGE_SIZES_KB.get(wanted or "")
     sizes = [of_class] if of_class else [size for size in domain.page_sizes_kb if size]
     counted = sizes or [size for size in by_page if size > _SMALL_KB]
+    # Memory of QEMU's process, not pages that the host has reserved.
     huge_kb = sum(by_page.get(size, 0) for size in counted)
     asked = " or ".join(f"{size} KiB" for size in sizes) or "the host's default size"
     found = sorted(by_page.items())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host and VM NICs lose no packets, and each VM's node has a NIC.
+"""Host and VM NICs lose no packets, and each node of dedicated CPUs has a NIC.
 
 Without a NIC on its node a VM's packets cross the link between the sockets.
 """

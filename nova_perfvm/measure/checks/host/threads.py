@@ -36,6 +36,7 @@ def _pin(
     if not pin:
         return Level.FAILURE, f"{name} has no pin: it floats over the host"
     vm_class, owned = host.class_of(domain), host.others_cpus(domain)
+    # Without hw:emulator_threads_policy these threads run on the VM's own CPUs.
     if vm_class and vm_class.emulator_threads in {"share", "isolate"}:
         owned |= domain.pinned_cpus
     shown = f"{name} has CPUs {format_cpus(pin)}"
@@ -68,7 +69,7 @@ def iothread_pin(host: HostSubject, domain: Domain) -> Seen:
         yield _pin(host, domain, f"I/O thread {number}", pin)
     alone = [one for one in domain.disks if not _has_iothread(domain, one)]
     if names := ", ".join(attribute(one, "target", "dev") for one in alone):
-        # No setting of Nova up to 34 changes that.
+        # Nova up to 34 gives no disk an I/O thread.
         yield Level.NOTE, f"QEMU's main thread serves {names}, no I/O thread"
 
 
