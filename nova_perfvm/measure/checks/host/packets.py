@@ -61,7 +61,13 @@ def nic_node(host: HostSubject) -> Seen:
         fastest, best = (
             max(map(speeds.get, of, repeat(0))) for of in (found, near or [""])
         )
-        if near and 2 * best < fastest:
+        if not near or 2 * best >= fastest:
+            continue
+        untold = [name for name in near if name not in speeds]
+        if untold:
+            reason = f"the kernel does not tell the speed of {', '.join(untold)}"
+            yield NotReadError(f"{NET}/{untold[0]}/speed", reason)
+        else:
             yield Level.WARNING, f"node {node} has {best} of {fastest} Mbit/s"
 
 

@@ -292,6 +292,9 @@ class DevicesTest(HostCase):
         slow = {f"{net}/speed": "1000\n"}
         words = "node 1 has 1000 of 25000 Mbit/s"
         self.assert_cases("nic_node", (WARN, "host", words, slow))
+        # The kernel shows -1 for virtio's NICs.
+        untold = {f"{net}/speed": "-1\n"}
+        self.assert_cases("nic_node", (SKIP, "host", "the speed of eth1", untold))
 
     def test_nic_settings(self):
         table = "RX flow hash indirection table for eth1 with {} RX ring(s):\n"
