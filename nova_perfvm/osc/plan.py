@@ -234,7 +234,7 @@ class PlanServers(LookingLister):
         given = parsed_args.memory_gb is not None
         least = "" if given else " (the least of the cloud's hosts)"
         self.tell(
-            *(one.words(conditions.ratios) for one in plan.carried),
+            *(one.words(conditions) for one in plan.carried),
             *planning.notes(plan),
             f"each host: {model.shape} CPUs, {model.memory_gb} GiB{least}",
             plan.sentence,

@@ -135,6 +135,11 @@ class Conditions:
     network_gbps: float | None = None
     disk: DiskLimits | None = None
 
+    @property
+    def cpu_ratio(self) -> float:
+        """The ratio of CPUs; 1 if unknown, or if the VM beat its host."""
+        return min(1.0, self.ratios.cpu or 1.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Carried:
@@ -167,13 +172,22 @@ class Carried:
         """Return the same without VMs: the service stays on its servers."""
         return replace(self, size=None, vms=0, limit="", reason=reason)
 
-    def words(self, ratios: VMRatios) -> str:
-        """Return the calculation in a sentence."""
+    def words(self, conditions: Conditions) -> str:
+        """Return the calculation in a sentence.
+
+        :param conditions: by which the VMs were sized
+        """
         of, peak = self.service, f" ({self.service.peak})" if self.service.peak else ""
         percent = "all" if of.cpu_percent is None else f"{of.cpu_percent:g} %"
+        one_vm = _one_vm_cpus(of, conditions)
+        factors = f"at ratio {conditions.cpu_ratio:.3g}"
+        if conditions.headroom:
+            factors += f", {100 * conditions.headroom:g} % headroom"
+        if not math.isclose(one_vm, self.cpus):
+            factors += f", scaling {one_vm / self.cpus:.3g}"
         words = (
             f"{of.name}: peak{peak} {percent} of {of.cpus} CPUs = {of.used_cpus:.3g}; "
-            f"at ratio {ratios.cpu:.3g} needs {self.cpus:.3g}: "
+            f"{factors} needs {self.cpus:.3g}: "
         )
         if self.size is None:
             return f"{words}stays on its servers: {self.reason}"
@@ -229,15 +243,18 @@ def _least(found: Carried) -> tuple[bool, float, int, float]:
     return bool(size.cells), found.vms / per_host, found.vms, size.memory_gb
 
 
+def _one_vm_cpus(service: Service, conditions: Conditions) -> float:
+    """Return the CPUs of one VM that does the work of a server."""
+    return service.used_cpus * (1 + conditions.headroom) / conditions.cpu_ratio
+
+
 class _Need:
     """What the work of one server of a service needs."""
 
     def __init__(self, service: Service, conditions: Conditions) -> None:
         self.service, self.conditions = service, conditions
         self.growth = 1 + conditions.headroom
-        # A VM that beat its host does not make the service smaller.
-        ratio = min(1.0, conditions.ratios.cpu or 1.0)
-        self.one_vm_cpus = service.used_cpus * self.growth / ratio
+        self.one_vm_cpus = _one_vm_cpus(service, conditions)
         self.memory_gb = service.needed_memory_gb * self.growth
         self.network_gbps = (service.network_gbps or 0.0) * self.growth
 

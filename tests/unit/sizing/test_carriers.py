@@ -54,13 +54,25 @@ class SizesTest(testtools.TestCase):
 class CarryTest(testtools.TestCase):
     def test_the_sentence(self):
         redis = service(name="redis", cpu_percent=46, used_memory_gb=110, peak="p95")
-        found = carried(redis, cpu=0.91)
-        self.assertEqual(
-            "redis: peak (p95) 46 % of 40 CPUs = 18.4; at ratio 0.91 needs 20.2: "
-            "2 hp.20c.64g per server; limit: CPU",
-            found.words(VMRatios("test", cpu=0.91)),
-        )
-        self.assertEqual(4, found.all_vms)
+        for ratios, headroom, factors in (
+            (VMRatios("test", cpu=0.91), 0.0, "at ratio 0.91 needs 20.2: 2"),
+            # Of a VM that beat its host.
+            (VMRatios("test", cpu=1.2), 0.0, "at ratio 1 needs 18.4: 1"),
+            (
+                VMRatios("test", cpu=0.92, scale_out={8: 0.4}),
+                0.1,
+                "at ratio 0.92, 10 % headroom, scaling 0.813 needs 27.1: 2",
+            ),
+        ):
+            conditions = Conditions(ratios, headroom)
+            found = carry(redis, sizes(), conditions)
+            self.assertEqual(
+                f"redis: peak (p95) 46 % of 40 CPUs = 18.4; {factors} "
+                f"hp.20c.{64 if found.vms > 1 else 128}g per server; limit: "
+                f"{found.limit}",
+                found.words(conditions),
+            )
+            self.assertEqual(2 * found.vms, found.all_vms)
 
     def test_what_carries_and_what_limits(self):
         growth = {"headroom": 0.25}
@@ -146,7 +158,8 @@ class CarryTest(testtools.TestCase):
             found = carried(service(**keys), **conditions)
             self.assertIsNone(found.size)
             self.assertIn(words, found.reason)
-            self.assertIn("stays on its servers", found.words(VMRatios("", cpu=1)))
+            sentence = found.words(Conditions(VMRatios("", cpu=1)))
+            self.assertIn("stays on its servers", sentence)
 
     def test_latency_measured(self):
         ratios = VMRatios("test", cpu=1.0, late="")
