@@ -108,7 +108,7 @@ def _label(policy: Policy, view: HostView) -> str:
 
 
 def plan_close(view: HostView) -> do.Plan:
-    """Return the steps that keep VMs with units off a host."""
+    """Return the steps that remove the traits by which VMs with units find a host."""
     root = [_set_root(view, view.root.traits - view.root.elastic_traits)]
     return do.Plan((*(root if view.enrolled else ()), *close_children(view)))
 
@@ -328,7 +328,10 @@ def _child(
 
 
 def detach_child(provider: Provider) -> Iterator[do.Change]:
-    """Yield the steps that detach a child; Placement refuses them if it is in use."""
+    """Yield the steps that empty a child and take it out of its host's tree.
+
+    The provider is not deleted.  Placement refuses to empty a provider in use.
+    """
     if provider.inventories:
         yield do.SetInventory(provider.uuid, provider.name, {})
     if provider.traits:
@@ -342,7 +345,7 @@ def delete_detached(
 ) -> Iterator[do.Change]:
     """Yield the steps that delete detached children, in descending order of names.
 
-    :param wanted: names of the children that the host should have
+    :param wanted: names of the children that the host should have, which stay
     """
     for provider in sorted(detached, key=lambda p: p.name, reverse=True):
         if provider.name not in wanted:

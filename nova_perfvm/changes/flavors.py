@@ -148,7 +148,9 @@ def plan_flavors(
     policy: Policy,
     adopt: Collection[str] = (),
 ) -> Plan:
-    """Return the steps that turn a cloud's flavors into those of a policy.
+    """Return the steps that create a policy's flavors, or change them to match it.
+
+    No step deletes a flavor.  If one flavor is refused, the plan has no steps.
 
     :param observed: all flavors of the cloud, including private ones
     :param known: custom traits and resource classes that Placement knows

@@ -221,6 +221,10 @@ def _resized(classes: Sequence[VMClass], memory_gb: Sequence[int]) -> Iterator[V
 
 
 def _check_names(flavors: Sequence[PolicyFlavor]) -> None:
+    """Refuse a name of two flavors, and a name that no flavor can have.
+
+    :raises FlavorError: names the flavor
+    """
     seen: set[str] = set()
     for flavor in flavors:
         fault = name_fault(flavor.name)

@@ -149,7 +149,7 @@ def as_ini(
 def not_enforced(found: Mapping[tuple[str, str], str]) -> Iterator[str]:
     """Yield a remark if by a copy of nova.conf the filter refuses no host.
 
-    A copy without enabled_filters yields none: nova-scheduler may read several files.
+    A missing enabled_filters is no reason: nova-scheduler may read several files.
     """
     enabled = found.get((ENABLED_FILTERS.section, ENABLED_FILTERS.option))
     if enabled is not None and FILTER not in re.split(r"[,\s]+", enabled):

@@ -169,7 +169,12 @@ def forecast(
 def _forced(
     action: str, now: float, paused_s: float, copy_s: float, throttle: float
 ) -> Forecast:
-    """Return the outcome of a migration that reaches its timeout."""
+    """Return the outcome of an action of :class:`Limits`, taken at the timeout.
+
+    :param now: the time of the timeout
+    :param paused_s: time to send the rest while the guest is paused
+    :param copy_s: time to send the rest by post-copy
+    """
     if action == "abort":
         return Forecast("aborted", now, throttle=throttle)
     if action == "post-copy":

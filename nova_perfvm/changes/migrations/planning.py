@@ -124,7 +124,7 @@ class Planning:
         return self._kinds[key]
 
     def kind_of_request(self, request: Request) -> ServerKind:
-        """Return the kind of servers with a request."""
+        """Return a new, uncached kind for servers with a request."""
         facts = request.facts
         kind = ServerKind(
             request=replace(request, group=None),
@@ -218,6 +218,7 @@ class Planning:
             yield f"{why}: Nova migrates it cold only: --cold"
 
     def _states(self, server: Server) -> Iterator[str]:
+        """Yield why the server's task, status or a known bug prevents its migration."""
         kinds = ways.kinds(server)
         if not kinds:
             state = server.task or server.status

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The extra specs and image properties that are keys of the class, value for value."""
+"""The extra specs and image properties of the class's keys, mostly value for value."""
 
 from __future__ import annotations
 
