@@ -85,6 +85,7 @@ def conflicts(flavor: Flavor, properties: Mapping[str, str]) -> Iterator[Conflic
 def _of_cpus(
     flavor: Flavor, properties: Mapping[str, str], pair: _Pair
 ) -> Iterator[Conflict]:
+    """Yield the conflicts of CPU policy, amounts, thread policies and real time."""
     specs = flavor.extra_specs
     policies = pair(const.CPU_POLICY)
     named = tuple(key for key in specs if _NAMED_CPUS.fullmatch(key))
@@ -158,7 +159,7 @@ def hyperthreading(
 
 
 def _of_topology(pair: _Pair) -> Iterator[Conflict]:
-    """Yield the limits of a flavor's CPU topology and ports that an image exceeds."""
+    """Yield an image's serial ports, CPU limits and CPU topology beyond a limit."""
     ports, more = (whole_number(text) or 0 for text in pair("hw:serial_port_count"))
     if ports and more > ports:
         yield "ImageSerialPortNumberExceedFlavorValue", ("hw:serial_port_count",)
@@ -167,12 +168,14 @@ def _of_topology(pair: _Pair) -> Iterator[Conflict]:
         flavor_most, image_most = (whole_number(text) or 0 for text in pair(most))
         if flavor_most and image_most > flavor_most:
             yield "ImageVCPULimitsRangeExceeded", (most,)
+        # The image's limit replaces the flavor's.
         limit = image_most or flavor_most
         if limit and (whole_number(pair(own)[1]) or 0) > limit:
             yield "ImageVCPUTopologyRangeExceeded", (own, most)
 
 
 def _of_memory(pages: tuple[str, str], locked: tuple[str, str]) -> Iterator[Conflict]:
+    """Yield the conflicts of page size and locked memory, which needs a page size."""
     if pages[1] and pages[0] not in {"any", "large"}:
         yield "MemoryPageSizeForbidden", (const.MEM_PAGE_SIZE,)
     if _differ(locked):

@@ -102,7 +102,7 @@ def with_groups(request: Request, groups: Sequence[Group]) -> Request:
 def in_cloud(request: Request, snapshot: Snapshot) -> Request:
     """Return a request with the traits that the prefilters of a cloud's Nova add.
 
-    ``owner_nova_filter`` requires OWNER_NOVA once every nova-compute is new enough.  A
+    OWNER_NOVA is added if every nova-compute is new enough (``owner_nova_filter``).  A
     prefilter of ``SINCE`` exists only in newer releases.  If any provider has a trait
     with its prefix, Nova is new enough; else the prefilter's traits are removed, and
     its name is added to ``unseen``.

@@ -101,7 +101,11 @@ def _cost(vm_class: VMClass, host: HostFacts, slots: int) -> int:
 def _score_pinned(
     policy: Policy, vm_class: VMClass, request: RequestFacts, host: HostFacts
 ) -> int:
-    """Score a host for a pinned VM: see ``OCCUPIED``; ``WORST`` without a free slot."""
+    """Score a host for a pinned VM; ``WORST`` without a free slot.
+
+    Hosts with VMs of the class score highest, then closed hosts, then those with the
+    fewest free slots: see ``OCCUPIED``.
+    """
     mode = host_mode(host)
     mine = count_vms(vm_class, host).least
     free = _free_slots(vm_class, request, host, mode)

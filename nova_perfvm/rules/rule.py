@@ -81,7 +81,7 @@ class RequestRule(NamedTuple):
     """A rule about a request alone.
 
     :ivar order: position among the rules, the lowest first; reasons are listed so
-    :ivar check: yields a reason for each mistake of a request
+    :ivar check: yields at most one reason for each of ``refusals``
     :ivar claimed: whether the rule applies only to flavors that name ("claim") a class;
         unlike ``RequestFacts.claimed``, which concerns Placement
     :ivar image: whether a new image alone can break the rule, so that a rebuild has to

@@ -243,14 +243,15 @@ def memory_fits(
     free huge pages also of a node whose small pages unpinned VMs overcommit.
 
     :param memory_mb: the VM's memory on this NUMA node, in MiB
-    :param page_size_kb: see :class:`nova_perfvm.facts.RequestCell`
+    :param page_size_kb: see :class:`nova_perfvm.facts.RequestCell`; if not None, a node
+        without page pools never has the memory
     :param now: whether memory in use counts; False to judge the node as if empty
     """
     left = cell.memory_mb - (cell.memory_usage_mb if now else 0)
     if left < memory_mb:
         return False
     if page_size_kb is None:
-        # Without page pools, the memory check above is the only one.
+        # Small pages back the VM; a node without page pools passes.
         smallest = min(cell.mempages, default=None)
         return smallest is None or _pool_fits(smallest, memory_mb, now=now)
     pools = sorted(cell.mempages)

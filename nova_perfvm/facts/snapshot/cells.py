@@ -27,13 +27,15 @@ def assume_cells(
 
     A host with PCPU and VCPU has each kind on NUMA nodes of its own, if the totals
     divide so, as ``host config --mode mixed`` makes it: a dedicated node then has one
-    thread of each core or all threads, a shared node all.  A host with VCPU alone has
-    no cpu set, so each CPU may be of either kind.
+    thread of each core or all threads, a shared node all.  Other totals are spread
+    evenly over all nodes.  A host with VCPU alone has no cpu set, so each CPU may be of
+    either kind.
 
     :param pcpus: the host's total of PCPU in Placement
     :param vcpus: the host's total of VCPU in Placement
     :param memory_mb: memory of the whole host in MiB
-    :param servers: the servers on the host
+    :param servers: the host's servers; dedicated CPUs get the IDs of the CPUs that
+        these own, but are not marked as pinned
     """
     dedicated, shared = _divided(shape, pcpus, vcpus)
     pins: dict[int, set[int]] = defaultdict(set)

@@ -33,6 +33,7 @@ def vms_by_pins(policy: Policy, vm_class: VMClass, host: HostFacts) -> int | Non
 
 
 def _check(case: HostCase[VMClass]) -> Reason | None:
+    """Refuse if ``HostFacts.unpinned`` is above 0, where the rule applies."""
     host = case.host
     if not host.unpinned or vms_by_pins(case.policy, case.vm_class, host) is None:
         return None

@@ -56,6 +56,7 @@ EMULATOR_THREADS: Final = Refusal(
 
 
 def _check(case: RequestCase[VMClass]) -> Iterator[Reason]:
+    """Yield a reason for a wrong CPU policy alone, else one for each other mistake."""
     vm_class, cells = case.vm_class, case.request.cells
     found = "shared"
     if case.request.pinned:

@@ -33,6 +33,7 @@ IMAGE_TRAIT: Final = Refusal(
 
 
 def _check(case: RequestCase[VMClass | None]) -> Iterator[Reason]:
+    """Yield one reason, which names all traits of nova_perfvm on the image."""
     found = sorted(
         t.name for t in case.request.traits if t.source == "image" and is_ours(t.name)
     )

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VM has exactly the vCPUs of its class: one odd size strands a whole slot."""
+"""A VM has exactly the vCPUs of its class: one odd size strands a whole slot.
+
+A running server of the class may keep a former size.
+"""
 
 from collections.abc import Iterator
 from typing import Final
