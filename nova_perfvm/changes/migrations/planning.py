@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Final
 
 from nova_perfvm import constants as const
 from nova_perfvm.changes.migrations import bugs
@@ -23,6 +24,22 @@ from nova_perfvm.facts.snapshot import Server, ServerGroup, Snapshot
 from nova_perfvm.facts.snapshot.groups import AFFINITY
 from nova_perfvm.policy import Policy
 from nova_perfvm.rules import check_request
+
+# Fields that the requests of servers do not depend on, and fields that a key cannot
+# hold as they are.  A field that Server gets later is part of the key.
+_NO_REQUEST: Final = frozenset(
+    {
+        *("id", "name", "host", "node", "status", "task", "fault"),
+        *("created", "updated", "launched"),
+        *("pinned", "cells", "page_size_kb", "pci_devices"),
+    }
+)
+_UNHASHABLE: Final = frozenset({"extra_specs", "pci_requests"})
+_KEYS: Final = tuple(
+    one.name
+    for one in fields(Server)
+    if one.name not in _NO_REQUEST | _UNHASHABLE | {"project"}
+)
 
 
 @dataclass(frozen=True)
@@ -135,14 +152,9 @@ class Planning:
 
     def _key(self, server: Server) -> Hashable:
         return (
-            server.vcpus,
-            server.memory_mb,
-            server.disk_gb,
+            *(getattr(server, name) for name in _KEYS),
             frozenset(server.extra_specs.items()),
-            server.image,
             server.built,
-            server.availability_zone,
-            server.bound_zone,
             server.project if self._projects_matter else "",
             repr(server.pci_requests),
             repr(self.snapshot.held_by_ports.get(server.id)),

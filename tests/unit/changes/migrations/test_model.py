@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import dataclasses
+from typing import ClassVar
 
 import testtools
 
@@ -9,10 +10,63 @@ from nova_perfvm.changes.migrations import model
 from nova_perfvm.changes.migrations.arrangement import Arrangement
 from nova_perfvm.changes.migrations.model import MoveError
 from nova_perfvm.changes.migrations.planning import Planning
+from nova_perfvm.diagnose.nova_filters.aggregates import TENANT_KEY
 from nova_perfvm.diagnose.verdicts import settings_for
 from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.host_view import views_of
+from nova_perfvm.facts.snapshot import Aggregate, Server
+from nova_perfvm.facts.snapshot.pci import PCIRequest
 from tests.unit.facts.snapshot.clouds import POLICY, Cloud
+
+
+class KindTest(testtools.TestCase):
+    """Servers of one kind have the same request, but for their group."""
+
+    # {field: other values}; other fields get a value of their type.
+    VALUES: ClassVar = {
+        "host": ("hp2", None),
+        "status": ("SHUTOFF", "ERROR"),
+        "extra_specs": ({}, {const.CPU_POLICY: "dedicated"}),
+        "image": ("i", None),
+        "pci_requests": ((), (PCIRequest("gpu", 1, ({"vendor_id": "10de"},)),)),
+        "pci_devices": ((),),
+        "cells": ((), None),
+    }
+
+    def another(self, value):
+        if isinstance(value, bool) or value is None:
+            other = not value
+        else:
+            other = value + (7 if isinstance(value, int) else "x")
+        return (other,)
+
+    def test_each_field(self):
+        cloud = Cloud()
+        for name in ("hp1", "hp2"):
+            cloud.add_host(name)
+        cloud.add_hp("a", "hp1")
+        metadata = {f"{TENANT_KEY}x": "p"}
+        tenants = Aggregate(1, "u", "x", metadata, frozenset({"hp1"}))
+        snapshot = dataclasses.replace(cloud.snapshot(), aggregates=(tenants,))
+        first = dataclasses.replace(snapshot.servers[0], image="i")
+        differing = set()
+        for one in dataclasses.fields(Server):
+            others = self.VALUES.get(one.name)
+            for changed in others or self.another(getattr(first, one.name)):
+                second = dataclasses.replace(first, **{one.name: changed})
+                planning = Planning(POLICY, snapshot, settings_for(POLICY))
+                alike = planning.ungrouped(first) is planning.ungrouped(second)
+                requests = [
+                    dataclasses.replace(
+                        model.request_to_move(snapshot, each), server="", group=None
+                    )
+                    for each in (first, second)
+                ]
+                if alike:
+                    self.assertEqual(*requests, one.name)
+                elif requests[0] != requests[1]:
+                    differing.add(one.name)
+        self.assertLess({"disk_gb", "other_disks_gb", "volume_root"}, differing)
 
 
 class MovedTest(testtools.TestCase):
