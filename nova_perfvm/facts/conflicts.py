@@ -16,7 +16,8 @@ from nova_perfvm.facts.placement_request import whole_number
 from nova_perfvm.facts.snapshot import Flavor
 from nova_perfvm.policy.guest import realtime_vcpus
 
-_NAMED_CPUS: Final = re.compile(r"resources([1-9]\d*)?:[PV]CPU")
+# As Nova matches them: with suffixes that are numbers, and the beginning alone.
+_NAMED_CPUS: Final = re.compile(r"resources([1-9][0-9]*)?:([PV]CPU)")
 _LOCKED: Final = "hw:locked_memory"
 _SWITCHES: Final = (
     const.VIF_MULTIQUEUE,
@@ -36,6 +37,7 @@ _SAME: Final = (
 )
 HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 _SMT_TRAIT: Final = f"trait:{HYPERTHREADING}"
+_SMT_KEY: Final = re.compile(rf"trait([1-9][0-9]*)?:{HYPERTHREADING}")
 _REALTIME: Final = "hw:cpu_realtime"
 _MASK: Final = "hw:cpu_realtime_mask"
 # In Nova's order.
@@ -88,19 +90,19 @@ def _of_cpus(
     """Yield the conflicts of CPU policy, amounts, thread policies and real time."""
     specs = flavor.extra_specs
     policies = pair(const.CPU_POLICY)
-    named = tuple(key for key in specs if _NAMED_CPUS.fullmatch(key))
-    owned = [whole_number(specs[key]) or 0 for key in named if key.endswith("PCPU")]
-    pinned = "dedicated" in policies or bool(owned)
+    owned, shared = named_cpus(specs)
+    pinned = "dedicated" in policies or owned > 0
     extra = specs.get(const.EMULATOR_THREADS) == "isolate"
     if policies[0] == "shared" and policies[1] not in {"", "shared"}:
         yield "ImageCPUPinningForbidden", (const.CPU_POLICY,)
-    short = owned and (len(owned) < len(named) or sum(owned) != flavor.vcpus + extra)
-    if named and (any(policies) or short):
+    short = owned and (shared or owned != flavor.vcpus + extra)
+    if short or ((owned or shared) and any(policies)):
+        named = filter(_NAMED_CPUS.match, specs)
         yield "InvalidRequest", (const.CPU_POLICY, *named)
     if extra and not pinned:
         keys = const.EMULATOR_THREADS, const.CPU_POLICY
         yield "BadRequirementEmulatorThreadsPolicy", keys
-    smt = hyperthreading(specs, properties)
+    smt = _smt_key(specs) if hyperthreading(specs, properties) else ""
     yield from _of_threads(pair(const.CPU_THREAD_POLICY), smt, pinned=pinned)
     if strutils.bool_from_string(specs.get(_REALTIME)):
         if not pinned:
@@ -110,16 +112,32 @@ def _of_cpus(
             yield "RealtimeMaskNotFoundOrInvalid", (_REALTIME, _MASK)
 
 
+def named_cpus(specs: Mapping[str, str]) -> tuple[int, int]:
+    """Return the amounts of PCPU and VCPU that extra specs name.
+
+    Only these pin, or refuse, vCPUs: ``_get_vcpu_pcpu_resources`` of nova.virt.hardware
+    skips other suffixes.
+    """
+    found = {"PCPU": 0, "VCPU": 0}
+    for key, text in specs.items():
+        if match := _NAMED_CPUS.match(key):
+            found[match[2]] += whole_number(text) or 0
+    return found["PCPU"], found["VCPU"]
+
+
 def _of_threads(
-    threads: tuple[str, str], smt: str | None, *, pinned: bool
+    threads: tuple[str, str], smt: str, *, pinned: bool
 ) -> Iterator[Conflict]:
-    """Yield the conflicts of thread policies, hyperthreading trait and CPU policy."""
+    """Yield the conflicts of thread policies, hyperthreading trait and CPU policy.
+
+    :param smt: extra spec or image property with the trait; empty without
+    """
     if threads[0] not in {"", "prefer"} and threads[1] not in {"", threads[0]}:
         yield "ImageCPUThreadPolicyForbidden", (const.CPU_THREAD_POLICY,)
     if any(threads) and smt:
-        yield "InvalidRequest", (const.CPU_THREAD_POLICY, _SMT_TRAIT)
+        yield "InvalidRequest", (const.CPU_THREAD_POLICY, smt)
     if (any(threads) or smt) and not pinned:
-        keys = const.CPU_THREAD_POLICY, _SMT_TRAIT, const.CPU_POLICY
+        keys = const.CPU_THREAD_POLICY, smt or _SMT_TRAIT, const.CPU_POLICY
         yield "CPUThreadPolicyConfigurationInvalid", keys
 
 
@@ -155,7 +173,12 @@ def hyperthreading(
 ) -> str | None:
     """Return the thread policy that the hyperthreading trait implies, or None."""
     policies = {"required": "require", "forbidden": "isolate"}
-    return policies.get(specs.get(_SMT_TRAIT) or properties.get(_SMT_TRAIT, ""))
+    asked = specs.get(_smt_key(specs)) or properties.get(_SMT_TRAIT, "")
+    return policies.get(asked)
+
+
+def _smt_key(specs: Mapping[str, str]) -> str:
+    return next(filter(_SMT_KEY.match, specs), _SMT_TRAIT)
 
 
 def _of_topology(pair: _Pair) -> Iterator[Conflict]:

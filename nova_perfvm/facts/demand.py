@@ -49,7 +49,8 @@ class Request:
     """A request as both Placement and the rules see it.
 
     :ivar fallback: Nova's second request, with VCPU in place of PCPU, which
-        [workarounds]disable_fallback_pcpu_query turns off; None without pinned vCPUs
+        [workarounds]disable_fallback_pcpu_query turns off; None unless the CPU policy
+        is dedicated
     :ivar project: ID of the project; empty if unknown
     :ivar server: ID of the existing server; empty for a new server
     :ivar group: the server's server group

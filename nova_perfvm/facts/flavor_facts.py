@@ -5,14 +5,13 @@ Nova works out the NUMA nodes in :mod:`nova.virt.hardware`; this module does the
 without Nova, for all that classes are made of.
 """
 
-import re
 from collections.abc import Mapping
 
 from oslo_utils import strutils
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import RequestCell, RequestFacts, placement_request
-from nova_perfvm.facts.conflicts import hyperthreading
+from nova_perfvm.facts.conflicts import hyperthreading, named_cpus
 from nova_perfvm.facts.demand import RequestError
 from nova_perfvm.facts.prefilters import Keys, memory_labels
 from nova_perfvm.facts.snapshot import Flavor, Image, Server
@@ -78,9 +77,8 @@ def flavor_facts(
 def pins(flavor: Flavor, properties: Mapping[str, str]) -> bool:
     """Return whether Nova pins the vCPUs of the flavor with the image."""
     policy = Keys(flavor.extra_specs, properties).either(const.CPU_POLICY)
-    return (policy or "shared") != "shared" or any(
-        re.fullmatch(r"resources[^:]*:PCPU", key) for key in flavor.extra_specs
-    )
+    owned, _ = named_cpus(flavor.extra_specs)
+    return (policy or "shared") != "shared" or owned > 0
 
 
 def flavor_cells(

@@ -16,8 +16,8 @@ from nova_perfvm.facts import AskedResource, AskedTrait
 
 _KEY: Final = re.compile(r"^(resources|trait)([a-zA-Z0-9_-]{1,64})?:(.*)$")
 _ELASTIC: Final = re.compile(rf"{const.TRAIT_ELASTIC}_[0-9]+|{const.TRAIT_CELLS}")
-# Longer numbers fit no column of Nova's and Placement's databases.
-_WHOLE: Final = re.compile(r"\d{1,18}")
+# Fits no column of Nova's and Placement's databases.
+_TOO_LARGE: Final = 10**18
 # Stands for an amount that Nova refuses: no contract has it.
 _NO_AMOUNT: Final = -1
 
@@ -108,8 +108,15 @@ def isolating_traits(metadata: Iterable[Mapping[str, str]]) -> frozenset[str]:
 
 
 def whole_number(text: str) -> int | None:
-    """Return the integer value of a text; None if Nova cannot use it."""
-    return int(text) if _WHOLE.fullmatch(text) else None
+    """Return the integer value of a text; None if Nova cannot use it.
+
+    nova-api and the scheduler call ``int``, which takes blanks around digits, and "+1".
+    """
+    try:
+        found = int(text)
+    except ValueError:
+        return None
+    return found if 0 <= found < _TOO_LARGE else None
 
 
 def _amount(text: str) -> int:

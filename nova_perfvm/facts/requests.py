@@ -91,8 +91,10 @@ def request_for(
     pinned = pins(flavor, properties)
     cells = flavor_cells(flavor, properties, pinned=pinned)
     facts = flavor_facts(flavor, properties, cells, volume_backed=volume_backed)
-    shared = {"VCPU": flavor.vcpus}
     isolates = specs.get(const.EMULATOR_THREADS) == "isolate"
+    # Nova translates the policy alone: who names amounts of PCPU gets these.
+    dedicated = keys.either(const.CPU_POLICY) == "dedicated"
+    pcpus = flavor.vcpus + isolates if dedicated else 0
     threads = keys.either(const.CPU_THREAD_POLICY)
     if devices is not None or aliases is not None:
         pci_policy = _pci_policy(flavor, properties)
@@ -104,14 +106,8 @@ def request_for(
     unseen = _UNSEEN if devices is not None else (*_UNSEEN, *_OF_ALIASES)
     request = Request(
         facts=facts,
-        demand=_demand(
-            flavor,
-            facts,
-            keys,
-            {"PCPU": flavor.vcpus + isolates} if pinned else shared,
-            threads,
-        ),
-        fallback=_demand(flavor, facts, keys, shared) if pinned else None,
+        demand=_demand(flavor, facts, keys, pcpus, threads),
+        fallback=_demand(flavor, facts, keys) if dedicated else None,
         keys=keys,
         unseen=tuple(
             key for key in unseen if key in specs or key.replace(":", "_") in properties
@@ -198,12 +194,12 @@ def _demand(
     flavor: Flavor,
     facts: RequestFacts,
     keys: Keys,
-    cpus: Mapping[str, int],
+    pcpus: int = 0,
     threads: str | None = None,
 ) -> Demand:
     """Return the request to Placement.
 
-    :param cpus: amounts of PCPU or VCPU; ignored if the flavor names amounts of these
+    :param pcpus: amount of PCPU in place of VCPU; 0 for none
     :param threads: the thread policy
     """
     for suffix, name, amount in facts.resources:
@@ -218,9 +214,11 @@ def _demand(
     derived = {"MEMORY_MB": flavor.memory_mb, "DISK_GB": flavor.other_disks_gb}
     if not facts.volume_backed:
         derived["DISK_GB"] += flavor.disk_gb
-    if named.isdisjoint({"PCPU", "VCPU"}):
-        derived |= cpus
+    if named.isdisjoint({"PCPU", "VCPU"}) and not pcpus:
+        derived["VCPU"] = flavor.vcpus
     more = {k: v for k, v in derived.items() if v and k not in named}
+    if pcpus:
+        more["PCPU"] = pcpus
     for name, amount in resources(keys).items():
         more[name] = amount + first.resources.get(name, 0)
     smt = frozenset({HYPERTHREADING})

@@ -34,6 +34,10 @@ FLAVOR_VALUES = {
     "resources:DISK_GB": [None, None, "7"],
     "resources_a:CUSTOM_PERFVM_UNIT": [None, "1", "1000"],
     "trait_a:CUSTOM_PERFVM_CHILD_A": [None, "required"],
+    "resources1:PCPU": [None] * 9 + ["4", "+4 ", "0"],
+    "resources:VCPU": [None] * 9 + ["0"],
+    "resources_a:PCPU": [None] * 9 + ["4"],
+    "trait1:HW_CPU_HYPERTHREADING": [None] * 9 + ["required"],
     "trait:CUSTOM_X": [None, "required", "forbidden"],
 }
 # What nova-api compares, each often enough to meet any other.
@@ -47,11 +51,15 @@ COMPARED = {
     "hw:pmu": [None, None, None, "true", "false"],
     "hw:virtio_packed_ring": [None, None, None, "true", "false"],
     "hw:locked_memory": [None, None, None, "true", "false"],
-    "resources:PCPU": [None] * 6 + ["4", "5"],
-    "resources1:VCPU": [None] * 6 + ["4"],
+    "resources:PCPU": [None] * 6 + ["4", "5", " 4", "0"],
+    "resources1:VCPU": [None] * 6 + ["4", "0"],
+    "resources01:PCPU": [None] * 9 + ["4"],
+    "resources_a:VCPU": [None] * 9 + ["4"],
     "hw:cpu_realtime": [None] * 7 + ["yes"],
     "hw:cpu_realtime_mask": [None, "^0"],
     "trait:HW_CPU_HYPERTHREADING": [None] * 7 + ["required"],
+    "trait2:HW_CPU_HYPERTHREADING": [None] * 9 + ["forbidden"],
+    "trait_a:HW_CPU_HYPERTHREADING": [None] * 9 + ["required"],
     "hw:cpu_max_sockets": [None] * 7 + ["2"],
     "hw:serial_port_count": [None] * 9 + ["2"],
 }
@@ -135,7 +143,7 @@ class SameAsNovaTest(testtools.TestCase):
     def test_random_flavors_and_images(self):
         rng = random.Random(7)
         same = refused = 0
-        for _ in range(600):
+        for _ in range(1200):
             specs, image_props = (
                 {
                     key: value

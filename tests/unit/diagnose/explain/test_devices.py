@@ -81,6 +81,13 @@ class DevicesTest(DevicesCase):
             error = self.assertRaises(RequestError, self.explain)
             self.assertIn("that [pci]alias has: card, gpu, vf", str(error))
 
+    def test_blanks_as_nova_api_takes_them(self):
+        self.pools("h1", (1, 0))
+        self.asks("gpu:1")
+        expected = self.codes()
+        self.asks(" gpu: 1 ")
+        self.assertEqual(expected, self.codes())
+
     def test_a_snapshot_keeps_them(self):
         self.pools("h1", (1, 0), (2, None), dev_type="type-PCI")
         device = PCIPool(1, 0, IDS)
