@@ -23,7 +23,7 @@ from nova_perfvm.policy.written_keys import refusal
 
 _MARK: Final = "nova-perfvm: class "
 # What sync writes to the description, after the text of somebody else if it has one.
-_RECORD: Final = re.compile(rf" ?{_MARK}\S+(?:; wrote (.*))?$", re.DOTALL)
+_RECORD: Final = re.compile(rf" ?{_MARK}(\S+?)(?:; wrote (.*))?$", re.DOTALL)
 
 _NOT_SYNCED: Final = (
     "not selected, or no longer listed by the policy: then delete it (openstack flavor "
@@ -54,7 +54,13 @@ class SeenFlavor(Flavor):
     def recorded(self) -> frozenset[str]:
         """The keys that the description says sync wrote; empty without a record."""
         found = _RECORD.search(self.description or "")
-        return frozenset((found[1] or "").split() if found else ())
+        return frozenset((found[2] or "").split() if found else ())
+
+    @property
+    def recorded_class(self) -> str | None:
+        """The class in the description; None without a record."""
+        found = _RECORD.search(self.description or "")
+        return found[1] if found else None
 
 
 @dataclass(frozen=True)
@@ -184,7 +190,8 @@ def plan_flavors(
         foreign = _foreign_keys(seen, flavor, policy, found.surplus)
         steps = list(_steps(seen, found, foreign))
         # Last: a run that ends before leaves the old record, whose keys are then unset.
-        if seen.recorded != _remembered(policy, flavor):
+        renamed = seen.recorded_class not in {None, flavor.class_name}
+        if renamed or seen.recorded != _remembered(policy, flavor):
             steps.append(_record(seen, _description(policy, flavor)))
         changes += steps
         if not steps:

@@ -109,6 +109,13 @@ class PlanTest(testtools.TestCase):
             self.assertTrue(after.description.startswith(text[:12]))
             self.assertEqual((), self.plan(after).changes)
 
+    def test_a_class_with_a_new_name(self):
+        specs = HIGH.extra_specs | {"perfvm:class": "old"}
+        for text in ("nova-perfvm: class ", "Our fast VMs nova-perfvm: class "):
+            there = seen(HIGH, description=f"{text}old", extra_specs=specs)
+            *_, record = self.plan(there).changes
+            self.assertEqual(f"{text}{HIGH.class_name}", record.detail)
+
     def test_without_a_record_keys_are_those_of_others(self):
         own = {"hw:watchdog_action": "reset"}
         there = seen(HIGH, extra_specs=HIGH.extra_specs | own, description="theirs")
