@@ -26,7 +26,7 @@ from nova_perfvm.policy import Policy, VMClass
 from nova_perfvm.rules import resolve_class
 from nova_perfvm.rules.cells import landing_rank
 from nova_perfvm.rules.host.room import cell_memory, cells_with_room
-from nova_perfvm.rules.slots import cell_cpus, free_cpus, memory_fits
+from nova_perfvm.rules.slots import cell_cpus, free_cpus, page_given
 
 
 class Share(NamedTuple):
@@ -244,15 +244,12 @@ def _share(
     cell: NUMACell, cpus: Sequence[int], memory_mb: int, page_size_kb: int | None
 ) -> Share:
     """Return a VM's share of a cell, with the size of the pages that Nova counts."""
-    sizes = (
-        pool.size_kb
-        for pool in cell.mempages
-        if page_size_kb is not None
-        and memory_fits(
-            cell._replace(mempages=[pool]), memory_mb, page_size_kb, now=True
-        )
+    given = (
+        None
+        if page_size_kb is None
+        else page_given(cell, memory_mb, page_size_kb, now=True)
     )
-    return Share(cell.id, tuple(cpus), memory_mb, next(sizes, None))
+    return Share(cell.id, tuple(cpus), memory_mb, given)
 
 
 def _taken(cell: NUMACell, share: Share) -> NUMACell:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from nova_perfvm import constants as const
 from nova_perfvm.facts import HostFacts, NUMACell, PagePool, RequestCell
-from nova_perfvm.policy import FlavorSize, VMClass, groups_of
+from nova_perfvm.policy import PAGE_SIZES_KB, FlavorSize, VMClass, groups_of
 
 _NO_LIMIT: Final[Mapping[str, float]] = {}
 
@@ -254,14 +254,34 @@ def memory_fits(
         # Small pages back the VM; a node without page pools passes.
         smallest = min(cell.mempages, default=None)
         return smallest is None or _pool_fits(smallest, memory_mb, now=now)
+    return page_given(cell, memory_mb, page_size_kb, now=now) is not None
+
+
+def page_given(
+    cell: NUMACell, memory_mb: int, page_size_kb: int, *, now: bool
+) -> int | None:
+    """Return the size in KiB of the pages that Nova gives a VM; None if none suffice.
+
+    The largest, as in ``_numa_cell_supports_pagesize_request`` of nova.virt.hardware.
+
+    :param page_size_kb: the requested size, see :class:`nova_perfvm.facts.RequestCell`
+    :param now: see :func:`memory_fits`
+    """
+    pools = reversed(_pools(cell, page_size_kb))
+    sizes = (pool.size_kb for pool in pools if _pool_fits(pool, memory_mb, now=now))
+    return next(sizes, None)
+
+
+def _pools(cell: NUMACell, page_size_kb: int) -> Sequence[PagePool]:
+    """Return the page pools that a request may take from, the smallest pages first."""
     pools = sorted(cell.mempages)
     if page_size_kb == const.PAGE_SMALL:
-        pools = pools[:1]
-    elif page_size_kb == const.PAGE_LARGE:
-        pools = pools[1:]
-    elif page_size_kb != const.PAGE_ANY:
-        pools = [pool for pool in pools if pool.size_kb == page_size_kb]
-    return any(_pool_fits(pool, memory_mb, now=now) for pool in pools)
+        return pools[:1]
+    if page_size_kb == const.PAGE_LARGE:
+        return pools[1:]
+    if page_size_kb == const.PAGE_ANY:
+        return pools
+    return [pool for pool in pools if pool.size_kb == page_size_kb]
 
 
 def _pool_fits(pool: PagePool, memory_mb: int, *, now: bool) -> bool:
@@ -281,9 +301,9 @@ def host_slots(
         memory and 0 where it does not
     """
     cells = tuple(cells)
-    if memory_mb is None:
-        known = any(cell.memory_mb > 0 for cell in cells)
-        memory_mb = smallest_memory_mb(vm_class) or int(known)
+    pages = vm_class.mem_page_size
+    if memory_mb is None and not (memory_mb := smallest_memory_mb(vm_class)):
+        memory_mb, pages = int(any(cell.memory_mb > 0 for cell in cells)), None
     share_mb = -(-memory_mb // vm_class.cells_per_vm)
     shares = []
     for cell in cells:
@@ -291,6 +311,8 @@ def host_slots(
         if share_mb:
             # Memory reserved for the host makes the figure of an empty node negative.
             count = min(count, max(0, cell.memory_mb) // share_mb)
+            if pages:
+                count = int(min(count, _by_pages(pages, cell, share_mb)))
         shares.append(count)
     return vm_class.capped(groups_of(shares, vm_class.cells_per_vm))
 
@@ -310,3 +332,20 @@ def smallest_memory_mb(vm_class: VMClass) -> int:
     """Return the memory of a class's smallest flavor in MiB, 0 without flavors."""
     size = smallest_size(vm_class)
     return size.memory_gb * 1024 if size else 0
+
+
+def _by_pages(asked: str, cell: NUMACell, share_mb: int) -> float:
+    """Count the shares of an empty node's memory that whole pages make up.
+
+    Infinite without a pool of such pages: libvirt reports pools of all sizes, and no
+    API of Nova shows those of huge pages.
+
+    :param asked: ``mem_page_size`` of a class
+    """
+    pools = _pools(cell, const.PAGE_KINDS.get(asked) or PAGE_SIZES_KB[asked])
+    counts = [
+        pool.total * pool.size_kb // (share_mb * 1024)
+        for pool in pools
+        if share_mb * 1024 % pool.size_kb == 0
+    ]
+    return sum(counts) if pools else math.inf

@@ -6,6 +6,7 @@ import testtools
 
 from nova_perfvm import constants as const
 from nova_perfvm.diagnose import capacity, overview
+from nova_perfvm.facts import PagePool
 from nova_perfvm.facts.snapshot import Aggregate, Inventory
 from nova_perfvm.generate.properties import Properties
 from nova_perfvm.policy import Disk, FlavorSize, FlavorTemplate
@@ -26,6 +27,24 @@ class CapacityCase(testtools.TestCase):
 
     def hosts(self):
         return capacity.host_capacity(POLICY, self.cloud.snapshot())
+
+    def test_huge_pages_that_are_set_aside(self):
+        """70 GiB of 250 on each NUMA node: one VM of 64 GiB, whatever CPUs are free."""
+        self.cloud.add_host("h", shape="2x20")
+        found = self.cloud.snapshot()
+        (host,) = found.hosts
+        pools = PagePool(4, 180 << 18), PagePool(1048576, 70)
+        cells = [
+            dataclasses.replace(cell, memory_mb=256000, mempages=pools)
+            for cell in host.cells
+        ]
+        host = dataclasses.replace(host, cells=tuple(cells))
+        found = dataclasses.replace(found, hosts=(host,))
+        for pages in ("1GB", "large"):
+            policy = hosts.policy(mem_page_size=pages, vcpus=5, max_per_host=None)
+            policy = dataclasses.replace(policy, placement="none")
+            (slots,) = capacity.host_capacity(policy, found)
+            self.assertEqual((2, 0, 2, 0), figures([slots])["h"], pages)
 
     def test_every_slot_is_used_free_or_unfit(self):
         for name in ("empty", "half", "full", "odd", "off"):

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import collections
 import dataclasses
 import itertools
 import operator
+import random
 
 import testtools
 from hypothesis import given
 from hypothesis import strategies as st
+from nova import exception
+from nova.objects import instance_numa, numa
+from nova.virt import hardware
 
 from nova_perfvm.facts import PagePool, RequestCell
 from nova_perfvm.policy import HostShape, shape_slots
@@ -75,6 +80,66 @@ class HostSlotsTest(testtools.TestCase):
         # Memory that nobody tells is no limit for VMs of any memory.
         cells = [cell._replace(memory_mb=0) for cell in (first, second)]
         self.assertEqual(2, slots.host_slots(without, cells))
+
+    def test_pages_limit_slots(self):
+        # 256 GiB; 80 GiB of small pages, 64 of 2 MiB, 112 of 1 GiB.
+        kinds = PagePool(4, 80 << 18), PagePool(2048, 64 << 9), PagePool(1048576, 112)
+        cell = hosts.host("1x40", memory_gb=256).cells[0]._replace(mempages=kinds)
+        for asked, memory_mb, expected in (
+            (None, 32768, 8),
+            ("small", 32768, 2),
+            ("2MB", 32768, 2),
+            ("1GB", 32768, 3),
+            ("large", 32768, 5),
+            ("large", 512, 8),
+            ("1GB", 512, 0),
+            ("1GB", None, 1),
+        ):
+            policy = hosts.policy(
+                mem_page_size=asked, max_per_host=None, exclusive="none"
+            )
+            vm_class = dataclasses.replace(policy.classes[0], vcpus=5)
+            found = slots.host_slots(vm_class, [cell], memory_mb)
+            self.assertEqual(expected, found, (asked, memory_mb))
+        without = dataclasses.replace(vm_class, flavors=None)
+        self.assertEqual(8, slots.host_slots(without, [cell]))
+
+
+class PageGivenTest(testtools.TestCase):
+    def test_as_nova_gives_pages(self):
+        rng = random.Random(3)
+        sizes = collections.Counter()
+        for _ in range(500):
+            pools = [
+                PagePool(size_kb, total, rng.randint(0, total))
+                for size_kb in rng.sample((4, 2048, 1048576), rng.randint(1, 3))
+                for total in [rng.randint(0, 8) * (1048576 // size_kb)]
+            ]
+            memory_mb, asked = (
+                rng.choice((512, 1024, 3072)),
+                rng.choice((-1, -2, -3, 4, 2048, 1048576)),
+            )
+            theirs = numa.NUMACell(
+                mempages=[
+                    numa.NUMAPagesTopology(
+                        size_kb=pool.size_kb,
+                        total=pool.total,
+                        used=pool.used,
+                        reserved=0,
+                    )
+                    for pool in pools
+                ]
+            )
+            guest = instance_numa.InstanceNUMACell(memory=memory_mb, pagesize=asked)
+            try:
+                expected = hardware._numa_cell_supports_pagesize_request(theirs, guest)
+            except exception.MemoryPageSizeNotSupported:
+                expected = None
+            cell = hosts.host("1x4").cells[0]._replace(mempages=pools)
+            found = slots.page_given(cell, memory_mb, asked, now=True)
+            self.assertEqual(expected, found, (pools, memory_mb, asked))
+            sizes[found] += 1
+        self.assertEqual({None, 4, 2048, 1048576}, set(sizes))
 
 
 class CellTest(testtools.TestCase):
