@@ -55,12 +55,17 @@ class SteeredHost(candidates.Attempt):
 
     Nova reads the limits of all claims at the end of a request.  So each pass of the
     filter makes new objects, and the claims of earlier servers keep their limits.
-    Objects for the same host compare equal, as Nova excludes hosts from the alternates
-    that equal a claimed host.
+    Objects of two passes for the same host compare equal, as Nova excludes hosts from
+    the alternates that equal a claimed host.  Objects of one pass do not, as
+    ``_get_sorted_hosts`` of nova/scheduler/manager.py removes the chosen one by ==.
     """
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both are for the same host and node."""
+        """Return whether both are for the same host and node, but of two passes."""
+        if self is other:
+            return True
+        if isinstance(other, SteeredHost) and other.by_host is self.by_host:
+            return False
         return isinstance(other, HostState) and self._name == (
             other.host,
             other.nodename,

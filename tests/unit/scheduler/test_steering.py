@@ -2,9 +2,12 @@
 """Candidates of ``placement: cells``, on Nova's real objects and its own fitting."""
 
 import copy
+import operator
+from unittest import mock
 
 from nova import exception, objects
 from nova.pci import stats
+from nova.scheduler import manager, weights
 from nova.virt import hardware
 from oslo_utils import uuidutils
 from oslo_utils.fixture import uuidsentinel
@@ -259,6 +262,23 @@ class ClaimsTest(SteeringCase):
         again = self.steered(spec, *found)
         self.assertEqual([(1,), (0,), (0,), (1,)], self.nodes(*again))
         self.assert_obeyed(spec, *again)
+
+    def test_a_choice_among_the_best_hosts(self):
+        """[filter_scheduler]host_subset_size: Nova takes any of the first ones."""
+        self.config.config(group="filter_scheduler", host_subset_size=2)
+        spec = pinned_spec(12)
+        hosts = [host_of((0,), (1,))]
+        for server in (uuidsentinel.first, uuidsentinel.second):
+            spec.instance_uuid = server
+            weighed = [weights.WeighedHost(h, 0.0) for h in self.steered(spec, *hosts)]
+            nova = mock.Mock()
+            nova.host_manager.get_weighed_hosts.return_value = weighed
+            with mock.patch("random.choice", operator.itemgetter(-1)):
+                hosts = manager.SchedulerManager._get_sorted_hosts(nova, spec, [], 0)
+            self.assertEqual(len(weighed), len(set(map(id, hosts))))
+            hosts[0].consume_from_request(spec)
+        # Both nodes have a server.
+        self.assertEqual([], self.steered(spec, *hosts))
 
 
 class NamesTest(SteeringCase):
