@@ -108,7 +108,8 @@ def _most(servers: Iterable[ServerUse], key: str) -> float | None:
 
 def _rounded_up(value: float, digits: int) -> float:
     # As a float, 0.07 * 100 is 7.000000000000001.
-    return math.ceil(round(value * 10**digits, 6)) / 10**digits
+    unit = 10.0**digits
+    return math.ceil(round(value * unit, 6)) / unit
 
 
 def kib_in_gib(kib: float) -> float:
