@@ -12,11 +12,13 @@ Placement alone decides whether a claim succeeds.
 
 from __future__ import annotations
 
+import copy
+import datetime as dt
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from nova import objects
+from nova import objects, utils
 from nova.scheduler.host_manager import HostState
 
 from nova_perfvm import constants as const
@@ -34,6 +36,7 @@ class Attempt(HostState):
     :ivar by_host: the request's attempts, a list for each host.  Weak references, as
         Nova keeps the attempts in use, and a cycle of strong references would leave
         hosts' data to the garbage collector
+    :ivar origin: the HostState that nova-scheduler keeps between requests
     :ivar over: whether another attempt now represents the host, so that filters skip
         this one
     :ivar claimed_for: UUID of the server for which the request's last claim succeeded,
@@ -45,9 +48,26 @@ class Attempt(HostState):
         # the filters that follow write into it.
         vars(self).update(vars(host_state))
         self.limits = dict(host_state.limits)
+        self.origin: HostState = vars(host_state).get("origin", host_state)
         self.by_host: Sequence[Sequence[weakref.ref[Attempt]]] = ()
         self.over = False
         self.claimed_for: str | None = None
+
+    @property
+    def updated(self) -> dt.datetime | None:
+        """When nova-compute reported the host, or the last claim; None to read anew.
+
+        ``_ensure_sufficient_hosts`` of nova/scheduler/manager.py sets None when a
+        request fails after claims, which the kept HostState then forgets, too.
+        """
+        found: dt.datetime | None = vars(self)["updated"]
+        return found
+
+    @updated.setter
+    def updated(self, value: dt.datetime | None) -> None:
+        vars(self)["updated"] = value
+        if value is None:
+            self.origin.updated = None
 
     def consume_from_request(self, spec_obj: objects.RequestSpec) -> None:
         """Update the request's attempts after a successful claim on this one.
@@ -58,6 +78,7 @@ class Attempt(HostState):
         of the claimed child.  From these attempts Nova selects hosts for the request's
         next server, and alternates.
         """
+        self._consume_origin(spec_obj)
         super().consume_from_request(spec_obj)
         kept = self.kept()
         for here in self.by_host:
@@ -74,6 +95,34 @@ class Attempt(HostState):
                 attempt.over = attempt is not stands
                 attempt.allocation_candidates = left if attempt is stands else []
                 attempt.claimed_for = spec_obj.instance_uuid
+
+    def _consume_origin(self, spec_obj: objects.RequestSpec) -> None:
+        """Consume the request on the kept HostState, too.
+
+        Until nova-compute reports the VM, the next requests see it there alone.
+        """
+        origin = self.origin
+        # Consuming writes the fitted NUMA topology into the request.
+        asked = spec_obj.obj_clone() if spec_obj.numa_topology else spec_obj
+        lock = vars(origin)["_lock_name"]
+
+        @utils.synchronized(lock)
+        def consume() -> None:
+            before = vars(origin) | {
+                # The claim's limits, so that Nova takes the same NUMA nodes.
+                "limits": self.limits,
+                "_lock_name": f"{lock}, a copy",
+            }
+            state = copy.copy(origin)
+            vars(state).update(before)
+            # Consuming writes into the pools, which this attempt shares.
+            state.pci_stats = copy.deepcopy(origin.pci_stats)
+            state.consume_from_request(asked)
+            after = vars(state)
+            changed = {key: v for key, v in after.items() if v is not before[key]}
+            vars(origin).update(changed)
+
+        consume()
 
     def kept(self) -> Callable[[Candidate], bool]:
         """Return a predicate: whether a candidate is still free after this claim."""

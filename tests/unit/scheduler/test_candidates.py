@@ -11,6 +11,7 @@ from oslo_utils import uuidutils
 
 from nova_perfvm.scheduler import candidates
 from tests.unit.scheduler import states
+from tests.unit.scheduler.test_numa_filter import primitive
 
 UNITS = {"CUSTOM_PERFVM_UNIT": 1000}
 
@@ -107,6 +108,33 @@ class AttemptsTest(testtools.TestCase):
 
     def pins(self, host):
         return sum(len(cell.pinned_cpus) for cell in host.numa_topology.cells)
+
+    def test_the_kept_host_is_as_nova_itself_would_leave_it(self):
+        """By its ``updated`` Nova reads the host anew only from a later report on."""
+        spec = self.spec()
+        (ours,) = self.hosts("h")
+        (theirs,) = self.hosts("h")
+        for host in (ours, theirs):
+            host.free_ram_mb = host.free_disk_mb = 10**6
+        attempt, *_ = candidates.attempts([ours], spec)
+        second, *_ = candidates.attempts(candidates.attempts([ours], spec), spec)
+        self.assertIs(ours, second.origin)
+        attempt.consume_from_request(spec)
+        theirs.consume_from_request(self.spec())
+
+        def figures(host):
+            found = primitive(host.numa_topology), host.free_ram_mb, host.vcpus_used
+            return *found, host.free_disk_mb, host.num_instances, host.num_io_ops
+
+        self.assertEqual(20, self.pins(ours))
+        self.assertEqual(figures(theirs), figures(ours))
+        self.assertEqual(figures(theirs), figures(attempt))
+        self.assertIsNotNone(ours.updated)
+        # Other requests' limits are their own.
+        self.assertEqual({}, ours.limits)
+        # As _ensure_sufficient_hosts does when the request fails.
+        attempt.updated = None
+        self.assertIsNone(ours.updated)
 
     def test_every_child_is_tried_neighbours_beginning_apart(self):
         for spec, expected in (

@@ -423,6 +423,20 @@ class DevicesTest(SteeringCase):
         ]
         return host
 
+    def test_the_kept_host_gives_each_device_once(self):
+        """The claimed node's, whichever Nova alone would have taken."""
+        self.server()
+        spec, host = self.asking("required"), self.host(0, 1)
+        for node in (0, 1):
+            first, *_ = self.steered(spec, host)
+            self.assertEqual([(node,)], self.nodes(first))
+            first.consume_from_request(spec)
+            self.assertEqual([node], [cell.id for cell in spec.numa_topology.cells])
+            counts = {pool["numa_node"]: pool["count"] for pool in host.pci_stats.pools}
+            self.assertEqual(0, counts.get(node, 0), counts)
+            spec = self.asking("required")
+        self.assertEqual([], self.steered(spec, host))
+
     def server(self, record=None, aliases=None):
         """Let a request be of this server; None for a new one.
 
