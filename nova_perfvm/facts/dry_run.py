@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
 
 # Why nova-scheduler asks no filter about a host: the request names another host, or no
-# cell that answers has a compute node of it.
+# cell that answers has a compute node of it that nova-compute has reported.
 DESTINATION: Final = "destination"
 NO_STATE: Final = "no host state"
 

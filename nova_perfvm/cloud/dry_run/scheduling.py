@@ -239,13 +239,14 @@ class DryRun:
         for candidate in candidates:
             for uuid in candidate["allocations"]:
                 by_provider[uuid].append(candidate)
-        hosts = list(
-            self._hosts.get_host_states_by_uuids(
-                found.context.elevated(), list(summaries), found.spec
-            )
+        states = self._hosts.get_host_states_by_uuids(
+            found.context.elevated(), list(summaries), found.spec
         )
+        # The state of a node that nova-compute has yet to report has neither a UUID nor
+        # figures, with which weighers of Nova fail.
+        hosts = [state for state in states if state.uuid]
         for host in hosts:
-            host.allocation_candidates = copy.deepcopy(by_provider[host.uuid])
+            host.allocation_candidates = copy.deepcopy(by_provider.get(host.uuid, []))
         handler = self._hosts.filter_handler = Tracing(every=every)
         passed = self._filtered(hosts, found.spec, 0)
         left = set(map(_key, passed))

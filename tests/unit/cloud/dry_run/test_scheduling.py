@@ -7,12 +7,16 @@ import requests
 import testtools
 from keystoneauth1 import exceptions as ksa_exceptions
 from nova import context, objects
+from nova.conf import CONF
 from nova.scheduler import host_manager, request_filter
 from nova.scheduler.client import report
+from oslo_config import fixture as config_fixture
+from oslo_utils.fixture import uuidsentinel
 
 from nova_perfvm.cloud.dry_run.candidates import NoCandidatesError
 from nova_perfvm.cloud.dry_run.request import Asked
 from nova_perfvm.cloud.dry_run.scheduling import DryRun
+from nova_perfvm.facts.dry_run import NO_STATE
 from tests.unit.scheduler import states
 
 
@@ -107,3 +111,40 @@ class PlacementTest(DryRunCase):
             answer(200, {"allocation_requests": [], "provider_summaries": {}})
         )
         self.assertEqual(("", {}, ()), (found.refused, found.offered, found.notes))
+
+
+class HostStatesTest(DryRunCase):
+    def test_a_node_that_was_never_reported(self):
+        """Nova's state of it has no UUID, and nothing to weigh."""
+        self.useFixture(config_fixture.Config(CONF)).config(
+            enabled_filters=["ImagePropertiesFilter"], group="filter_scheduler"
+        )
+        reported = states.host_state("hp1")
+        new = host_manager.HostState("hp2", "hp2", uuidsentinel.cell)
+        node = objects.ComputeNode(uuid=uuidsentinel.hp2, free_disk_gb=None)
+        new.update(compute=node)
+        self.assertIsNone(new.uuid)
+        offered = (uuidsentinel.hp1, uuidsentinel.hp2)
+        given = answer(
+            200,
+            {
+                "allocation_requests": [
+                    {"allocations": {uuid: {"resources": {"VCPU": 1}}}, "mappings": {}}
+                    for uuid in offered
+                ],
+                "provider_summaries": {
+                    uuid: {
+                        "root_provider_uuid": uuid,
+                        "resources": {"VCPU": {"capacity": 8, "used": 0}},
+                    }
+                    for uuid in offered
+                },
+            },
+        )
+        for hosts, placed in (([reported, new], ("hp1",)), ([new], ())):
+            found = self.judged(given, hosts)
+            passed = {uuidsentinel.hp1: ()} if placed else {}
+            expected = dict.fromkeys(offered, (NO_STATE,)) | passed
+            self.assertEqual(expected, found.offered)
+            self.assertEqual(passed.keys(), dict(found.ranked).keys())
+            self.assertEqual(placed, found.placed)
