@@ -251,7 +251,7 @@ def _error(service: str, request: str, response: requests.Response) -> CloudErro
     asked = f"{name}: {request}: {status}"
     if status in {401, 403}:
         return CloudError(
-            f"{asked}: {_told(response)[0]}: this needs the rights of an "
+            f"{asked}: {error_of(response)[0]}: this needs the rights of an "
             "administrator: use such credentials (--os-cloud), or let the service's "
             "policy.yaml give the rule to a role",
             status,
@@ -264,11 +264,11 @@ def _error(service: str, request: str, response: requests.Response) -> CloudErro
         )
     kind = {404: NotThereError, 409: ConflictError}.get(status, CloudError)
     remedy = "; see the service's log, then run this again" if status >= 500 else ""
-    words, code = _told(response)
+    words, code = error_of(response)
     return kind(f"{asked}: {words}{remedy}", status, code)
 
 
-def _told(response: requests.Response) -> tuple[str, str]:
+def error_of(response: requests.Response) -> tuple[str, str]:
     """Return the message of an error answer, and Placement's code for the error."""
     try:
         document = response.json()

@@ -120,7 +120,8 @@ _WORDS: dict[str, str | Callable[[dict[str, Any]], str]] = {
     const.NOVA_DESTINATION: "the request names other hosts, or excludes this host",
     const.NOVA_NO_STATE: (
         "Placement offers the host, and nova-scheduler finds no compute node of it: is "
-        "its cell down or disabled, or the host mapped to no cell?"
+        "its cell down or disabled, the host mapped to no cell, or nova-compute yet to "
+        "report the node?"
     ),
     const.NOVA_AVAILABILITY_ZONE: lambda d: (
         f"the host is in zone {d['found'] or 'none'}, {d['expected']} is asked for"

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
 
 # Why nova-scheduler asks no filter about a host: the request names another host, or no
-# cell that answers has a compute node of it.
+# cell that answers has a compute node of it that nova-compute has reported.
 DESTINATION: Final = "destination"
 NO_STATE: Final = "no host state"
 
@@ -62,8 +62,8 @@ class SchedulerAnswer:
         empty if none does
     :ivar added: prefilters in their order, each with what it added to the request
     :ivar sources: where each field of the RequestSpec is from
-    :ivar notes: parts of the request that were not reproduced, and limits that cut
-        Placement's answer
+    :ivar notes: parts of the request that were not reproduced, limits that cut
+        Placement's answer, and why Placement refuses the query
     :ivar offered: for each compute node that Placement offers, by UUID, which parts of
         Nova refuse it: names of filters, DESTINATION or NO_STATE; empty if it passes
     :ivar unseen: names of unreadable Nova cells

@@ -16,9 +16,9 @@ from nova.db.main import api as main_db
 from nova.db.main import models
 from nova.scheduler import host_manager, request_filter
 from nova.scheduler import utils as scheduler_utils
-from nova.scheduler.client import report
 from nova.scheduler.host_manager import HostState
 
+from nova_perfvm.cloud.dry_run.candidates import candidates_of
 from nova_perfvm.cloud.dry_run.no_writes import no_writes
 from nova_perfvm.cloud.dry_run.request import Asked, RequestRefusedError, asked
 from nova_perfvm.facts.dry_run import (
@@ -183,14 +183,17 @@ class DryRun:
         except RequestRefusedError as exc:
             return SchedulerAnswer(refused=str(exc))
         answer = self._scheduled(found, candidates, summaries, count, every=every)
-        return replace(answer, added=added, notes=tuple(found.notes))
+        return replace(answer, added=added, notes=tuple(dict.fromkeys(found.notes)))
 
     def _offered(self, found: Asked) -> tuple[list[dict[str, Any]], Summaries]:
         """Ask Placement for candidates as ``select_destinations`` does.
 
-        All candidates are read; a note tells if Nova's limit would cut them.
+        All candidates are read; notes tell if Nova's limit would cut them, or if
+        Placement refuses the query.
+
+        :raises RequestRefusedError: when Nova cannot make the query
+        :raises NoCandidatesError: when Placement cannot be reached, or fails
         """
-        client = report.report_client_singleton()
         candidates: list[dict[str, Any]] = []
         summaries: dict[str, Any] = {}
         # First with PCPU, into which Nova translates the vCPUs of pinned VMs, then with
@@ -207,12 +210,12 @@ class DryRun:
                 # NoValidHost, or keys of flavor and image that conflict.
                 raise RequestRefusedError(_refusal(exc)) from exc
             limit, query._limit = query._limit, None  # noqa: SLF001
-            more, of_providers, _ = client.get_allocation_candidates(
-                found.context, query
-            ) or (None, None, None)
-            candidates += more or []
-            summaries.update(of_providers or {})
-            if limit is not None and len(more or ()) > limit:
+            more, of_providers, fault = candidates_of(found.context, query)
+            candidates += more
+            summaries.update(of_providers)
+            if fault:
+                found.notes.append(f"Placement refuses the query: {fault}")
+            if limit is not None and len(more) > limit:
                 found.notes.append(
                     f"nova-scheduler reads {limit} of {len(more)} allocation "
                     "candidates ([scheduler]max_placement_results), and considers no "
@@ -236,13 +239,14 @@ class DryRun:
         for candidate in candidates:
             for uuid in candidate["allocations"]:
                 by_provider[uuid].append(candidate)
-        hosts = list(
-            self._hosts.get_host_states_by_uuids(
-                found.context.elevated(), list(summaries), found.spec
-            )
+        states = self._hosts.get_host_states_by_uuids(
+            found.context.elevated(), list(summaries), found.spec
         )
+        # The state of a node that nova-compute has yet to report has neither a UUID nor
+        # figures, with which weighers of Nova fail.
+        hosts = [state for state in states if state.uuid]
         for host in hosts:
-            host.allocation_candidates = copy.deepcopy(by_provider[host.uuid])
+            host.allocation_candidates = copy.deepcopy(by_provider.get(host.uuid, []))
         handler = self._hosts.filter_handler = Tracing(every=every)
         passed = self._filtered(hosts, found.spec, 0)
         left = set(map(_key, passed))

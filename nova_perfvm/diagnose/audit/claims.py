@@ -152,7 +152,8 @@ def check_flavors(subject: Subject) -> Iterator[Finding]:
             )
             continue
         like = [one for one in subject.flavors if flavor.name.endswith(one.name)]
-        listed = like[0] if like else None
+        # Flavor 12c.4g also ends with the name 2c.4g.
+        listed = max(like, key=lambda one: len(one.name), default=None)
         name = claimed
         if listed and listed.name == flavor.name:
             name = claimed or listed.class_name

@@ -21,6 +21,7 @@ from nova_perfvm.findings import Finding, Level
 
 AGREEMENT: Final = "each vCPU on the same CPU for Nova, libvirt and the kernel"
 NOT_PINNED: Final = "the VM owns no CPUs: nothing to compare"
+PINS_HIDDEN: Final = "Nova did not show the server's NUMA topology"
 _NO_PINS: Final = "it should own CPUs, and neither Nova nor libvirt gives it any"
 _RUNS: Final = "ACTIVE"
 # The most differences that a finding names; further ones are counted.
@@ -128,7 +129,7 @@ def _nothing_to_compare(seen: Hypervisor, server: Server) -> str:
     if not owns_cpus(seen, server):
         return NOT_PINNED
     if server.id in seen.vms and server.cells is None:
-        return "Nova did not show the server's NUMA topology"
+        return PINS_HIDDEN
     return ""
 
 
@@ -137,11 +138,14 @@ def told_by(nova: Snapshot) -> str:
     return f"Nova's API at {nova.taken_at}"
 
 
-def owns_cpus(seen: Hypervisor, server: Server) -> bool:
-    """Return whether a server owns CPUs by Nova's pins, its domain or its flavor."""
-    vm = seen.vms.get(server.id)
-    should = vm is not None and (vm.pinned or server.owns_cpus)
-    return bool(server.pinned_cpus) or should
+def owns_cpus(seen: Hypervisor | None, server: Server) -> bool:
+    """Return whether a server owns CPUs by Nova's pins, its domain or its flavor.
+
+    :param seen: the data collected on the server's host, if any
+    """
+    vm = seen.vms.get(server.id) if seen else None
+    by_nova = bool(server.pinned_cpus) or server.owns_cpus
+    return by_nova or (vm is not None and vm.pinned)
 
 
 def unknown(subject: str, reason: str, source: str, remedy: str = "") -> Finding:

@@ -55,13 +55,13 @@ def check(
         yield from hypervisors.elsewhere(nova, there, name)
     for server in nova.servers:
         there_too = seen.get(server.host or "")
-        if host is None or _counts(there_too, server):
+        if host is None or hypervisors.owns_cpus(there_too, server):
             yield _answer(nova, there_too, server)
     if host is None:
         return
     if host in seen:
         yield from hypervisors.strangers(nova, seen[host])
-    if not any(server.pinned_cpus for server in nova.servers):
+    if not any(hypervisors.owns_cpus(None, server) for server in nova.servers):
         reason = "Nova has no pinned server on this host"
         yield hypervisors.unknown(host, reason, hypervisors.told_by(nova))
 
@@ -70,13 +70,6 @@ def _where(nova: Snapshot, host: str | None) -> str:
     if host is not None:
         return f"the servers asked for are on {host}"
     return ", ".join(f"{s.name} is on {s.host or 'no host'}" for s in nova.servers)
-
-
-def _counts(seen: Hypervisor | None, server: Server) -> bool:
-    """Return whether a server belongs to the pinned servers of a host."""
-    if seen is None:
-        return bool(server.pinned_cpus)
-    return hypervisors.owns_cpus(seen, server)
 
 
 def _answer(nova: Snapshot, seen: Hypervisor | None, server: Server) -> Finding:
@@ -91,7 +84,9 @@ def _answer(nova: Snapshot, seen: Hypervisor | None, server: Server) -> Finding:
     if seen is not None:
         return hypervisors.of_server(nova, seen, server)
     if not server.pinned_cpus:
-        return hypervisors.unknown(name, hypervisors.NOT_PINNED, source)
+        hidden = hypervisors.owns_cpus(None, server)
+        reason = hypervisors.PINS_HIDDEN if hidden else hypervisors.NOT_PINNED
+        return hypervisors.unknown(name, reason, source)
     has = ", ".join(_shown(cell) for cell in server.cells or () if cell.cpu_pinning)
     path = quote(f"{server.host}.json")
     return hypervisors.unknown(

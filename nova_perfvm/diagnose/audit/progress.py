@@ -15,6 +15,9 @@ from nova_perfvm.findings import Finding
 
 # VERIFY_RESIZE is not included: that status waits for the user.
 _UNDER_WAY: Final = frozenset({"BUILD", "RESIZE", "MIGRATING", "REBUILD"})
+# nova-conductor creates the record of a live migration with this status, before it asks
+# nova-compute (_live_migrate of nova/conductor/manager.py): nothing is copied yet.
+_ACCEPTED: Final = "accepted"
 # Setting the state to active also clears the task.  Servers of these statuses are
 # active, or stopped, which a stop corrects; see _STATE_MAP of
 # nova.api.openstack.common.  A server of another status would be marked active wrongly:
@@ -42,13 +45,19 @@ def check(subject: Subject) -> Iterator[Finding]:
     """List servers with which Nova has been busy for too long."""
     snapshot = subject.snapshot
     # Copying the memory of a busy guest takes hours.
-    copied = {m.server for m in snapshot.migrations if m.kind == "live-migration"}
+    copied = {
+        migration.server
+        for migration in snapshot.migrations
+        if migration.kind == "live-migration" and migration.status != _ACCEPTED
+    }
     at_work = {host.host for host in snapshot.hosts if host.up}
     taken = time_of(snapshot.taken_at)
     for server in snapshot.servers:
         if not (server.status in _UNDER_WAY or server.task):
             continue
-        if server.id in copied or (copies(server.task) and server.host in at_work):
+        # A server that is live-migrated is on its source until the copy is complete.
+        copying = server.id in copied or copies(server.task)
+        if copying and server.host in at_work:
             continue
         # Nova shows the current time for a server that was never updated, such as one
         # that waits for its host: for builds the creation time is used.

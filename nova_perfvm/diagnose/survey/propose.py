@@ -95,9 +95,9 @@ class _Proposer:
         policy = Policy(
             host_shapes=shapes,
             placement=placement or (_MIXING if len(classes) > 1 else Policy.placement),
-            managed_hosts=self._managed(),
             classes=(*classes, self._general()),
         )
+        policy = self._managed(self._named(policy))
         if found := policy_mistakes(policy):
             raise ProposalError(f"cannot propose a policy for this cloud: {found[0]}")
         policy = self._copied(policy, size)
@@ -122,11 +122,10 @@ class _Proposer:
         found = []
         for size, vm_class in zip(sizes, placed, strict=True):
             own = f"pinned-{size.vcpus}"
-            name = largest.name if size.vcpus == largest.vcpus else own
             found.append(
                 replace(
                     vm_class,
-                    name=size.said(const.CLASS_KEY) or name,
+                    name=_NAME if size.vcpus == largest.vcpus else own,
                     smt="cores" if whole else "threads",
                     vif_multiqueue=True,
                     disk=self._disk(size),
@@ -198,7 +197,6 @@ class _Proposer:
         self._why["max_per_host"] = "as many as the largest shape has slots"
         return replace(
             vm_class,
-            name=size.said(const.CLASS_KEY) or _NAME,
             max_per_host=largest_slots((vm_class,), shapes),
             exclusive=self._exclusive(size),
             vif_multiqueue=True,
@@ -300,19 +298,37 @@ class _Proposer:
         )
         return found.scheme.name if found else None
 
-    def _managed(self) -> Literal["all", "labelled"]:
-        unnamed = any(
-            server.host is not None and const.CLASS_KEY not in server.extra_specs
-            for server in self._snapshot.servers
-        )
-        if unnamed:
-            self._why["managed_hosts"] = (
-                "VMs run here whose flavors name no class: only hosts that you label "
-                "are judged, and all else goes on as before"
+    def _named(self, policy: Policy) -> Policy:
+        """Give pinned classes the names that flavors say, where these are allowed."""
+        said = {size.vcpus: size.said(const.CLASS_KEY) for size in self._sizes}
+        names = {c.name: said.get(c.vcpus or 0) for c in policy.pinned_classes}
+        taken = Counter([*policy.by_name, *names.values()])
+        for own, name in names.items():
+            # Classes with equal names overwrite each other in the policy file.
+            if name is None or taken[name] > 1:
+                continue
+            classes = (
+                replace(c, name=name) if c.name == own else c for c in policy.classes
             )
-            return "labelled"
-        self._why["managed_hosts"] = "no VM runs here that the filter could disturb"
-        return "all"
+            named = replace(policy, classes=tuple(classes))
+            if not policy_mistakes(named):
+                policy = named
+        return policy
+
+    def _managed(self, policy: Policy) -> Policy:
+        """Let the policy judge all hosts, unless VMs of none of its classes run."""
+        if all(
+            server.host is None
+            or server.extra_specs.get(const.CLASS_KEY) in policy.by_name
+            for server in self._snapshot.servers
+        ):
+            self._why["managed_hosts"] = "no VM runs here that the filter could disturb"
+            return replace(policy, managed_hosts="all")
+        self._why["managed_hosts"] = (
+            "VMs run here whose flavors name no class of this policy: only hosts that "
+            "you label are judged, and all else goes on as before"
+        )
+        return replace(policy, managed_hosts="labelled")
 
     def _copied(self, policy: Policy, size: PinnedSize) -> Policy:
         """Copy keys from flavors to the class if they do not contradict other keys."""

@@ -23,7 +23,7 @@ from nova_perfvm.facts.snapshot import (
 )
 from nova_perfvm.findings import LEVELS, Level
 from nova_perfvm.placement.schemes import units
-from nova_perfvm.policy import Disk
+from nova_perfvm.policy import Disk, FlavorSize, FlavorTemplate
 from tests.unit.facts.snapshot.clouds import GENERAL, HP, POLICY, Cloud, blind
 from tests.unit.rules import hosts
 
@@ -532,6 +532,30 @@ class FlavorsTest(AuditTest):
             self.assertEqual(remedy, finding.remedy)
         cloud.change_flavor(HP, extra_specs={const.CLASS_KEY: "gold"})
         self.assertEqual(["class_unknown flavor by-hand"], self.found(cloud))
+
+    def test_names_that_end_alike(self):
+        """A flavor is held against the listed one of its name, or of most of it."""
+        sizes = (FlavorSize(2, 4, 20), FlavorSize(12, 4, 20))
+        template = FlavorTemplate("{vcpus}c.{memory_gb}g", sizes=sizes)
+        classes = (
+            *POLICY.pinned_classes,
+            dataclasses.replace(POLICY.default_class, flavors=template),
+        )
+        policy = dataclasses.replace(POLICY, classes=classes)
+        for name, prefix in (("12c.4g", ""), ("dc1-12c.4g", "dc1-"), ("x2c.4g", "x")):
+            cloud = Cloud(policy)
+            listed = cloud.flavors["12c.4g"]
+            specs = {**listed.extra_specs, "hw:cpu_policy": "dedicated"}
+            cloud.flavors["12c.4g"] = dataclasses.replace(
+                listed, name=name, extra_specs=specs
+            )
+            finding = self.only(cloud, policy, code=codes.FLAVOR_DIFFERS)
+            option = f" --prefix {prefix}" if prefix else ""
+            self.assertEqual(f"openstack perfvm flavor sync{option}", finding.remedy)
+        # One that says no class has the class of its name.
+        cloud = Cloud(policy)
+        cloud.change_flavor("12c.4g", extra_specs={})
+        self.only(cloud, policy, code=codes.FLAVOR_DIFFERS)
 
     def test_volumes(self):
         def volumes(**types):

@@ -66,6 +66,12 @@ class ServersTest(testtools.TestCase):
                 *(BOTH, codes.DOMAIN_MISSING, str(BOTH[1])),
                 *("libvirt runs no domain", hosts.roomy(1)),
             ),
+            # Of which Nova hides the pins.
+            (
+                *((BOTH[0], hosts.server(2, pinned=None, cells=None)),),
+                *(codes.DOMAIN_MISSING, str(BOTH[1])),
+                *("libvirt runs no domain", hosts.roomy(1)),
+            ),
             # What is not known.
             (first(cells=None), codes.NOT_COMPARED, name, "NUMA topology", {}),
             (first(task="migrating"), codes.NOT_COMPARED, name, "migrating", {}),
@@ -78,8 +84,14 @@ class ServersTest(testtools.TestCase):
             self.assertTrue(found.source)
             if code != codes.NOT_COMPARED:
                 self.assertTrue(found.remedy and found.expected, found)
-        stopped = hosts.server(2, status="SHUTOFF")
-        self.assertEqual([], self.found(hosts.roomy(1), BOTH[0], stopped))
+        for changes in (
+            {"status": "SHUTOFF"},
+            {"status": "SHUTOFF", "pinned": None, "cells": None},
+            {"pinned": False, "cells": None},
+            {"pinned": None, "cells": None, "extra_specs": {}},
+        ):
+            other = hosts.server(2, **changes)
+            self.assertEqual([], self.found(hosts.roomy(1), BOTH[0], other), changes)
 
     def test_a_vm_that_was_left_behind(self):
         moved = hosts.server(2, host="compute2", updated="2026-11-22T09:00:00Z")

@@ -110,6 +110,18 @@ class ServersTest(testtools.TestCase):
         self.assert_found(SKIP, "busy with it: migrating", busy)
         self.assert_found(SKIP, words, question(hosts.server(1), host="compute1"))
 
+    def test_pins_that_nova_hides(self):
+        """The flavor says that the server owns CPUs."""
+        hidden = hosts.server(1, pinned=None, cells=None)
+        for asked in (question(hidden), question(hidden, host="compute1")):
+            self.assert_found(SKIP, "did not show the server's NUMA", asked)
+            (found,) = self.check(asked, hosts.host(vms=0))
+            self.assertEqual(codes.DOMAIN_MISSING, found.code)
+        other = hosts.server(1, pinned=None, cells=None, extra_specs={})
+        self.assert_found(SKIP, "owns no CPUs", question(other))
+        asked = question(other, host="compute1")
+        self.assert_found(SKIP, "no pinned server on this host", asked)
+
     def test_on_no_host_or_not_running(self):
         for changes, words in (
             ({"status": "SHELVED_OFFLOADED"}, "no host: SHELVED_OFFLOADED"),

@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import dataclasses
+from unittest import mock
 
+import fixtures
 import testtools
+from nova import context, objects
 from nova.api.openstack import common
+from nova.conductor import manager
 from nova.objects import fields
 from oslo_messaging import exceptions
+from oslo_utils.fixture import uuidsentinel
 
 from nova_perfvm import findings as codes
 from nova_perfvm.diagnose import audit
 from nova_perfvm.diagnose.audit import progress
+from nova_perfvm.facts.migration_states import UNFINISHED
 from nova_perfvm.facts.snapshot import Migration
 from tests.unit.facts.snapshot.clouds import Cloud
 
@@ -87,11 +93,33 @@ class StuckTest(ProgressCase):
         host = self.cloud.hosts["hp1"]
         self.cloud.hosts["hp1"] = dataclasses.replace(host, up=False)
         self.assertEqual(1, len(self.found("hp1", task="image_uploading")))
-        migrating = {"status": "MIGRATING", "task": "migrating"}
-        self.assertEqual(1, len(self.found("hp1", **migrating)))
-        migration = Migration("m", "i-a", "live-migration", "running")
-        self.cloud.parts["migrations"] = (migration,)
-        self.assertEqual([], self.found("hp1", **migrating))
+
+    def test_live_migrations(self):
+        """Only nova-compute on the source copies memory, once it was asked to."""
+        host = self.cloud.hosts["hp1"]
+        for status in (None, *UNFINISHED):
+            migration = Migration("m", "i-a", "live-migration", status, "hp1")
+            self.cloud.parts["migrations"] = (migration,) if status else ()
+            for up in (True, False):
+                self.cloud.hosts["hp1"] = dataclasses.replace(host, up=up)
+                copied = up and status not in {None, "accepted"}
+                found = self.found("hp1", status="MIGRATING", task="migrating")
+                self.assertEqual(
+                    [] if copied else [codes.STUCK], [one.code for one in found]
+                )
+
+    def test_no_compute_is_asked_yet_as_nova_names_it(self):
+        objects.register_all()
+        made = self.useFixture(
+            fixtures.MockPatchObject(objects.Migration, "create", autospec=True)
+        ).mock
+        conductor = mock.Mock(spec=manager.ComputeTaskManager)
+        server = objects.Instance(uuid=uuidsentinel.a, host="hp1", instance_type_id=1)
+        manager.ComputeTaskManager._live_migrate(
+            conductor, context.get_admin_context(), server, {}, False, False, None
+        )
+        ((migration,), _) = made.call_args
+        self.assertEqual(progress._ACCEPTED, migration.status)
 
     def test_tasks_that_copy_are_as_nova_names_them(self):
         found = {

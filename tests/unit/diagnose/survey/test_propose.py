@@ -76,6 +76,43 @@ class ProposeTest(testtools.TestCase):
         self.assertIn("1 pinned VM of 2 vCPUs", others)
         self.assertIn("16, 8, 4 vCPUs", found.why["placement"])
 
+    def test_names_of_classes(self):
+        """Those that flavors say, unless the policy could not tell classes apart."""
+        generated = ["high-performance", "pinned-8", "pinned-4"]
+        for what, said, expected, managed in (
+            ("of all", ("a", "b", "c"), ["a", "b", "c"], "all"),
+            ("of two sizes", ("hp", "hp", "c"), [*generated[:2], "c"], "labelled"),
+            ("the default's", ("a", "general", "c"), ["a", "pinned-8", "c"], "all"),
+            ("one size has none", ("a", None, "c"), ["a", "pinned-8", "c"], "labelled"),
+            (
+                "no name",
+                ("a b", "b", "x" * 64),
+                [generated[0], "b", "pinned-4"],
+                "labelled",
+            ),
+            ("another's", ("pinned-8", None, "c"), [*generated[:2], "c"], "labelled"),
+            ("one trait", ("a-b", "a_b", "c"), ["a-b", "pinned-8", "c"], "labelled"),
+            ("as generated", (*generated,), generated, "all"),
+        ):
+            cloud = clouds.mixed()
+            del cloud.servers["few"]
+            for vcpus, name in zip((16, 8, 4), said, strict=True):
+                flavor = f"c.{vcpus}"
+                specs = cloud.flavors[flavor].extra_specs
+                specs |= {const.CLASS_KEY: name} if name else {}
+                for server in list(cloud.servers):
+                    if cloud.servers[server].flavor == flavor:
+                        cloud.change_server(server, extra_specs=specs)
+            policy = proposed(cloud).policy
+            self.assertEqual([], policy_mistakes(policy), what)
+            found = {c.name: c.vcpus for c in policy.pinned_classes}
+            self.assertEqual(dict(zip(expected, (16, 8, 4), strict=True)), found, what)
+            self.assertEqual(managed, policy.managed_hosts, what)
+            alone = proposed(cloud, 8).policy
+            (vm_class,) = alone.pinned_classes
+            own = said[1] not in {None, "general"}
+            self.assertEqual(said[1] if own else generated[0], vm_class.name, what)
+
     def test_one_size_of_them_by_request(self):
         found = proposed(clouds.mixed(), 8)
         self.assertEqual("slots", found.policy.placement)
