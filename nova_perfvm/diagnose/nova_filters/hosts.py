@@ -55,7 +55,7 @@ def capabilities(case: FilterCase) -> Iterator[Reason]:
         specs["capabilities:cpu_info:maxphysaddr:bits"] = f">= {bits}"
     for key, wanted in specs.items():
         scope, *path = key.split(":")
-        if not path and _of_hosts(scope):
+        if not path and _on_host(case.view, scope):
             scope, path = _SCOPE, [scope]
         if scope != _SCOPE or not path:
             continue
@@ -68,9 +68,20 @@ def capabilities(case: FilterCase) -> Iterator[Reason]:
             yield differs(_CAPABILITIES, key, wanted, found)
 
 
-def _of_hosts(name: str) -> bool:
-    """Return whether every HostState of Nova has this attribute or statistic."""
-    return bool(_ATTRIBUTES.fullmatch(name) or _STATS.fullmatch(name))
+def _on_host(view: HostView, name: str) -> bool:
+    """Return whether a host's HostState has this attribute or statistic.
+
+    Where the statistics are unknown, the host may have each that nova-compute counts.
+    """
+    stats = _stats(view)
+    has = _STATS.fullmatch(name) if stats is None else name in stats
+    return bool(has or _ATTRIBUTES.fullmatch(name))
+
+
+def _stats(view: HostView) -> Mapping[str, Any] | None:
+    """Return the statistics that nova-compute reports; None if unknown."""
+    found = view.compute.capabilities.get("stats")
+    return None if found is None else json.loads(found)
 
 
 def _told(view: HostView) -> Mapping[str, Any]:
@@ -101,10 +112,10 @@ def _capability(view: HostView, path: Sequence[str]) -> Any:
     first, *others = path
     found = told.get(first)
     if found is None:
-        stats = told.get("stats")
+        stats = _stats(view)
         if _ATTRIBUTES.fullmatch(first) or (stats is None and _STATS.fullmatch(first)):
             raise LookupError(first)
-        found = json.loads(stats or "{}").get(first)
+        found = (stats or {}).get(first)
     for name in others:
         if isinstance(found, str):
             try:
