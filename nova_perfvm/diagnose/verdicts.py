@@ -267,7 +267,8 @@ def _before(
 def _of_project(view: HostView, project: str, options: Options) -> Iterator[Reason]:
     """Yield the reason if a host is in no aggregate of a project.
 
-    See ``require_tenant_aggregate`` of nova.scheduler.request_filter.
+    See ``require_tenant_aggregate`` of nova.scheduler.request_filter: any key may name
+    the project if another key, of any value, begins with ``filter_tenant_id``.
     """
     section = "scheduler"
     if not is_true(options.get((section, "limit_tenants_to_placement_aggregate"), "")):
@@ -278,8 +279,8 @@ def _of_project(view: HostView, project: str, options: Options) -> Iterator[Reas
     mine = {
         aggregate.uuid
         for aggregate in view.cloud.aggregates
-        for key, value in aggregate.metadata.items()
-        if key.startswith(TENANT_KEY) and value == project
+        if project in aggregate.metadata.values()
+        and any(key.startswith(TENANT_KEY) for key in aggregate.metadata)
     }
     here = view.root.aggregates if view.tree else frozenset()
     if (mine or needs) and mine.isdisjoint(here):
