@@ -13,6 +13,7 @@ from nova_perfvm.diagnose.nova_filters.case import FilterCase, differs, not_judg
 from nova_perfvm.diagnose.nova_filters.operators import match
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.image_properties import canonical
 from nova_perfvm.placement.settings import is_true
 
 # Attributes of HostState, which a bare extra spec may name.
@@ -28,15 +29,6 @@ _STATS: Final = re.compile(r"num_\w+|io_workload|failed_builds")
 _SCOPE: Final = "capabilities"
 _CAPABILITIES: Final = "ComputeCapabilitiesFilter"
 _IMAGE: Final = "ImagePropertiesFilter"
-# Synonyms that Nova replaces (canonicalize() of nova.objects.fields).
-_ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
-    "hw_architecture": {
-        **dict.fromkeys(("i386", "i486", "i586", "x86_32", "x86_32p"), "i686"),
-        "amd64": "x86_64",
-    },
-    "img_hv_type": {"xapi": "xen"},
-    "hw_vm_mode": {"pv": "xen", "hv": "hvm", "baremetal": "hvm"},
-}
 
 
 def service(case: FilterCase) -> Iterator[Reason]:
@@ -135,7 +127,7 @@ def image_properties(case: FilterCase) -> Iterator[Reason]:
         "img_hv_type": properties.get("img_hv_type", ""),
         "hw_vm_mode": properties.get("hw_vm_mode", ""),
     }
-    asked = {k: _ALIASES[k].get(v.lower(), v.lower()) for k, v in names.items() if v}
+    asked = {k: canonical(k, v) for k, v in names.items() if v}
     if not asked:
         return
     told = case.view.compute.capabilities

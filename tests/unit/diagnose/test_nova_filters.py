@@ -77,8 +77,12 @@ PROPERTIES = {
     "hw_vm_mode": ["hvm", "xen"],
     "img_hv_requested_version": [">=8.0", "<8.0"],
     "os_distro": ["ubuntu", "debian"],
-    "os_type": ["linux", "windows"],
-    "hw_vif_multiqueue_enabled": ["true", "false"],
+    "os_type": ["linux", "windows", "Windows"],
+    "hw_vif_multiqueue_enabled": ["true", "false", "1"],
+    "hw_qemu_guest_agent": ["yes", "no"],
+    "hw_cpu_sockets": ["02", "0"],
+    "owner_id": ["x"],
+    "hw_gpu": ["a100"],
     "mine": ["x"],
 }
 METADATA = {
@@ -91,6 +95,12 @@ METADATA = {
     "max_io_ops_per_host": ["2", "5"],
     "os_distro": ["ubuntu", "debian,centos"],
     "hw_vif_multiqueue_enabled": ["True"],
+    "hw_qemu_guest_agent": ["True", "yes"],
+    "hw_architecture": ["x86_64,amd64", "i686"],
+    "hw_cpu_sockets": ["2", "4"],
+    "img_owner_id": ["x", "y"],
+    "os_type": ["windows"],
+    "hw_gpu": ["v100"],
     "os_version": ["12"],
     "mine": ["y"],
 }
