@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from urllib.parse import urlencode
 
 from nova_perfvm.cloud.api import API
 from nova_perfvm.cloud.errors import openstack_errors
-from nova_perfvm.diagnose.verdicts import SchedulerSettings, demands
+from nova_perfvm.diagnose.verdicts import (
+    SchedulerSettings,
+    demands,
+    required_aggregates,
+)
 from nova_perfvm.facts.demand import Demand, Request
 from nova_perfvm.facts.snapshot import Aggregate
 from nova_perfvm.placement.candidates import DISABLED
@@ -29,9 +33,10 @@ def offered(
         know a trait or a resource class
     """
     demand, fallback = demands(request, settings.options)
-    found = _ask(api, demand, settings, aggregates)
+    required = list(required_aggregates(request, settings.options, aggregates))
+    found = _ask(api, demand, settings, aggregates, required)
     if settings.fallback and fallback is not None:
-        found |= _ask(api, fallback, settings, aggregates)
+        found |= _ask(api, fallback, settings, aggregates, required)
     return found
 
 
@@ -40,8 +45,9 @@ def _ask(
     demand: Demand,
     settings: SchedulerSettings,
     aggregates: Sequence[Aggregate],
+    required: Iterable[Collection[str]],
 ) -> frozenset[str]:
-    query = urlencode(sorted(_query(demand, settings, aggregates)))
+    query = urlencode(sorted(_query(demand, settings, aggregates, required)))
     answer = api.placement("GET", f"/allocation_candidates?{query}")
     with openstack_errors():
         summaries = answer["provider_summaries"]
@@ -54,7 +60,10 @@ def _ask(
 
 
 def _query(
-    demand: Demand, settings: SchedulerSettings, aggregates: Sequence[Aggregate]
+    demand: Demand,
+    settings: SchedulerSettings,
+    aggregates: Sequence[Aggregate],
+    required: Iterable[Collection[str]],
 ) -> Iterator[tuple[str, str]]:
     if demand.group_policy:
         yield "group_policy", demand.group_policy
@@ -67,6 +76,8 @@ def _query(
         ]
         if isolating:
             yield "member_of", f"!in:{','.join(isolating)}"
+    for uuids in required:
+        yield "member_of", f"in:{','.join(sorted(uuids))}"
     for group in demand.groups:
         if group.resources:
             asked = [f"{name}:{n}" for name, n in sorted(group.resources.items())]

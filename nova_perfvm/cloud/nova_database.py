@@ -30,7 +30,7 @@ from nova_perfvm.facts.snapshot import (
     Server,
     Snapshot,
 )
-from nova_perfvm.facts.snapshot.pci import LEGACY, PCIPool, PCIRequest
+from nova_perfvm.facts.snapshot.pci import LEGACY, PCIPool, PCIRequest, Tags
 from nova_perfvm.printable import first_line
 
 # (ID of a server, its PCI requests, (ID of the compute node, device) of each PCI device
@@ -117,7 +117,7 @@ def _request(found: objects.InstancePCIRequest) -> PCIRequest:
     counted = CONF.filter_scheduler.pci_in_placement and not port
     first = specs[0]
     ids = (first.get(key) for key in ("resource_class", "vendor_id", "product_id"))
-    traits = translator.get_traits(first.get("traits", ""))
+    traits = translator.get_traits(first.get("traits") or "")
     return PCIRequest(
         name=found.alias_name or "of a port",
         count=found.count,
@@ -129,8 +129,9 @@ def _request(found: objects.InstancePCIRequest) -> PCIRequest:
     )
 
 
-def _texts(tags: Mapping[str, Any], without: str = "") -> dict[str, str]:
-    return {k: str(v) for k, v in tags.items() if v is not None and k != without}
+def _texts(tags: Mapping[str, Any], without: str = "") -> Tags:
+    texts = {k: None if v is None else str(v) for k, v in tags.items()}
+    return {key: text for key, text in texts.items() if key != without}
 
 
 def server_devices(skipped: list[str]) -> list[ServerDevices]:
@@ -172,9 +173,9 @@ def _held(row: models.PciDevice, asked: PCIRequest | None) -> PCIPool:
     have those that the server asked for.
     """
     info = jsonutils.loads(row.extra_info) if row.extra_info else {}
-    tags = dict(asked.specs[0]) if asked and len(asked.specs) == 1 else {}
-    for key in ("resource_class", "traits"):
-        tags.pop(key, None)
+    wanted = asked.specs[0] if asked and len(asked.specs) == 1 else {}
+    others = {"resource_class", "traits"}
+    tags = {k: v for k, v in wanted.items() if v is not None and k not in others}
     tags |= {k: info[k] for k in ("rp_uuid", "parent_ifname") if k in info}
     tags |= {k: getattr(row, k) for k in ("vendor_id", "product_id", "dev_type")}
     tags["address"] = row.parent_addr or row.address
@@ -272,8 +273,11 @@ def _pools(node: objects.ComputeNode) -> tuple[PCIPool, ...]:
         PCIPool(
             pool.count,
             pool.numa_node,
-            {"vendor_id": pool.vendor_id, "product_id": pool.product_id}
-            | _texts(pool.tags),
+            {
+                "vendor_id": pool.vendor_id,
+                "product_id": pool.product_id,
+                **_texts(pool.tags),
+            },
         )
         for pool in node.pci_device_pools or ()
     )

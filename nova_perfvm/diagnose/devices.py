@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -19,7 +19,14 @@ from nova_perfvm import constants as const
 from nova_perfvm.facts import NUMACell, Reason
 from nova_perfvm.facts.demand import Request
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot.pci import LEGACY, REQUIRED, SOCKET, PCIPool, PCIRequest
+from nova_perfvm.facts.snapshot.pci import (
+    LEGACY,
+    REQUIRED,
+    SOCKET,
+    PCIPool,
+    PCIRequest,
+    Tags,
+)
 from nova_perfvm.rules.slots import node_fits
 
 # Tags of an alias that only Placement looks at.
@@ -198,16 +205,20 @@ def _matching(asked: PCIRequest, pools: Sequence[PCIPool]) -> list[int]:
     ]
 
 
-def _is_remote(tags: Mapping[str, str]) -> bool:
+def _is_remote(tags: Tags) -> bool:
     return strutils.bool_from_string(tags.get(_REMOTE))
 
 
-def _has(pool: PCIPool, spec: Mapping[str, str]) -> bool:
+def _has(pool: PCIPool, spec: Tags) -> bool:
     return all(
-        pool.tags.get(key, "").lower() == value.lower()
+        _lowered(pool.tags.get(key)) == _lowered(value)
         for key, value in spec.items()
         if key not in _OF_PLACEMENT
     )
+
+
+def _lowered(text: str | None) -> str | None:
+    return text and text.lower()
 
 
 def _near(

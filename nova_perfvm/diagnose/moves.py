@@ -18,7 +18,6 @@ from nova_perfvm.facts.snapshot.pci import rebuilt
 from nova_perfvm.microversions import LIVE_MIGRATION
 
 # The key of an aggregate's metadata that makes an availability zone.
-_ZONE: Final = "availability_zone"
 _READY: Final = frozenset({"ACTIVE", "SHUTOFF"})
 _RUNNING: Final = frozenset({"ACTIVE", "PAUSED"})
 # Traits of Neutron's providers: the physical network, and kinds of ports.
@@ -161,8 +160,7 @@ def zone_asked(snapshot: Snapshot, zone: str) -> str:
     Nova asks for no zone that no aggregate makes: the default zone of hosts without
     one.
     """
-    made = (aggregate.metadata.get(_ZONE) for aggregate in snapshot.aggregates)
-    return zone if zone in made else ""
+    return zone if zone in snapshot.aggregates_by_zone else ""
 
 
 def _of_ports(snapshot: Snapshot, server: Server) -> Iterator[Group]:

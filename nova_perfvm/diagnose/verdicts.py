@@ -5,7 +5,7 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -19,7 +19,7 @@ from nova_perfvm.facts import Reason, prefilters
 from nova_perfvm.facts.demand import Demand, Request
 from nova_perfvm.facts.host_view import HostView
 from nova_perfvm.facts.prefilters import Options, root_traits
-from nova_perfvm.facts.snapshot import groups
+from nova_perfvm.facts.snapshot import Aggregate, groups
 from nova_perfvm.generate.options import (
     ENABLED_FILTERS,
     FileOptions,
@@ -89,7 +89,7 @@ class SchedulerSettings:
     def prefilters(self) -> bool:
         """Whether options make prefilters ask Placement for more traits."""
         names = ("image_metadata_prefilter", "query_placement_for_image_type_support")
-        return any(is_true(self.options.get(("scheduler", n), "")) for n in names)
+        return any(_on(self.options, name) for name in names)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -255,7 +255,7 @@ def _before(
             data = {"group": str(group), "filter": needed}
             yield Reason(const.NOVA_GROUP_POLICY, data)
     zone = request.availability_zone
-    if zone and zone != host.availability_zone:
+    if zone and not view.in_zone(zone):
         yield Reason(
             const.NOVA_AVAILABILITY_ZONE,
             {"found": host.availability_zone, "expected": zone},
@@ -267,23 +267,41 @@ def _before(
 def _of_project(view: HostView, project: str, options: Options) -> Iterator[Reason]:
     """Yield the reason if a host is in no aggregate of a project.
 
-    See ``require_tenant_aggregate`` of nova.scheduler.request_filter.
+    See ``require_tenant_aggregate`` of nova.scheduler.request_filter: any key may name
+    the project if another key, of any value, begins with ``filter_tenant_id``.
     """
-    section = "scheduler"
-    if not is_true(options.get((section, "limit_tenants_to_placement_aggregate"), "")):
+    if not _on(options, "limit_tenants_to_placement_aggregate"):
         return
-    needs = is_true(
-        options.get((section, "placement_aggregate_required_for_tenants"), "")
-    )
-    mine = {
-        aggregate.uuid
-        for aggregate in view.cloud.aggregates
-        for key, value in aggregate.metadata.items()
-        if key.startswith(TENANT_KEY) and value == project
-    }
+    needs = _on(options, "placement_aggregate_required_for_tenants")
+    mine = _made_for(project, view.cloud.aggregates)
     here = view.root.aggregates if view.tree else frozenset()
     if (mine or needs) and mine.isdisjoint(here):
         yield Reason(const.PLACEMENT_TENANT, {"project": project})
+
+
+def _made_for(project: str, aggregates: Iterable[Aggregate]) -> frozenset[str]:
+    """Return the UUIDs of the aggregates that Nova takes for a project's."""
+    return frozenset(
+        aggregate.uuid
+        for aggregate in aggregates
+        if project in aggregate.metadata.values()
+        and any(key.startswith(TENANT_KEY) for key in aggregate.metadata)
+    )
+
+
+def _on(options: Options, name: str) -> bool:
+    return is_true(options.get(("scheduler", name), ""))
+
+
+def required_aggregates(
+    request: Request, options: Options, aggregates: Collection[Aggregate]
+) -> Iterator[frozenset[str]]:
+    """Yield UUIDs of aggregates; Nova asks for root providers in one of each set."""
+    zone = request.availability_zone
+    found = [frozenset(a.uuid for a in aggregates if zone and a.zone == zone)]
+    if request.project and _on(options, "limit_tenants_to_placement_aggregate"):
+        found.append(_made_for(request.project, aggregates))
+    yield from filter(None, found)
 
 
 def demands(request: Request, options: Options) -> tuple[Demand, Demand | None]:

@@ -124,7 +124,10 @@ _WORDS: dict[str, str | Callable[[dict[str, Any]], str]] = {
         "report the node?"
     ),
     const.NOVA_AVAILABILITY_ZONE: lambda d: (
-        f"the host is in zone {d['found'] or 'none'}, {d['expected']} is asked for"
+        f"Placement has the host in no aggregate of zone {d['expected']}: "
+        "nova-manage placement sync_aggregates"
+        if d["found"] == d["expected"]
+        else f"the host is in zone {d['found'] or 'none'}, {d['expected']} is asked for"
     ),
     const.NOVA_TENANT_AGGREGATE: (
         "filter_tenant_id of aggregates keeps project {project} off the host"

@@ -140,6 +140,19 @@ class HostView:
         """Return whether Placement, too, has the host in one of ``isolated_by``."""
         return any(a.uuid in self.root.aggregates for a in self.isolated_by)
 
+    def in_zone(self, zone: str) -> bool:
+        """Return whether Nova finds the host in an availability zone.
+
+        For the zone Nova asks Placement for root providers in an aggregate that makes
+        it (``map_az_to_placement_aggregate`` of nova.scheduler.request_filter), and
+        does not ask which hosts Nova itself has there.  The zone in Nova counts where
+        no aggregate is known to make it.
+        """
+        making = self.cloud.aggregates_by_zone.get(zone)
+        if making and self.tree:
+            return not making.isdisjoint(self.root.aggregates)
+        return zone == self.compute.availability_zone
+
     @property
     def remains(self) -> tuple[str, ...]:
         """A message with the remedy if a cut-off enroll left nova-compute disabled."""

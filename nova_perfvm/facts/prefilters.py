@@ -13,6 +13,8 @@ from typing import Final
 import os_traits
 from oslo_utils import strutils
 
+from nova_perfvm.facts.image_properties import canonical
+
 # The options of an oslo.config file: {(section, option): value}.
 Options = Mapping[tuple[str, str], str]
 
@@ -29,16 +31,6 @@ _OF_IMAGES: Final = {
     "hw_emulation_architecture": "COMPUTE_ARCH",
     # os-traits lacks the traits of this property; Nova then asks for no trait at all.
     "hw_viommu_model": "COMPUTE_VIOMMU",
-}
-# {Glance's name of an image property: Nova's name}, as in
-# ImageMetaProps._legacy_property_map.
-_LEGACY: Final = {
-    "architecture": "hw_architecture",
-    "vm_mode": "hw_vm_mode",
-    "hypervisor_type": "img_hv_type",
-    "hypervisor_version_requires": "img_hv_requested_version",
-    "vmware_ostype": "os_distro",
-    "vmware_disktype": "hw_disk_type",
 }
 # {memory encryption model: trait}.  Nova 31 asks for MEM_ENCRYPTION_CONTEXT without a
 # trait; the same hosts have both.
@@ -82,12 +74,6 @@ class Keys:
         """Return whether flavor or image set a boolean key to true."""
         names = self.specs.get(key), self.properties.get(key.replace(":", "_"))
         return any(map(strutils.bool_from_string, names))
-
-
-def novas(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return an image's properties under Nova's names."""
-    found = {_LEGACY[k]: v for k, v in properties.items() if k in _LEGACY}
-    return found | {k: v for k, v in properties.items() if k not in _LEGACY}
 
 
 def traits(keys: Keys) -> Iterator[str]:
@@ -140,7 +126,7 @@ def _image_metadata(keys: Keys, options: Options) -> Iterator[str]:
     """Yield the traits of the image's properties; none if os-traits lacks one."""
     if _true(options, "image_metadata_prefilter"):
         yield from _known(
-            f"{prefix}_{keys.properties[key].replace('-', '_').upper()}"
+            f"{prefix}_{canonical(key, keys.properties[key]).replace('-', '_').upper()}"
             for key, prefix in _OF_IMAGES.items()
             if key in keys.properties
         )

@@ -16,8 +16,9 @@ from nova_perfvm.facts import RequestFacts, placement_request
 from nova_perfvm.facts.conflicts import HYPERTHREADING, NEEDED, conflicts
 from nova_perfvm.facts.demand import Demand, Request, RequestError, with_groups
 from nova_perfvm.facts.flavor_facts import flavor_cells, flavor_facts, pins
+from nova_perfvm.facts.image_properties import novas
 from nova_perfvm.facts.placement_request import Group, grouped
-from nova_perfvm.facts.prefilters import Keys, novas, resources, root_traits, traits
+from nova_perfvm.facts.prefilters import Keys, resources, root_traits, traits
 from nova_perfvm.facts.snapshot import Flavor, Image
 from nova_perfvm.facts.snapshot.pci import POLICIES, PCIRequest
 

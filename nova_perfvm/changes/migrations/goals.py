@@ -117,7 +117,7 @@ def _hopeless(planning: Planning, kind: ServerKind) -> Iterator[str]:
     if kind.wrong:
         yield f"the request is not of its class: {kind.mistake}"
     zone = kind.request.availability_zone
-    if zone and all(zone != view.compute.availability_zone for view in planning.views):
+    if zone and not any(view.in_zone(zone) for view in planning.views):
         yield f"no host is in zone {zone}, which is asked for"
 
 

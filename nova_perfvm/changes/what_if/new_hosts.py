@@ -127,13 +127,17 @@ def with_new_hosts(
         providers.append(Provider(made, name, 0, inventories, traits))
     new_names = tuple(host.host for host in hosts)
     aggregates = snapshot.aggregates
+    metadata = {}
     if config.label_commands:
-        label = {const.CLASS_KEY: labels.label_of(config.classes)}
-        # Each --add gets an aggregate of its own: existing aggregates may set zones or
-        # traits.
+        metadata[const.CLASS_KEY] = labels.label_of(config.classes)
+    if zone in snapshot.aggregates_by_zone:
+        metadata["availability_zone"] = zone
+    if metadata:
+        # Each --add gets an aggregate of its own: existing aggregates may set traits.
         name = f"perfvm-{new_names[0]}"
         made = str(uuid.uuid5(_NAMESPACE, name))
-        aggregates += (Aggregate(0, made, name, label, frozenset(new_names)),)
+        aggregates += (Aggregate(0, made, name, metadata, frozenset(new_names)),)
+        providers = [replace(p, aggregates=frozenset({made})) for p in providers]
     found = replace(
         snapshot,
         aggregates=aggregates,

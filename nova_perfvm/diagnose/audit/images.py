@@ -11,7 +11,7 @@ from nova_perfvm import findings as codes
 from nova_perfvm.diagnose.audit.subject import Subject
 from nova_perfvm.facts.conflicts import LIMITS_OF_CPUS, NEEDED, conflicts
 from nova_perfvm.facts.guest_topology import PROPERTIES, topology_of
-from nova_perfvm.facts.prefilters import novas
+from nova_perfvm.facts.image_properties import novas
 from nova_perfvm.facts.snapshot import Flavor, Image
 from nova_perfvm.findings import Finding
 from nova_perfvm.policy import VMClass

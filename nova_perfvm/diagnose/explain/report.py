@@ -41,6 +41,8 @@ from nova_perfvm.rules import check_request
 NO_GROUPS: Final = "there are no server groups in this snapshot"
 # More names do not fit on a line.
 _MOST_NAMED = 8
+# Codes of hosts outside of the aggregates for which Nova asks Placement.
+_OUTSIDE = frozenset({const.NOVA_AVAILABILITY_ZONE, const.PLACEMENT_TENANT})
 
 _Named = TypeVar("_Named", Flavor, Image, Server, ServerGroup)
 
@@ -310,8 +312,10 @@ def _compared(verdict: HostVerdict, offered: frozenset[str]) -> HostVerdict:
     view = verdict.view
     if view.compute.provider in offered:
         return replace(verdict, placement=())
-    # A disabled service is reason enough.
-    if verdict.placement or (view.tree and DISABLED in view.tree[0].traits):
+    # A disabled service, or not being in an aggregate, is reason enough.
+    outside = any(reason.code in _OUTSIDE for reason in verdict.before)
+    disabled = view.tree and DISABLED in view.tree[0].traits
+    if verdict.placement or outside or disabled:
         return verdict
     return replace(
         verdict, placement=(Reason(const.PLACEMENT_REFUSED, {"judged": True}),)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filters that compare a request with the metadata of a host's aggregates."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,12 +10,11 @@ from nova_perfvm.diagnose.nova_filters.case import FilterCase, differs, values
 from nova_perfvm.diagnose.nova_filters.operators import match
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.image_properties import typed
 
 TENANT_KEY: Final = "filter_tenant_id"
 
 _SCOPE: Final = "aggregate_instance_extra_specs"
-# Image properties that Nova keeps (ImageMetaProps); it drops all others.
-_PROPERTY: Final = re.compile(r"(hw|img)_\w+|os_(?!version)\w+")
 
 
 def projects_of(view: HostView) -> set[str]:
@@ -51,12 +49,9 @@ def image_properties(case: FilterCase) -> Iterator[Reason]:
     if scope := case.option(f"{option}namespace"):
         scope += case.option(f"{option}separator", ".")
     for key, found in values(case.view).items():
-        value = case.request.keys.properties.get(key, "")
-        # Nova converts booleans before it compares, and ignores a false one.
-        value = {"true": "True", "false": ""}.get(value.lower(), value)
-        if not (value and key.startswith(scope) and _PROPERTY.fullmatch(key)):
-            continue
-        if value not in found:
+        value = typed(key, case.request.keys.properties.get(key, ""))
+        # Nova ignores false and 0, too.
+        if value and key.startswith(scope) and str(value) not in found:
             expected = ", ".join(sorted(found))
             yield differs("AggregateImagePropertiesIsolation", key, expected, value)
 

@@ -13,6 +13,7 @@ from nova_perfvm.diagnose.nova_filters.case import FilterCase, differs, not_judg
 from nova_perfvm.diagnose.nova_filters.operators import match
 from nova_perfvm.facts import Reason
 from nova_perfvm.facts.host_view import HostView
+from nova_perfvm.facts.image_properties import canonical
 from nova_perfvm.placement.settings import is_true
 
 # Attributes of HostState, which a bare extra spec may name.
@@ -28,15 +29,6 @@ _STATS: Final = re.compile(r"num_\w+|io_workload|failed_builds")
 _SCOPE: Final = "capabilities"
 _CAPABILITIES: Final = "ComputeCapabilitiesFilter"
 _IMAGE: Final = "ImagePropertiesFilter"
-# Synonyms that Nova replaces (canonicalize() of nova.objects.fields).
-_ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
-    "hw_architecture": {
-        **dict.fromkeys(("i386", "i486", "i586", "x86_32", "x86_32p"), "i686"),
-        "amd64": "x86_64",
-    },
-    "img_hv_type": {"xapi": "xen"},
-    "hw_vm_mode": {"pv": "xen", "hv": "hvm", "baremetal": "hvm"},
-}
 
 
 def service(case: FilterCase) -> Iterator[Reason]:
@@ -55,7 +47,7 @@ def capabilities(case: FilterCase) -> Iterator[Reason]:
         specs["capabilities:cpu_info:maxphysaddr:bits"] = f">= {bits}"
     for key, wanted in specs.items():
         scope, *path = key.split(":")
-        if not path and _of_hosts(scope):
+        if not path and _on_host(case.view, scope):
             scope, path = _SCOPE, [scope]
         if scope != _SCOPE or not path:
             continue
@@ -68,9 +60,20 @@ def capabilities(case: FilterCase) -> Iterator[Reason]:
             yield differs(_CAPABILITIES, key, wanted, found)
 
 
-def _of_hosts(name: str) -> bool:
-    """Return whether every HostState of Nova has this attribute or statistic."""
-    return bool(_ATTRIBUTES.fullmatch(name) or _STATS.fullmatch(name))
+def _on_host(view: HostView, name: str) -> bool:
+    """Return whether a host's HostState has this attribute or statistic.
+
+    Where the statistics are unknown, the host may have each that nova-compute counts.
+    """
+    stats = _stats(view)
+    has = _STATS.fullmatch(name) if stats is None else name in stats
+    return bool(has or _ATTRIBUTES.fullmatch(name))
+
+
+def _stats(view: HostView) -> Mapping[str, Any] | None:
+    """Return the statistics that nova-compute reports; None if unknown."""
+    found = view.compute.capabilities.get("stats")
+    return None if found is None else json.loads(found)
 
 
 def _told(view: HostView) -> Mapping[str, Any]:
@@ -101,10 +104,10 @@ def _capability(view: HostView, path: Sequence[str]) -> Any:
     first, *others = path
     found = told.get(first)
     if found is None:
-        stats = told.get("stats")
+        stats = _stats(view)
         if _ATTRIBUTES.fullmatch(first) or (stats is None and _STATS.fullmatch(first)):
             raise LookupError(first)
-        found = json.loads(stats or "{}").get(first)
+        found = (stats or {}).get(first)
     for name in others:
         if isinstance(found, str):
             try:
@@ -124,7 +127,7 @@ def image_properties(case: FilterCase) -> Iterator[Reason]:
         "img_hv_type": properties.get("img_hv_type", ""),
         "hw_vm_mode": properties.get("hw_vm_mode", ""),
     }
-    asked = {k: _ALIASES[k].get(v.lower(), v.lower()) for k, v in names.items() if v}
+    asked = {k: canonical(k, v) for k, v in names.items() if v}
     if not asked:
         return
     told = case.view.compute.capabilities

@@ -398,6 +398,15 @@ class Snapshot:
                 found[host] = (*found.get(host, ()), aggregate)
         return found
 
+    @cached_property
+    def aggregates_by_zone(self) -> dict[str, frozenset[str]]:
+        """UUIDs of the aggregates that make each availability zone."""
+        found: dict[str, frozenset[str]] = {}
+        for one in self.aggregates:
+            found[one.zone] = found.get(one.zone, frozenset()) | {one.uuid}
+        found.pop("", None)
+        return found
+
     def labels(self, host: str) -> frozenset[str]:
         """Return the classes that aggregates reserve a host for."""
         aggregates = self.aggregates_by_host.get(host, ())

@@ -13,6 +13,10 @@ REQUIRED: Final = "required"
 SOCKET: Final = "socket"
 POLICIES: Final = (LEGACY, "preferred", REQUIRED, SOCKET)
 
+# Tags of devices, or of requests for devices.  A port of a network without a physical
+# network asks for devices whose ``physical_network`` is None, or absent.
+Tags = Mapping[str, str | None]
+
 
 @dataclass(frozen=True)
 class PCIPool:
@@ -26,7 +30,7 @@ class PCIPool:
 
     count: int
     node: int | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)
+    tags: Tags = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class PCIRequest:
 
     name: str
     count: int
-    specs: tuple[Mapping[str, str], ...]
+    specs: tuple[Tags, ...]
     policy: str = LEGACY
     port: bool = False
     resource_class: str = ""

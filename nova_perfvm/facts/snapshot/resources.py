@@ -323,6 +323,11 @@ class Aggregate:
     metadata: Mapping[str, str]
     hosts: frozenset[str]
 
+    @property
+    def zone(self) -> str:
+        """The availability zone that the aggregate makes; empty for none."""
+        return self.metadata.get("availability_zone", "")
+
     @cached_property
     def required_traits(self) -> frozenset[str]:
         """The traits that the aggregate requires of requests for its hosts."""

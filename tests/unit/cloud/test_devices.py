@@ -4,6 +4,7 @@
 import collections
 import itertools
 import random
+import types
 from dataclasses import replace
 
 import testtools
@@ -15,17 +16,29 @@ from nova_perfvm.cloud import nova_database
 from nova_perfvm.diagnose import devices
 from nova_perfvm.facts import HostFacts
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.snapshot import ComputeHost, HostCell, Inventory, Provider
-from nova_perfvm.facts.snapshot.pci import POLICIES
+from nova_perfvm.facts.snapshot import (
+    ComputeHost,
+    HostCell,
+    Inventory,
+    Provider,
+    Snapshot,
+    dumps,
+    loads,
+)
+from nova_perfvm.facts.snapshot.pci import POLICIES, PCIPool, PCIRequest, returned
 
 CASES = 700
+# Of a port of a tunnelled network, which has no physical network.
+PORT = {"physical_network": None, "remote_managed": "False"}
+CARD = {"vendor_id": "15b3", "product_id": "1018", "dev_type": "type-VF"}
 IDS = (("10de", "1db4"), ("8086", "154d"))
 TYPES = ("type-PCI", "type-VF", "type-PF", "vdpa")
 # What a pool has, or an alias or a port asks for, and how often.
 TAGS = {
     "dev_type": (0.6, TYPES),
     "live_migratable": (0.2, ("true", "false")),
-    "physical_network": (0.2, ("a", "B", "b")),
+    # None is what Nova asks for a port of a tunnelled network.
+    "physical_network": (0.2, ("a", "B", "b", None)),
     "remote_managed": (0.2, ("true", "false", "False")),
 }
 
@@ -102,6 +115,39 @@ class AgreementTest(testtools.TestCase):
                         self.assertEqual(left, mine, where)
         for policy, taken in itertools.product(POLICIES, (True, False)):
             self.assertGreater(counts[policy, taken], CASES // 10, counts)
+
+
+class TunnelledTest(testtools.TestCase):
+    def test_only_devices_of_no_physical_network(self):
+        objects.register_all()
+        request = objects.InstancePCIRequest(count=1, spec=[PORT])
+        asked = [nova_database._request(request)]
+        for name, tags, expected in (
+            ("a network", {"physical_network": "physnet1"}, False),
+            ("no tag", {}, True),
+            ("none, as [pci]device_spec may say", {"physical_network": None}, True),
+        ):
+            pool = {"count": 1, "numa_node": 0, "remote_managed": "false"}
+            made = objects.PciDevicePool.from_dict(pool | CARD | tags)
+            pools = objects.PciDevicePoolList(objects=[made])
+            view = view_of([0], pools)
+            taken = Snapshot("2026-01-01T00:00:00+00:00", hosts=(view.compute,))
+            self.assertEqual(taken, loads(dumps(taken)), name)
+            found = devices.given(asked, view)
+            topology = objects.NUMATopology(cells=[])
+            theirs = stats.PciDeviceStats(topology, pools)
+            self.assertEqual(expected, theirs.support_requests([request], {}), name)
+            self.assertEqual(expected, found is not None, name)
+
+    def test_the_device_goes_back_to_its_pool(self):
+        asked = PCIRequest("of a port", 1, (PORT,), port=True)
+        row = types.SimpleNamespace(
+            **CARD, extra_info="", numa_node=0, parent_addr="a", address="b"
+        )
+        held = nova_database._held(row, asked)
+        tags = CARD | {"address": "a", "remote_managed": "False"}
+        (after,) = returned([PCIPool(2, 0, tags)], [held])
+        self.assertEqual(PCIPool(3, 0, tags), after)
 
 
 class CountedByPlacementTest(testtools.TestCase):

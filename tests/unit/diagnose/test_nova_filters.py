@@ -57,6 +57,10 @@ SPECS = {
     "capabilities:num_instances": ["<= 3", "== 2", "= 9", "!= 2"],
     "capabilities:stats:io_workload": [">= 1", "s== 2", "s< 2"],
     "io_workload": ["= 1"],
+    "num_vm_active": ["= 1", "s== 1"],
+    # No statistic of the host: the key is an aggregate's alone.
+    "num_nics": ["2"],
+    "boot_mode": ["uefi", "bios"],
     "capabilities:hypervisor_version": [">= 8000000", ">= 9000000"],
     "free_ram_mb": ["= 1000", "= 100000"],
     "free_disk_mb": ["= 81920", "= 81921"],
@@ -73,8 +77,12 @@ PROPERTIES = {
     "hw_vm_mode": ["hvm", "xen"],
     "img_hv_requested_version": [">=8.0", "<8.0"],
     "os_distro": ["ubuntu", "debian"],
-    "os_type": ["linux", "windows"],
-    "hw_vif_multiqueue_enabled": ["true", "false"],
+    "os_type": ["linux", "windows", "Windows"],
+    "hw_vif_multiqueue_enabled": ["true", "false", "1"],
+    "hw_qemu_guest_agent": ["yes", "no"],
+    "hw_cpu_sockets": ["02", "0"],
+    "owner_id": ["x"],
+    "hw_gpu": ["a100"],
     "mine": ["x"],
 }
 METADATA = {
@@ -87,6 +95,12 @@ METADATA = {
     "max_io_ops_per_host": ["2", "5"],
     "os_distro": ["ubuntu", "debian,centos"],
     "hw_vif_multiqueue_enabled": ["True"],
+    "hw_qemu_guest_agent": ["True", "yes"],
+    "hw_architecture": ["x86_64,amd64", "i686"],
+    "hw_cpu_sockets": ["2", "4"],
+    "img_owner_id": ["x", "y"],
+    "os_type": ["windows"],
+    "hw_gpu": ["v100"],
     "os_version": ["12"],
     "mine": ["y"],
 }
@@ -137,7 +151,8 @@ def compute_node(rng):
         cpu_info=json.dumps(info),
         numa_topology=states.numa_topology("1x8")._to_json(),
         supported_hv_specs=[objects.HVSpec.from_list(list(kind)) for kind in KVM],
-        stats={"num_instances": "2", "io_workload": "2", "failed_builds": "0"},
+        stats={"num_instances": "2", "io_workload": "2", "failed_builds": "0"}
+        | {"num_vm_active": "2", "boot_mode": "uefi"},
         metrics=None,
         pci_device_pools=None,
         cpu_allocation_ratio=1.0,
@@ -268,6 +283,8 @@ class OfTheAPITest(testtools.TestCase):
             ("hypervisor_type", "s== ironic", ["nova.compute_"]),
             # No API shows what nova-compute counts.
             ("capabilities:io_workload", "<= 3", [const.NOT_JUDGED]),
+            ("num_vm_active", "1", [const.NOT_JUDGED]),
+            ("boot_mode", "uefi", []),
         ):
             flavor = Flavor("f", "f", 1, 512, 0, {key: wanted})
             request = request_for(flavor, volume_backed=True)

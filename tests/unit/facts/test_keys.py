@@ -16,6 +16,8 @@ import nova_perfvm
 ROOT = pathlib.Path(nova_perfvm.__file__).parent
 # Where the keys of a request are read.
 READERS = ("constants.py", "facts", "diagnose/nova_filters")
+# It has the types of all properties, read or not.
+ALL_PROPERTIES = "image_properties.py"
 
 # Of whole namespaces: nova-compute and QEMU read them, and no filter does.
 NOT_OF_PLACING = re.compile(
@@ -26,6 +28,7 @@ NOT_OF_PLACING = re.compile(
 OF_DRIVERS = {
     *("hw:boot_menu", "hw:hide_hypervisor_id", "hw:redirected_usb_ports"),
     *("hw:usb_model", "hw:watchdog_action", "hw_auto_disk_config", "hw_device_id"),
+    "hw_disk_type",
     *("hw_ephemeral_encryption_secret_uuid", "hw_floppy_bus", "hw_input_bus"),
     *("hw_ipxe_boot", "hw_pointer_model", "hw_qemu_guest_agent", "hw_rescue_bus"),
     *("hw_rescue_device", "hw_rng_model", "hw_scsi_model", "hw_time_hpet"),
@@ -45,7 +48,7 @@ def read_by_us():
         path
         for name in READERS
         for path in ([ROOT / name] if name.endswith(".py") else (ROOT / name).glob("*"))
-        if path.suffix == ".py"
+        if path.suffix == ".py" and path.name != ALL_PROPERTIES
     ]
     return "\n".join(path.read_text(encoding="utf-8") for path in files)
 

@@ -78,6 +78,14 @@ ROWS = {
             "architecture": "x86_64",
         },
     ),
+    "devices by other names": (
+        {},
+        {
+            "vmware_adaptertype": "ide",
+            "hw_vif_model": "VIRTIO",
+            "architecture": "amd64",
+        },
+    ),
     "emulated architecture": ({}, {"hw_emulation_architecture": "aarch64"}),
     "IOMMU, of which no trait has the name": (
         {},

@@ -83,6 +83,19 @@ class WhatIfTest(WhatIfCase):
             self.assertEqual(expected, found)
             self.assertIn(words, self.stderr)
 
+    def test_new_hosts_are_in_the_zone_of_most_hosts(self):
+        zone = {"availability_zone": "az1"}
+        made = Aggregate(1, "u", "az1", zone, frozenset(self.cloud.hosts))
+        self.cloud.parts["aggregates"] = (made,)
+        for name, host in self.cloud.hosts.items():
+            self.cloud.hosts[name] = replace(host, availability_zone="az1")
+            self.cloud.change_provider(name, aggregates=frozenset({"u"}))
+        for bound, words in (("az1", "goes from hp2 to new-2x20-1"), ("az2", "stays")):
+            self.cloud.change_server("hp2-a", bound_zone=bound)
+            self.save(self.cloud)
+            self.what_if("--remove", "hp2", "--add", "1x2x20", *MEMORY)
+            self.assertIn(f"hp2-a (i-hp2-a) {words}", self.stderr)
+
     def test_why_a_server_stays(self):
         self.cloud.change_server("hp2-a", status="ERROR")
         self.save(self.cloud)

@@ -190,6 +190,7 @@ class LayersTest(ExplainCase):
         east = {"availability_zone": "east"}
         aggregate = Aggregate(1, "e", "e", east, frozenset({"hp1"}))
         self.cloud.parts["aggregates"] = (aggregate,)
+        self.cloud.change_provider("hp1", aggregates=frozenset({"e"}))
         self.cloud.add_hp("a", "hp1", bound_zone="east")
         self.cloud.parts["zones_told"] = True
         # For the zone of hosts that no aggregate puts into one Nova does not look.
@@ -201,6 +202,9 @@ class LayersTest(ExplainCase):
             ({"server": "a", **nova}, ("hp2",)),
         ):
             self.assertEqual(expected, self.explain(**what).accepting, what)
+        # Placement, too, is asked for the zone.
+        outside = self.code(host="hp2", offered=frozenset({"p-hp1"}), **east)
+        self.assertEqual(const.NOVA_AVAILABILITY_ZONE, outside)
         for what in ({}, {"server": "a"}):
             what["availability_zone"] = "mars"
             error = self.assertRaises(NotFoundError, self.explain, **what)
