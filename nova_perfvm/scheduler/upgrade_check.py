@@ -245,7 +245,10 @@ def _unavailable(enabled: Iterable[str], available: Iterable[str]) -> str:
 
 
 def _settings(policy: Policy) -> Iterator[Finding]:
-    """Judge the scheme's options of nova.conf; this Nova may have dropped one."""
+    """Judge the scheme's options of nova.conf; this Nova may have dropped one.
+
+    Under a scheme that enrolls, a wrong option other than NUMA packing is a failure.
+    """
     hosts = host_scheme_of(policy)
     for setting in hosts.settings:
         conf_of = nova_conf.CONF

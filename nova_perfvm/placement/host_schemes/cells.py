@@ -193,7 +193,10 @@ class CellsHosts(HostScheme):
         return min(slots, groups_of(shares, len(groups)))
 
     def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
-        """Return the reason with free CPUs and memory of each NUMA node."""
+        """Return the reason with free CPUs and memory of each NUMA node.
+
+        None for a part without CPUs of NUMA nodes.
+        """
         if const.RC_CELL_CPU not in wanted:
             return None
         found: list[dict[str, Any]] = [
