@@ -20,7 +20,7 @@ from nova.objects.image_meta import ImageMetaProps
 from nova_perfvm.policy import nova_keys
 
 # os-traits and os-resource-classes have these names; perfvm: is the project's own.
-ELSEWHERE = re.compile(r"(resources|trait|perfvm|capabilities).*")
+ELSEWHERE = re.compile(r"(resources|trait|perfvm).*")
 TYPES = {bool: "bool", int: "int", str: "str"}
 
 
@@ -44,8 +44,12 @@ def extra_specs():
 def image_properties():
     """Return {name: what Nova's field takes} of the properties that Nova reads."""
     found = {}
+    legacy = {new: old for old, new in ImageMetaProps._legacy_property_map.items()}
     for name, field in ImageMetaProps.fields.items():
         kind = field._type
+        # Nova makes lists of properties with other names, such as hw_numa_cpus.0.
+        if isinstance(kind, fields.List):
+            continue
         takes = {"type": "str"}
         if isinstance(kind, fields.Enum):
             takes["values"] = list(kind._valid_values)
@@ -53,6 +57,10 @@ def image_properties():
             takes = {"type": "bool"}
         elif isinstance(field, fields.IntegerField):
             takes = {"type": "int"}
+        elif isinstance(field, fields.VersionPredicateField):
+            takes = {"type": "versions"}
+        if name in legacy:
+            takes["legacy"] = legacy[name]
         found[name] = takes
     return found
 

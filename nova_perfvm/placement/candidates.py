@@ -21,8 +21,8 @@ from nova_perfvm.placement.host_schemes import HOST_SCHEMES
 DISABLED = "COMPUTE_STATUS_DISABLED"
 
 
-# Resources, required traits and forbidden traits of a group.
-_Kind = tuple[frozenset[tuple[str, int]], frozenset[str], frozenset[str]]
+# Whether a part is a suffixed group; resources, required and forbidden traits.
+_Kind = tuple[bool, frozenset[tuple[str, int]], frozenset[str], frozenset[str]]
 
 
 class Answer(NamedTuple):
@@ -212,7 +212,8 @@ def _too_full(provider: Provider, name: str, amount: int) -> Reason:
 def _alike(part: _Part) -> _Kind:
     """Return a key that is equal for parts that could swap their providers."""
     group = part.group
-    return frozenset(part.resources.items()), group.required, group.forbidden
+    resources = frozenset(part.resources.items())
+    return part.whole, resources, group.required, group.forbidden
 
 
 def _too_many(view: HostView, parts: list[_Part]) -> bool:
@@ -251,7 +252,7 @@ def _fill(
         return chosen if _complete(demand, chosen) else None
     part = parts[len(chosen)]
     providers = view.providers
-    if chosen and part.whole and _alike(part) == _alike(chosen[-1][0]):
+    if chosen and _alike(part) == _alike(chosen[-1][0]):
         # Of equal parts, a later part skips the providers before the earlier part's:
         # those combinations have been tried with the parts swapped.
         last = chosen[-1][1]

@@ -8,6 +8,7 @@ adds an image's traits to the flavor's.  Nova-api's validators of extra specs se
 key at a time, so they cannot check the contract of a whole flavor.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from nova_perfvm.policy import Policy, VMClass
 # Resource classes whose amounts Nova derives itself.  If a flavor names another amount,
 # the VM uses more or fewer CPUs or memory than Placement counts.
 _NOVAS_OWN: Final = frozenset({"PCPU", "VCPU", "MEMORY_MB"})
+# Suffixes of the groups whose amounts of PCPU pin a VM without a CPU policy.
+_PINNING: Final = re.compile(r"([1-9][0-9]*)?")
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,9 @@ def resource_differences(
     """
     wanted = Counter(_amounts(expected.groups if expected else ()))
     found = Counter(_amounts(_groups(request)))
-    for resource in request.resources:
-        name, amount = resource.name, resource.amount
-        if name in _NOVAS_OWN and amount != _novas_amount(request, name):
+    for name in _NOVAS_OWN.intersection(r.name for r in request.resources):
+        amount = _asked_amount(request, name)
+        if amount != _novas_amount(request, name):
             found[f"{amount} {name}"] += 1
     return sorted((found - wanted).elements()), sorted((wanted - found).elements())
 
@@ -149,6 +152,23 @@ def _amounts(groups: Iterable[Group]) -> Iterator[str]:
 def _traits(group: Group) -> Iterator[str]:
     yield from (f"{name} required" for name in group.required if is_ours(name))
     yield from (f"{name} forbidden" for name in group.forbidden if is_ours(name))
+
+
+def _asked_amount(request: RequestFacts, name: str) -> int:
+    """Return the sum of a resource class over the groups, as Nova asks Placement.
+
+    -1 if Nova refuses the amount of a group.
+    """
+    amounts = {r.group: r.amount for r in request.resources if r.name == name}
+    named = any(
+        r.name == "PCPU" and r.amount > 0 and _PINNING.fullmatch(r.group)
+        for r in request.resources
+    )
+    pinned = any(cell.pcpus for cell in request.cells)
+    if name != "MEMORY_MB" and pinned and not named:
+        # The CPU policy of flavor or image adds its amounts to the unsuffixed group.
+        amounts[""] = _novas_amount(request, name) or amounts.get("", 0)
+    return sum(amounts.values()) if min(amounts.values()) >= 0 else -1
 
 
 def _novas_amount(request: RequestFacts, name: str) -> int:

@@ -255,7 +255,10 @@ class VMClass:
 
     @property
     def vm_pcpus(self) -> int:
-        """Physical CPUs that a VM pins on its host; 0 for a class that shares CPUs."""
+        """Physical CPUs that a VM pins on its host; 0 for a class that shares CPUs.
+
+        ``vcpus``, plus one in all (not one per node) for isolated emulator threads.
+        """
         pinned = self.pinned and self.vcpus is not None
         return (self.vcpus or 0) + self._emulator_pcpus if pinned else 0
 

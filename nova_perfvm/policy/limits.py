@@ -7,6 +7,8 @@ from nova_perfvm.documents.keys import matching
 
 # How Nova's request writes the page sizes of the policy, in KiB.
 PAGE_SIZES_KB: dict[str, int] = {"2MB": 2048, "1GB": 1048576}
+# Values of ``mem_page_size`` with which a VM takes no huge pages.
+SMALL_PAGES: Final = frozenset({None, "small"})
 # Longest flavor name that nova-api's schema accepts.
 _MAX_NAME: Final = 255
 _NAME_FIELDS: Final = ("class", "memory_gb", "root_gb", "vcpus")

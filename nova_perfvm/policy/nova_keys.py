@@ -10,30 +10,35 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any, Final, Literal
 
 import os_resource_classes
 import os_traits
 import yaml
-from oslo_utils import strutils
+from oslo_utils import strutils, versionutils
 
 Kind = Literal["extra_specs", "image_properties"]
 
 _GROUP: Final = r"(?:[a-zA-Z0-9_-]{1,64})?"
-_TRAIT: Final = re.compile(rf"trait{_GROUP}:(.+)")
-_RESOURCE: Final = re.compile(rf"resources{_GROUP}:(.+)")
+_TRAIT: Final = re.compile(rf"trait{_GROUP}:(.*)")
+_RESOURCE: Final = re.compile(rf"resources{_GROUP}:(.*)")
 _CUSTOM: Final = re.compile(r"CUSTOM_[A-Z0-9_]+")
-# Namespaces whose unknown keys Nova refuses.
-_NAMESPACES: Final = (
-    *("accel", "hw", "hw_rng", "hw_video", "os", "pci_passthrough", "quota", "vmware"),
-)
+# {type: (function that raises ValueError for other texts, the expectation)}
+_TYPES: Final[Mapping[str, tuple[Callable[[str], Any], str]]] = {
+    "bool": (
+        functools.partial(strutils.bool_from_string, strict=True),
+        "true or false",
+    ),
+    "int": (int, "a whole number"),
+    "versions": (versionutils.VersionPredicate, "versions, such as >=2.6"),
+}
 
 
 @functools.cache
 def table() -> dict[str, dict[str, dict[str, Any]]]:
-    """Return {kind: {name: type, limits, and the release that has it first}}."""
+    """Return {kind: {name: type, limits, legacy name, release that has it first}}."""
     text = files(__package__).joinpath("nova_keys.yaml").read_text(encoding="utf-8")
     return yaml.safe_load(text) or {}
 
@@ -43,7 +48,7 @@ def fault(kind: Kind, key: str, value: str) -> str | None:
     if kind == "image_properties":
         takes = table()[kind].get(key)
         if takes is None and not _TRAIT.fullmatch(key):
-            return "Nova reads no such image property"
+            return _unread(key)
         return _misfit(takes or {"values": ["required"]}, value)
     for pattern, names, takes in (
         (_TRAIT, os_traits.get_traits(), {"values": ["required", "forbidden"]}),
@@ -56,7 +61,9 @@ def fault(kind: Kind, key: str, value: str) -> str | None:
         if re.fullmatch(takes.get("name", re.escape(name)), key):
             return _misfit(takes, value)
     namespace, colon, _ = key.partition(":")
-    return _unknown(key) if colon and namespace in _NAMESPACES else None
+    # Nova refuses unknown keys of its namespaces only.
+    is_novas = any(name.startswith(f"{namespace}:") for name in table()[kind])
+    return _unknown(key) if colon and is_novas else None
 
 
 def since(kind: Kind, key: str) -> int | None:
@@ -68,6 +75,14 @@ def _unknown(key: str) -> str:
     return f"Nova has no extra spec {key}"
 
 
+def _unread(key: str) -> str:
+    """Return why Nova does not read an image property by this name."""
+    for name, takes in table()["image_properties"].items():
+        if takes.get("legacy") == key:
+            return f"Nova reads it as {name}: write that"
+    return "Nova reads no such image property"
+
+
 def _misfit(takes: Mapping[str, Any], value: str) -> str | None:
     """Return the values that Nova expects; None if Nova accepts `value`."""
     if "values" in takes:
@@ -76,17 +91,15 @@ def _misfit(takes: Mapping[str, Any], value: str) -> str | None:
     if "pattern" in takes:
         fits = re.fullmatch(takes["pattern"], value)
         return None if fits else f"expected the form {takes['pattern']}"
-    if takes.get("type") == "bool":
-        try:
-            strutils.bool_from_string(value, strict=True)
-        except ValueError:
-            return "expected true or false"
-    if takes.get("type") == "int":
+    if takes.get("type") not in _TYPES:
+        return None
+    read, words = _TYPES[takes["type"]]
+    try:
+        number = read(value)
+    except ValueError:
+        return f"expected {words}"
+    if takes["type"] == "int":
         least, most = takes.get("min"), takes.get("max")
-        try:
-            number = int(value)
-        except ValueError:
-            return "expected a whole number"
         if (least is not None and number < least) or (
             most is not None and number > most
         ):

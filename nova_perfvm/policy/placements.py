@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from nova_perfvm import constants as const
 from nova_perfvm.documents.mistakes import Mistake
 from nova_perfvm.policy.classes import VMClass
+from nova_perfvm.policy.limits import SMALL_PAGES
 from nova_perfvm.policy.room import largest_slots, shape_slots
 from nova_perfvm.policy.shapes import HostShape
 
@@ -59,11 +60,12 @@ def _of_cells(pinned: Sequence[VMClass]) -> Iterator[Mistake]:
             )
         for key in ("mem_page_size", "smt"):
             value, same = getattr(mine, key), getattr(first, key)
-            if value != same:
+            if value != same and not {value, same} <= SMALL_PAGES:
                 yield Mistake(
                     (*path, key),
-                    f"{value}, but cells count what a NUMA node has in one way for "
-                    f"all pinned classes: use {same}, as {first.name} has",
+                    f"{value or 'null'}, but cells count what a NUMA node has in one "
+                    f"way for all pinned classes: use {same or 'null'}, as "
+                    f"{first.name} has",
                 )
 
 

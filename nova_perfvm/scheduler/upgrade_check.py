@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from nova import conf as nova_conf
+from nova import exception
+from nova.scheduler import filters
 from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 from packaging.version import Version
@@ -214,13 +216,9 @@ def _filters() -> Iterator[Finding]:
     group = nova_conf.CONF.filter_scheduler
     enabled = list(group.enabled_filters)
     yield from enabled_filters.judge(enabled, _policy())
-    available = options.AVAILABLE_FILTERS
-    missing = set(available.values) - set(group.available_filters)
-    if missing and enabled_filters.FILTER in enabled:
-        yield _of_nova(
-            codes.FILTERS_UNAVAILABLE,
-            f"{available} lacks {' and '.join(sorted(missing))}: add a line for each",
-        )
+    if words := _unavailable(enabled, group.available_filters):
+        words = f"{options.AVAILABLE_FILTERS} {words}"
+        yield _of_nova(codes.FILTERS_UNAVAILABLE, words)
     known = nova_internals.is_known(numa_filter.REPLACED)
     if enabled_filters.NUMA_FILTER in enabled and not known:
         yield _of_nova(
@@ -230,8 +228,27 @@ def _filters() -> Iterator[Finding]:
         )
 
 
+def _unavailable(enabled: Iterable[str], available: Iterable[str]) -> str:
+    """Return the fault of available_filters, such as a missing line; else empty."""
+    handler = filters.HostFilterHandler()
+
+    def names(lines: Iterable[str]) -> set[str]:
+        return {cls.__name__ for cls in handler.get_matching_classes(lines)}
+
+    try:
+        sought = set(enabled) - names(available)
+    except (ImportError, exception.ClassNotFound) as exc:
+        return f"fails to load, and nova-scheduler does not start: {first_line(exc)}"
+    lines = options.AVAILABLE_FILTERS.values
+    missing = sorted(line for line in lines if sought & names([line]))
+    return f"lacks {' and '.join(missing)}: add a line for each" if missing else ""
+
+
 def _settings(policy: Policy) -> Iterator[Finding]:
-    """Judge the scheme's options of nova.conf; this Nova may have dropped one."""
+    """Judge the scheme's options of nova.conf; this Nova may have dropped one.
+
+    Under a scheme that enrolls, a wrong option other than NUMA packing is a failure.
+    """
     hosts = host_scheme_of(policy)
     for setting in hosts.settings:
         conf_of = nova_conf.CONF

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from nova_perfvm.generate.flavors import PolicyFlavor
 from nova_perfvm.measure.samples import Better
-from nova_perfvm.policy import VMClass
+from nova_perfvm.policy import SMALL_PAGES, VMClass
 from nova_perfvm.printable import number_of
 
 # once: one finding that is not unknown; each VM: one such finding for each judged VM;
@@ -56,7 +56,7 @@ def _queues(vm_class: VMClass) -> bool:
 
 
 def _huge(vm_class: VMClass) -> bool:
-    return vm_class.mem_page_size not in {None, "small"}
+    return vm_class.mem_page_size not in SMALL_PAGES
 
 
 def iops(vm_class: VMClass) -> bool:

@@ -21,7 +21,7 @@ from nova_perfvm.placement.settings import (
     NO_FALLBACK_QUERY,
     NUMA_PACKING,
 )
-from nova_perfvm.policy import PAGE_SIZES_KB, Policy, VMClass
+from nova_perfvm.policy import PAGE_SIZES_KB, SMALL_PAGES, Policy, VMClass
 from nova_perfvm.policy.room import groups_of
 
 _ISOLATED: Final = replace(
@@ -29,7 +29,6 @@ _ISOLATED: Final = replace(
     why="Keeps VMs whose flavors ask for no NUMA node off enrolled hosts.",
     otherwise="VMs that ask for no NUMA node come to enrolled hosts",
 )
-_SMALL: Final = frozenset({None, "small"})
 
 
 class CellsHosts(HostScheme):
@@ -194,7 +193,10 @@ class CellsHosts(HostScheme):
         return min(slots, groups_of(shares, len(groups)))
 
     def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
-        """Return the reason with free CPUs and memory of each NUMA node."""
+        """Return the reason with free CPUs and memory of each NUMA node.
+
+        None for a part without CPUs of NUMA nodes.
+        """
         if const.RC_CELL_CPU not in wanted:
             return None
         found: list[dict[str, Any]] = [
@@ -278,7 +280,7 @@ def inventories_of(policy: Policy, cell: NUMACell) -> dict[str, Inventory]:
 
 def _huge_pages(policy: Policy) -> AbstractSet[str | None]:
     """Return the sizes of huge pages that pinned classes ask for."""
-    return {vm_class.mem_page_size for vm_class in policy.pinned_classes} - _SMALL
+    return {vm_class.mem_page_size for vm_class in policy.pinned_classes} - SMALL_PAGES
 
 
 def _shares(policy: Policy, resident: Resident) -> list[dict[str, int]]:

@@ -131,7 +131,10 @@ class UnitsHosts(HostScheme):
         return Division(needs)
 
     def shortage(self, wanted: Mapping[str, int], of: list[Provider]) -> Reason | None:
-        """Return the reason, with the consumers of each matching child's units."""
+        """Return the reason, with the consumers of each matching child's units.
+
+        None for a part without units.
+        """
         if const.RC_UNIT not in wanted:
             return None
         found: list[dict[str, Any]] = []
@@ -161,7 +164,8 @@ def children_named(policy: Policy, host: str, slots: int) -> tuple[Child, ...]:
     """Return the child providers of a host.
 
     :param host: name of the host's provider
-    :param slots: number of children that one VM may take whole
+    :param slots: how many of the host's m children one VM may take whole; the others
+        have max_unit N-1
     """
     units = const.UNITS_PER_CHILD
     return tuple(

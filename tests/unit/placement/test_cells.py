@@ -125,6 +125,20 @@ class PolicyTest(testtools.TestCase):
                 [("classes", name, *changes) for name in ("c8", "c16", "c20", "c24")],
                 [one.path for one in found],
             )
+        for one, other, use in (
+            ("1GB", None, "use 1GB, as c4 has"),
+            (None, "1GB", "use null, as c4 has"),
+            # Both are of the same memory.
+            ("small", None, ""),
+            (None, "small", ""),
+        ):
+            policy = policy_of(*SIZES[:2], mem_page_size=one)
+            first, second, *rest = policy.classes
+            second = dataclasses.replace(second, mem_page_size=other)
+            policy = dataclasses.replace(policy, classes=(first, second, *rest))
+            said = "".join(mistake.message for mistake in policy_mistakes(policy))
+            self.assertEqual((bool(use), True), (bool(said), said.endswith(use)), said)
+            self.assertNotIn("None", said)
         self.assertEqual([], policy_mistakes(policy_of(SIZES[3], exclusive="host")))
 
 

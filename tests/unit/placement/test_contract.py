@@ -3,6 +3,7 @@
 import dataclasses
 
 import testtools
+from nova.scheduler.utils import ResourceRequest
 
 from nova_perfvm.facts import AskedResource
 from nova_perfvm.facts.requests import request_for
@@ -10,6 +11,8 @@ from nova_perfvm.facts.snapshot import Flavor
 from nova_perfvm.placement.contract import contract, resource_differences
 from nova_perfvm.placement.schemes import scheme_of
 from nova_perfvm.policy import Disk, loader
+from nova_perfvm.scheduler import adapters
+from tests.unit.scheduler import states
 
 
 def flavor_of(class_name, scheme, **keys):
@@ -138,6 +141,39 @@ class DifferencesTest(testtools.TestCase):
             request = facts._replace(resources=resources)
             found_differences = resource_differences(None, request)[0]
             self.assertEqual(found, found_differences, asked)
+
+    def test_amounts_in_several_groups(self):
+        """Nova adds them up, and its own amount of a CPU policy to them."""
+        pinned = {"hw:cpu_policy": "dedicated"}
+        mixed = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "2-3"}
+        for policy, amounts, found in (
+            (pinned, {"_a:PCPU": "4"}, ["8 PCPU"]),
+            (pinned, {":PCPU": "0", "_a:PCPU": "0"}, []),
+            (pinned, {"_a:VCPU": "4"}, ["4 VCPU"]),
+            ({}, {":PCPU": "4", "_a:PCPU": "4"}, ["8 PCPU"]),
+            # These suffixes pin, as none does.
+            ({}, {"1:PCPU": "4"}, []),
+            ({}, {"1:PCPU": "3", ":PCPU": "1"}, []),
+            ({}, {"1:PCPU": "4", "01:PCPU": "4"}, ["8 PCPU"]),
+            ({}, {"_a:VCPU": "1", "_b:VCPU": "3"}, []),
+            ({}, {"_a:VCPU": "4", "_b:VCPU": "4"}, ["8 VCPU"]),
+            ({}, {":MEMORY_MB": "4096", "_a:MEMORY_MB": "4096"}, ["8192 MEMORY_MB"]),
+            ({}, {":MEMORY_MB": "1024", "_a:MEMORY_MB": "3072"}, []),
+            ({}, {"_a:MEMORY_MB": "4096"}, []),
+            (mixed, {"_a:VCPU": "2"}, ["4 VCPU"]),
+            (mixed, {"_a:PCPU": "2"}, ["4 PCPU"]),
+        ):
+            specs = policy | {f"resources{key}": n for key, n in amounts.items()}
+            spec = states.request_spec("f", 4, 4096, specs)
+            asked = ResourceRequest.from_request_spec(spec).merged_resources()
+            words = {f"{amount} {name}" for name, amount in asked.items()}
+            self.assertLessEqual(set(found), words, specs)
+            facts = adapters.request_facts(spec)
+            self.assertEqual((found, []), resource_differences(None, facts), specs)
+        # Without the amount that Nova refuses, the others are Nova's own.
+        specs = {"resources:MEMORY_MB": "4096", "resources_a:MEMORY_MB": "x"}
+        facts = adapters.request_facts(states.request_spec("f", 4, 4096, specs))
+        self.assertEqual((["-1 MEMORY_MB"], []), resource_differences(None, facts))
 
 
 class AmountsTest(testtools.TestCase):

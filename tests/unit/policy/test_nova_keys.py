@@ -9,6 +9,7 @@ import fixtures
 import testtools
 from nova import exception
 from nova.api.validation.extra_specs import validators
+from nova.objects.image_meta import ImageMetaProps
 
 from nova_perfvm.cloud import nova_rules
 from nova_perfvm.documents.mistakes import DocumentError
@@ -45,6 +46,11 @@ CASES = (
     ("resources:VGPU", "one", "expected a whole number"),
     ("resources:CUSTOM_GPU", "1", ""),
     ("resources:GPU", "1", "Nova has no extra spec"),
+    ("trait:", "required", "Nova has no extra spec"),
+    ("capabilities:hypervisor_type", "QEMU", ""),
+    ("capabilities:cpu_info:arch", "x86_64", ""),
+    ("capabilities:cpu_arch", "x86_64", "Nova has no extra spec"),
+    ("aggregate_instance_extra_specs:", "1", "Nova has no extra spec"),
 )
 OF_IMAGES = (
     ("hw_watchdog_action", "reset", ""),
@@ -52,6 +58,14 @@ OF_IMAGES = (
     ("hw_boot_menu", "perhaps", "expected true or false"),
     ("hw_video_ram", "much", "expected a whole number"),
     ("my_own", "1", "Nova reads no such image property"),
+    ("img_hv_requested_version", ">=2.6, <4", ""),
+    ("img_hv_requested_version", "new", "expected versions, such as >=2.6"),
+    # Nova has these of other names.
+    ("hw_numa_cpus", "0-1", "Nova reads no such image property"),
+    ("traits_required", "HW_CPU_X86_AVX", "Nova reads no such image property"),
+    ("img_mappings", "a", "Nova reads no such image property"),
+    ("architecture", "x86_64", "Nova reads it as hw_architecture: write that"),
+    ("hypervisor_type", "wrong", "Nova reads it as img_hv_type: write that"),
     ("trait:HW_CPU_X86_AVX", "required", ""),
     ("trait:HW_CPU_X86_AVX", "forbidden", "expected one of required"),
 )
@@ -101,6 +115,15 @@ class MistakesTest(testtools.TestCase):
             for found in self.both("", f'"{key}": "{value}"'):
                 self.assertEqual(bool(words), bool(found), found)
                 self.assertIn(words, "".join(found))
+
+    def test_every_legacy_name_of_an_image_property(self):
+        """Nova makes lists of the others."""
+        lists = {"mappings": "img_mappings"}
+        lists["block_device_mapping"] = "img_block_device_mapping"
+        for key, name in ImageMetaProps._legacy_property_map.items():
+            said = nova_keys.fault("image_properties", key, "1")
+            renamed = said == f"Nova reads it as {name}: write that"
+            self.assertEqual(lists.get(key) != name, renamed, said)
 
     def test_commands_read_no_such_policy(self):
         path = self.useFixture(fixtures.TempDir()).join("perfvm.yaml")

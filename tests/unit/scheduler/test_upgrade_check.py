@@ -33,6 +33,10 @@ RIGHT = {
     },
     "workarounds": {"disable_fallback_pcpu_query": True},
 }
+NOVAS = "nova.scheduler.filters.all_filters"
+COMPUTE = "nova.scheduler.filters.compute_filter.ComputeFilter"
+OURS = "nova_perfvm.scheduler.filters"
+NUMA = "nova_perfvm.scheduler.numa_filter.PerfVMNUMATopologyFilter"
 FALLBACK = {"workarounds": {"disable_fallback_pcpu_query": False}}
 ISOLATED = {"scheduler": {"enable_isolated_aggregate_filtering": True}}
 
@@ -66,6 +70,18 @@ class ProgramTest(testtools.TestCase):
 
 
 class ChecksTest(ConfigCase):
+    # (value of available_filters, code, words)
+    AVAILABLE = (
+        (f"{NOVAS},{OURS}.all_filters", 0, ""),
+        # Names of classes do as well.
+        (f"{NOVAS},{OURS}.PerfVMFilter,{NUMA}", 0, ""),
+        (f"{COMPUTE},{OURS}.PerfVMFilter,{NUMA}", 0, ""),
+        (f"{NOVAS},{OURS}.PerfVMFilter", 2, f"lacks {OURS}.all_filters"),
+        (f"{OURS}.all_filters", 2, f"lacks {NOVAS}:"),
+        (f"{NOVAS},{OURS}.all_filter", 2, "nova-scheduler does not start: "),
+        (f"{NOVAS},{OURS}.time.tzname", 2, "nova-scheduler does not start: "),
+    )
+
     def check(self, expected, words, *changes, policy=""):
         """Check the worst code and the details, with these options of nova.conf."""
         self.policy_file(f'schema_version: "1.0"\n{policy}')
@@ -94,9 +110,15 @@ class ChecksTest(ConfigCase):
             code = {Level.WARNING: 1, Level.FAILURE: 2}.get(worst, 0)
             details = self.check(code, words, enabled(text), policy=QUIET)
             self.assertEqual(len(expected), details.count("options."))
-        group = {"available_filters": ["nova.scheduler.filters.all_filters"]}
+        group = {"available_filters": [NOVAS]}
         lacks = "lacks nova_perfvm.scheduler.filters.all_filters"
         self.check(2, lacks, {"filter_scheduler": group})
+        right = enabled("ComputeFilter,PerfVMFilter,PerfVMNUMATopologyFilter")
+        for names, code, words in self.AVAILABLE:
+            group = {"available_filters": names.split(",")}
+            changes = {"filter_scheduler": group}, right
+            details = self.check(code, words, *changes, policy=QUIET)
+            self.assertEqual(code == 2, "options.filters_unavailable" in details)
         novas = enabled("PerfVMFilter,NUMATopologyFilter")
         self.check(2, "options.not_steered", novas, policy=CELLS)
         accepted = f"{QUIET}accept: [options.judged_twice]\n"
