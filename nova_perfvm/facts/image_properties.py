@@ -1,38 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Image properties as Nova has them: ``ImageMetaProps`` of nova.objects.image_meta."""
 
-import re
+import functools
 from collections.abc import Mapping
 from typing import Final
 
 from oslo_utils import strutils
 
-# Names of properties by the type of their value.  Nova drops all other properties; it
-# makes lists of hw_numa_cpus, hw_numa_mem, img_mappings, img_block_device_mapping and
-# traits_required.
-_BOOLEANS: Final = re.compile(
-    "hw_(boot_menu|ephemeral_encryption|firmware_stateless|ipxe_boot|locked_memory|"
-    "mem_encryption|pmu|qemu_guest_agent|time_hpet|vif_multiqueue_enabled|"
-    "virtio_packed_ring)|img_(bdm_v2|bittorrent|cache_in_nova|hide_hypervisor_id|"
-    "linked_clone|use_agent)|os_(require_quiesce|skip_agent_inject_files_at_boot|"
-    "skip_agent_inject_ssh)"
-)
-_INTEGERS: Final = re.compile(
-    "hw_(cpu_cores|cpu_max_cores|cpu_max_sockets|cpu_max_threads|cpu_sockets|"
-    "cpu_threads|device_id|maxphysaddr_bits|numa_nodes|redirected_usb_ports|"
-    "serial_port_count|video_ram)|img_(compression_level|version)"
-)
-_TEXTS: Final = re.compile(
-    "hw_(auto_disk_config|cdrom_bus|cpu_policy|cpu_realtime_mask|cpu_thread_policy|"
-    "disk_bus|disk_type|ephemeral_encryption_format|"
-    "ephemeral_encryption_secret_uuid|firmware_type|floppy_bus|input_bus|"
-    "machine_type|maxphysaddr_mode|mem_encryption_model|mem_page_size|"
-    "pci_numa_affinity_policy|pointer_model|rescue_bus|rescue_device|rng_model|"
-    "sound_model|tpm_model|tpm_version|usb_model|video_model|viommu_model|"
-    "watchdog_action)|img_(config_drive|hv_requested_version|owner_id|"
-    "root_device_name|signature|signature_certificate_uuid|signature_hash_method|"
-    "signature_key_type)|os_(admin_user|command_line|distro|secure_boot)"
-)
+from nova_perfvm.policy import nova_keys
+
 _ARCHITECTURES: Final = {
     **dict.fromkeys(("i386", "i486", "i586", "x86_32", "x86_32p"), "i686"),
     "amd64": "x86_64",
@@ -54,40 +30,25 @@ _SYNONYMS: Final[Mapping[str, Mapping[str, str]]] = {
     "img_hv_type": {"xapi": "xen"},
     "os_type": {},
 }
-# {Glance's name of an image property: Nova's name}; those of lists aside
-LEGACY: Final = {
-    "architecture": "hw_architecture",
-    "owner_id": "img_owner_id",
-    "vmware_disktype": "hw_disk_type",
-    "vmware_image_version": "img_version",
-    "vmware_ostype": "os_distro",
-    "auto_disk_config": "hw_auto_disk_config",
-    "ipxe_boot": "hw_ipxe_boot",
-    "xenapi_device_id": "hw_device_id",
-    "xenapi_image_compression_level": "img_compression_level",
-    "vmware_linked_clone": "img_linked_clone",
-    "xenapi_use_agent": "img_use_agent",
-    "xenapi_skip_agent_inject_ssh": "os_skip_agent_inject_ssh",
-    "xenapi_skip_agent_inject_files_at_boot": "os_skip_agent_inject_files_at_boot",
-    "cache_in_nova": "img_cache_in_nova",
-    "vm_mode": "hw_vm_mode",
-    "bittorrent": "img_bittorrent",
-    "bdm_v2": "img_bdm_v2",
-    "root_device_name": "img_root_device_name",
-    "hypervisor_version_requires": "img_hv_requested_version",
-    "hypervisor_type": "img_hv_type",
-}
+
+
+@functools.cache
+def legacy() -> Mapping[str, str]:
+    """Return {Glance's name of an image property: Nova's}, those of lists aside."""
+    found = nova_keys.table()["image_properties"].items()
+    return {takes["legacy"]: name for name, takes in found if "legacy" in takes}
 
 
 def novas(properties: Mapping[str, str]) -> dict[str, str]:
     """Return an image's properties under Nova's names."""
-    found = {LEGACY[k]: v for k, v in properties.items() if k in LEGACY}
+    names = legacy()
+    found = {names[k]: v for k, v in properties.items() if k in names}
     adapter = properties.get("vmware_adaptertype")
     if adapter == "ide":
         found["hw_disk_bus"] = adapter
     elif adapter:
         found |= {"hw_disk_bus": "scsi", "hw_scsi_model": adapter}
-    return found | {k: v for k, v in properties.items() if k not in LEGACY}
+    return found | {k: v for k, v in properties.items() if k not in names}
 
 
 def typed(name: str, text: str) -> bool | int | str | None:
@@ -97,15 +58,17 @@ def typed(name: str, text: str) -> bool | int | str | None:
     :returns: None for properties that Nova drops or makes lists of, and for a number
         that is none, with which nova-api refuses the image
     """
-    if _BOOLEANS.fullmatch(name):
+    takes = nova_keys.table()["image_properties"].get(name)
+    if takes is None:
+        return None
+    if takes["type"] == "bool":
         return strutils.bool_from_string(text)
-    if _INTEGERS.fullmatch(name):
+    if takes["type"] == "int":
         try:
             return int(text)
         except ValueError:
             return None
-    known = name in _SYNONYMS or _TEXTS.fullmatch(name)
-    return canonical(name, text) if known else None
+    return canonical(name, text)
 
 
 def canonical(name: str, text: str) -> str:

@@ -16,7 +16,6 @@ from typing import Any, Final, Literal
 
 import os_resource_classes
 import os_traits
-import yaml
 from oslo_utils import strutils, versionutils
 
 Kind = Literal["extra_specs", "image_properties"]
@@ -39,6 +38,9 @@ _TYPES: Final[Mapping[str, tuple[Callable[[str], Any], str]]] = {
 @functools.cache
 def table() -> dict[str, dict[str, dict[str, Any]]]:
     """Return {kind: {name: type, limits, legacy name, release that has it first}}."""
+    # Facts and rules load without yaml.
+    import yaml  # noqa: PLC0415
+
     text = files(__package__).joinpath("nova_keys.yaml").read_text(encoding="utf-8")
     return yaml.safe_load(text) or {}
 

@@ -53,7 +53,7 @@ class AsNovaTest(testtools.TestCase):
     def test_names(self):
         expected = self.made._legacy_property_map.items()
         expected = {old: new for old, new in expected if new not in self.lists}
-        self.assertEqual(expected, image_properties.LEGACY)
+        self.assertEqual(expected, image_properties.legacy())
         for found in (
             {"vmware_adaptertype": "ide"},
             {"vmware_adaptertype": "lsilogic"},

@@ -16,7 +16,7 @@ import nova_perfvm
 ROOT = pathlib.Path(nova_perfvm.__file__).parent
 # Where the keys of a request are read.
 READERS = ("constants.py", "facts", "diagnose/nova_filters")
-# It has the types of all properties, read or not.
+# It has the synonyms of values of properties, read or not.
 ALL_PROPERTIES = "image_properties.py"
 
 # Of whole namespaces: nova-compute and QEMU read them, and no filter does.
