@@ -12,12 +12,12 @@ from typing import Final
 from oslo_utils import strutils
 
 from nova_perfvm import constants as const
-from nova_perfvm.facts.placement_request import whole_number
+from nova_perfvm.facts.placement_request import NUMERIC_SUFFIX, whole_number
 from nova_perfvm.facts.snapshot import Flavor
 from nova_perfvm.policy.guest import realtime_vcpus
 
-# As Nova matches them: with suffixes that are numbers, and the beginning alone.
-_NAMED_CPUS: Final = re.compile(r"resources([1-9][0-9]*)?:([PV]CPU)")
+# Nova compares the beginnings of keys.
+_NAMED_CPUS: Final = re.compile(f"resources{NUMERIC_SUFFIX}:([PV]CPU)")
 _LOCKED: Final = "hw:locked_memory"
 _SWITCHES: Final = (
     const.VIF_MULTIQUEUE,
@@ -37,7 +37,7 @@ _SAME: Final = (
 )
 HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 _SMT_TRAIT: Final = f"trait:{HYPERTHREADING}"
-_SMT_KEY: Final = re.compile(rf"trait([1-9][0-9]*)?:{HYPERTHREADING}")
+_SMT_KEY: Final = re.compile(f"trait{NUMERIC_SUFFIX}:{HYPERTHREADING}")
 _REALTIME: Final = "hw:cpu_realtime"
 _MASK: Final = "hw:cpu_realtime_mask"
 # In Nova's order.

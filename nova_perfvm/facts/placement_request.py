@@ -15,6 +15,8 @@ from nova_perfvm import constants as const
 from nova_perfvm.facts import AskedResource, AskedTrait
 
 _KEY: Final = re.compile(r"^(resources|trait)([a-zA-Z0-9_-]{1,64})?:(.*)$")
+# The suffixes of keys that pin vCPUs: nova.virt.hardware reads no other ones.
+NUMERIC_SUFFIX: Final = "([1-9][0-9]*)?"
 _ELASTIC: Final = re.compile(rf"{const.TRAIT_ELASTIC}_[0-9]+|{const.TRAIT_CELLS}")
 # Fits no column of Nova's and Placement's databases.
 _TOO_LARGE: Final = 10**18

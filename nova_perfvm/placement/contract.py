@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from nova_perfvm.facts import RequestFacts
-from nova_perfvm.facts.placement_request import Group, grouped
+from nova_perfvm.facts.placement_request import NUMERIC_SUFFIX, Group, grouped
 from nova_perfvm.placement.schemes import guaranteed_iops, is_ours, scheme_of
 from nova_perfvm.policy import Policy, VMClass
 
 # Resource classes whose amounts Nova derives itself.  If a flavor names another amount,
 # the VM uses more or fewer CPUs or memory than Placement counts.
 _NOVAS_OWN: Final = frozenset({"PCPU", "VCPU", "MEMORY_MB"})
-# Suffixes of the groups whose amounts of PCPU pin a VM without a CPU policy.
-_PINNING: Final = re.compile(r"([1-9][0-9]*)?")
+_PINNING: Final = re.compile(NUMERIC_SUFFIX)
 
 
 @dataclass(frozen=True)
