@@ -56,8 +56,8 @@ class SteeredHost(candidates.Attempt):
     Nova reads the limits of all claims at the end of a request.  So each pass of the
     filter makes new objects, and the claims of earlier servers keep their limits.
     Objects of two passes for the same host compare equal, as Nova excludes hosts from
-    the alternates that equal a claimed host.  Objects of one pass do not, as
-    ``_get_sorted_hosts`` of nova/scheduler/manager.py removes the chosen one by ==.
+    the alternates that equal a claimed host.  Objects of one pass differ, as
+    ``_get_sorted_hosts`` of nova/scheduler/manager.py removes the chosen object by ==.
     """
 
     def __eq__(self, other: object) -> bool:

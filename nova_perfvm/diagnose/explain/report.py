@@ -312,7 +312,7 @@ def _compared(verdict: HostVerdict, offered: frozenset[str]) -> HostVerdict:
     view = verdict.view
     if view.compute.provider in offered:
         return replace(verdict, placement=())
-    # A disabled service, or not being in an aggregate, is reason enough.
+    # A disabled service, or a missing aggregate, is reason enough.
     outside = any(reason.code in _OUTSIDE for reason in verdict.before)
     disabled = view.tree and DISABLED in view.tree[0].traits
     if verdict.placement or outside or disabled:
