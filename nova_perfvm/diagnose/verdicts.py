@@ -18,7 +18,7 @@ from nova_perfvm.diagnose.nova_filters.perfvm import rules
 from nova_perfvm.facts import Reason, prefilters
 from nova_perfvm.facts.demand import Demand, Request
 from nova_perfvm.facts.host_view import HostView
-from nova_perfvm.facts.prefilters import Options, root_traits
+from nova_perfvm.facts.prefilters import Options, is_on, root_traits
 from nova_perfvm.facts.snapshot import Aggregate, groups
 from nova_perfvm.generate.options import (
     ENABLED_FILTERS,
@@ -89,7 +89,7 @@ class SchedulerSettings:
     def prefilters(self) -> bool:
         """Whether options make prefilters ask Placement for more traits."""
         names = ("image_metadata_prefilter", "query_placement_for_image_type_support")
-        return any(_on(self.options, name) for name in names)
+        return any(is_on(self.options, name) for name in names)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -270,9 +270,9 @@ def _of_project(view: HostView, project: str, options: Options) -> Iterator[Reas
     See ``require_tenant_aggregate`` of nova.scheduler.request_filter: any key may name
     the project if another key, of any value, begins with ``filter_tenant_id``.
     """
-    if not _on(options, "limit_tenants_to_placement_aggregate"):
+    if not is_on(options, "limit_tenants_to_placement_aggregate"):
         return
-    needs = _on(options, "placement_aggregate_required_for_tenants")
+    needs = is_on(options, "placement_aggregate_required_for_tenants")
     mine = _made_for(project, view.cloud.aggregates)
     here = view.root.aggregates if view.tree else frozenset()
     if (mine or needs) and mine.isdisjoint(here):
@@ -289,17 +289,13 @@ def _made_for(project: str, aggregates: Iterable[Aggregate]) -> frozenset[str]:
     )
 
 
-def _on(options: Options, name: str) -> bool:
-    return is_true(options.get(("scheduler", name), ""))
-
-
 def required_aggregates(
     request: Request, options: Options, aggregates: Collection[Aggregate]
 ) -> Iterator[frozenset[str]]:
     """Yield UUIDs of aggregates; Nova asks for root providers in one of each set."""
     zone = request.availability_zone
     found = [frozenset(a.uuid for a in aggregates if zone and a.zone == zone)]
-    if request.project and _on(options, "limit_tenants_to_placement_aggregate"):
+    if request.project and is_on(options, "limit_tenants_to_placement_aggregate"):
         found.append(_made_for(request.project, aggregates))
     yield from filter(None, found)
 

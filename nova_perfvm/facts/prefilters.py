@@ -116,7 +116,7 @@ def memory_labels(specs: Mapping[str, str]) -> list[str]:
 
 def _image_type(keys: Keys, options: Options) -> Iterator[str]:
     name = f"COMPUTE_IMAGE_TYPE_{keys.disk_format.upper()}"
-    by_type = _true(options, "query_placement_for_image_type_support")
+    by_type = is_on(options, "query_placement_for_image_type_support")
     # For a root disk on a volume Nova requires no trait (RequestSpec.is_bfv).
     if by_type and keys.image and not keys.volume_backed:
         yield from _known([name])
@@ -124,7 +124,7 @@ def _image_type(keys: Keys, options: Options) -> Iterator[str]:
 
 def _image_metadata(keys: Keys, options: Options) -> Iterator[str]:
     """Yield the traits of the image's properties; none if os-traits lacks one."""
-    if _true(options, "image_metadata_prefilter"):
+    if is_on(options, "image_metadata_prefilter"):
         yield from _known(
             f"{prefix}_{canonical(key, keys.properties[key]).replace('-', '_').upper()}"
             for key, prefix in _OF_IMAGES.items()
@@ -151,7 +151,8 @@ def _known(names: Iterable[str]) -> list[str]:
     return found if all(hasattr(os_traits, name) for name in found) else []
 
 
-def _true(options: Options, name: str) -> bool:
+def is_on(options: Options, name: str) -> bool:
+    """Return whether nova-scheduler's file sets an option of [scheduler] to true."""
     return strutils.bool_from_string(options.get(("scheduler", name), ""))
 
 
@@ -182,9 +183,9 @@ SINCE: Final = {
 
 def unjudged(keys: Keys, options: Options) -> Iterator[str]:
     """Yield names of enabled prefilters that add unknown traits or aggregates."""
-    if _true(options, "query_placement_for_routed_network_aggregates"):
+    if is_on(options, "query_placement_for_routed_network_aggregates"):
         yield "routed_networks_filter"
-    by_type = _true(options, "query_placement_for_image_type_support")
+    by_type = is_on(options, "query_placement_for_image_type_support")
     of_image = keys.image and not keys.volume_backed
     if by_type and of_image and not keys.disk_format:
         yield "require_image_type_support"
